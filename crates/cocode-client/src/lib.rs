@@ -1,0 +1,1 @@
+//! Managed client sessions for MCP servers, in every transport and protocol revision.

@@ -1,0 +1,1 @@
+//! Vocabulary and pure decisions of cocode, the MCP runtime: server and tool names.

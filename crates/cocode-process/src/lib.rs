@@ -1,0 +1,1 @@
+//! Child process trees that cannot be orphaned: spawn, guard, stop.

@@ -1,0 +1,1 @@
+//! Scripted servers and fault injectors for the tests of cocode.

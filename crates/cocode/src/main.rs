@@ -1,0 +1,3 @@
+//! The binary and composition root: arguments, wiring, output, exit codes.
+
+fn main() {}

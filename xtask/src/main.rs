@@ -1,0 +1,3 @@
+//! The project's own automation: test, conformance, bench, tidy, docs.
+
+fn main() {}
