@@ -1,1 +1,28 @@
 //! Vocabulary and pure decisions of cocode, the MCP runtime: server and tool names.
+//!
+//! A model sees every tool under one flat name, `mcp__<server>__<tool>`. [`NameTable`] gives those
+//! names out for a whole catalog and finds the way back; nothing ever splits a name at its
+//! separators.
+//!
+//! ```
+//! use cocode_core::{NameTable, ServerName, ToolName};
+//!
+//! let server: ServerName = "files".parse()?;
+//! let tool = ToolName::new("read");
+//! let table = NameTable::build([(server.clone(), tool.clone())]);
+//!
+//! let name = table.name_of(&server, &tool).map(|name| name.as_str());
+//! assert_eq!(name, Some("mcp__files__read"));
+//! assert_eq!(table.resolve("mcp__files__read"), Some((&server, &tool)));
+//! # Ok::<(), cocode_core::InvalidServerName>(())
+//! ```
+//!
+//! This crate does no I/O and has no clock.
+
+mod names;
+mod qualified;
+mod table;
+
+pub use names::{InvalidServerName, MAX_SERVER_NAME_BYTES, ServerName, ToolName};
+pub use qualified::{MAX_QUALIFIED_NAME_BYTES, QualifiedName};
+pub use table::NameTable;
