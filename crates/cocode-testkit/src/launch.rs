@@ -1,0 +1,181 @@
+//! The test's side of a scripted server process: finding the program, and hearing its log.
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::SystemTime;
+
+use crate::acceptor::Acceptor;
+use crate::message::Message;
+use crate::recorder::Recorder;
+use crate::script::Script;
+
+const PROGRAM: &str = "cocode-scripted-server";
+
+/// A command that starts the scripted server, and the record of what all its runs received.
+///
+/// Keep it alive while the server runs: a server that loses its log ends.
+#[derive(Debug)]
+pub struct StdioServer {
+    program: PathBuf,
+    arguments: Vec<String>,
+    received: Recorder<Message>,
+    runs: Recorder<u32>,
+    _acceptor: Acceptor,
+}
+
+impl Script {
+    /// Makes the server a program that the test can start, as often as it likes.
+    pub fn stdio(&self) -> StdioServer {
+        StdioServer::new(self)
+    }
+
+    /// The program and arguments that start the server without a record.
+    pub fn command(&self) -> (PathBuf, Vec<String>) {
+        let script = serde_json::to_string(self).expect("a script is plain data");
+        (program().to_owned(), vec!["--script".to_owned(), script])
+    }
+}
+
+impl StdioServer {
+    fn new(script: &Script) -> Self {
+        let (received, runs) = (Recorder::default(), Recorder::default());
+        let (messages, started) = (received.clone(), runs.clone());
+        let last_run = Arc::new(AtomicU32::new(0));
+        let acceptor = Acceptor::start(move |mut stream| {
+            let run = last_run.fetch_add(1, Ordering::SeqCst) + 1;
+            // A server that died here shows in the test that started it.
+            if writeln!(stream, "{run}").is_err() {
+                return;
+            }
+            started.push(run);
+            let messages = messages.clone();
+            thread::spawn(move || {
+                for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                    let text = serde_json::from_str::<String>(&line).unwrap_or(line);
+                    messages.push(Message::parse(run, text));
+                }
+            });
+        });
+        let (program, mut arguments) = script.command();
+        arguments.extend(["--log".to_owned(), format!("tcp:{}", acceptor.address())]);
+        Self {
+            program,
+            arguments,
+            received,
+            runs,
+            _acceptor: acceptor,
+        }
+    }
+
+    /// The program to start.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// The arguments to start it with.
+    pub fn args(&self) -> &[String] {
+        &self.arguments
+    }
+
+    /// What the server has received, in all its runs.
+    pub fn received(&self) -> &Recorder<Message> {
+        &self.received
+    }
+
+    /// The runs that have started, numbered from one.
+    pub fn runs(&self) -> &Recorder<u32> {
+        &self.runs
+    }
+
+    /// The first received message that fits, waiting for it if need be.
+    pub async fn wait_for(&self, fits: impl Fn(&Message) -> bool) -> Message {
+        self.received.wait_for(fits).await
+    }
+}
+
+/// The path of the server program, built first if it is missing or older than its sources.
+///
+/// Cargo builds it by itself only for the tests of this crate.
+pub fn program() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let this_test = std::env::current_exe().expect("a running program has a path");
+        // target/PROFILE/deps/test-HASH
+        let profile_directory = this_test
+            .ancestors()
+            .find(|directory| directory.ends_with("deps"))
+            .and_then(Path::parent)
+            .unwrap_or_else(|| panic!("not a test that cargo built: {}", this_test.display()));
+        let program = profile_directory.join(PROGRAM);
+        if !is_current(&program) {
+            build(profile_directory);
+        }
+        assert!(program.exists(), "cargo built no {}", program.display());
+        program
+    })
+}
+
+fn build(profile_directory: &Path) {
+    // One build for all the test processes that find out at once.
+    let lock = File::create(profile_directory.join(format!("{PROGRAM}.lock")));
+    let lock = lock.expect("the target directory is ours to write");
+    lock.lock().expect("files can be locked");
+    if is_current(&profile_directory.join(PROGRAM)) {
+        return;
+    }
+    let profile = match profile_directory.file_name().and_then(|name| name.to_str()) {
+        Some("debug") | None => "dev",
+        Some(name) => name,
+    };
+    let target_directory = profile_directory
+        .parent()
+        .expect("target/PROFILE has a parent");
+    let built = Command::new(env!("CARGO"))
+        .args([
+            "build",
+            "--package",
+            env!("CARGO_PKG_NAME"),
+            "--bin",
+            PROGRAM,
+        ])
+        .args(["--profile", profile, "--manifest-path"])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(target_directory)
+        .output()
+        .expect("the cargo that built this test can be started");
+    let errors = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success(), "cannot build {PROGRAM}:\n{errors}");
+}
+
+/// Whether the program exists and is newer than all its sources.
+fn is_current(program: &Path) -> bool {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    modified(program).is_some_and(|built| newest(&sources).is_some_and(|source| source <= built))
+}
+
+fn newest(directory: &Path) -> Option<SystemTime> {
+    let entries = fs::read_dir(directory).ok()?;
+    entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            if path.is_dir() {
+                newest(&path)
+            } else {
+                modified(&path)
+            }
+        })
+        .max()
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path)
+        .and_then(|metadata| metadata.modified())
+        .ok()
+}
