@@ -1,0 +1,116 @@
+//! Cargo tools at pinned versions, installed under `target/tools` where the machine has no such
+//! version, and the small tasks that only call one of them.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::failure::Failure;
+use crate::shell::{cargo, output, program, run};
+use crate::workspace;
+
+/// A cargo subcommand at the version the project is checked with.
+struct Tool {
+    name: &'static str,
+    version: &'static str,
+}
+
+const NEXTEST: Tool = Tool {
+    name: "cargo-nextest",
+    version: "0.9.143",
+};
+const DENY: Tool = Tool {
+    name: "cargo-deny",
+    version: "0.20.2",
+};
+
+/// `cargo nextest`, ready for its arguments.
+pub(crate) fn nextest() -> Result<Command, Failure> {
+    let mut command = program(NEXTEST.ready("nextest")?);
+    command.arg("nextest");
+    Ok(command)
+}
+
+pub(crate) fn deny(arguments: &[String]) -> Result<(), Failure> {
+    let mut checks = vec!["bans", "licenses", "sources"];
+    match arguments {
+        [] => {}
+        [flag] if flag == "--advisories" => checks.push("advisories"),
+        _ => return Err(Failure::new("usage: cargo xtask deny [--advisories]")),
+    }
+    let deny = DENY.ready("deny")?;
+    run(program(deny)
+        .args(["--locked", "--workspace", "check"])
+        .args(checks))
+}
+
+/// The rules of the source tree are tests of this crate.
+pub(crate) fn tidy(arguments: &[String]) -> Result<(), Failure> {
+    if !arguments.is_empty() {
+        return Err(Failure::new("usage: cargo xtask tidy"));
+    }
+    run(cargo().args([
+        "test",
+        "--quiet",
+        "--locked",
+        "--package",
+        "xtask",
+        "--test",
+        "tidy",
+    ]))
+}
+
+pub(crate) fn bench(arguments: &[String]) -> Result<(), Failure> {
+    run(cargo()
+        .args([
+            "run",
+            "--release",
+            "--locked",
+            "--package",
+            "cocode-bench",
+            "--",
+        ])
+        .args(arguments))
+}
+
+impl Tool {
+    /// The path of the tool, installed first if need be.
+    fn ready(&self, subcommand: &str) -> Result<PathBuf, Failure> {
+        let ours = workspace::tools().join("bin").join(self.name);
+        for candidate in [PathBuf::from(self.name), ours.clone()] {
+            if self.is_version_of(&candidate, subcommand) {
+                return Ok(candidate);
+            }
+        }
+        println!(
+            "installing {} {} under target/tools (some minutes)",
+            self.name, self.version
+        );
+        run(cargo()
+            .args([
+                "install",
+                self.name,
+                "--locked",
+                "--version",
+                self.version,
+                "--root",
+            ])
+            .arg(workspace::tools()))?;
+        if self.is_version_of(&ours, subcommand) {
+            Ok(ours)
+        } else {
+            Err(Failure::new(format!(
+                "{} is not version {}",
+                ours.display(),
+                self.version
+            )))
+        }
+    }
+
+    fn is_version_of(&self, candidate: &PathBuf, subcommand: &str) -> bool {
+        output(program(candidate).args([subcommand, "--version"])).is_ok_and(|text| {
+            text.split_whitespace()
+                .nth(1)
+                .is_some_and(|version| version == self.version)
+        })
+    }
+}
