@@ -1,0 +1,156 @@
+//! Rules for crates: who may depend on whom, and what a published manifest needs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::none;
+use crate::tree::root;
+
+/// What a crate of ours may use of ours.
+enum Edges {
+    /// These and no others.
+    Exactly(&'static [&'static str]),
+    /// Any of these.
+    Within(&'static [&'static str]),
+}
+
+/// The rooms of the house, see ARCHITECTURE.md. Tests may use the testkit besides.
+const EDGES: &[(&str, Edges)] = &[
+    ("cocode-core", Edges::Exactly(&[])),
+    ("cocode-process", Edges::Exactly(&[])),
+    (
+        "cocode-wire",
+        Edges::Exactly(&["cocode-core", "cocode-process"]),
+    ),
+    (
+        "cocode-client",
+        Edges::Exactly(&["cocode-core", "cocode-wire"]),
+    ),
+    (
+        "cocode",
+        Edges::Within(&[
+            "cocode-client",
+            "cocode-core",
+            "cocode-process",
+            "cocode-wire",
+        ]),
+    ),
+    ("cocode-testkit", Edges::Exactly(&[])),
+    (
+        "cocode-bench",
+        Edges::Within(&[
+            "cocode-client",
+            "cocode-core",
+            "cocode-testkit",
+            "cocode-wire",
+        ]),
+    ),
+    ("xtask", Edges::Exactly(&[])),
+];
+
+const TESTKIT: &str = "cocode-testkit";
+
+fn packages() -> Vec<Value> {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "metadata",
+            "--no-deps",
+            "--format-version",
+            "1",
+            "--offline",
+        ])
+        .current_dir(root())
+        .output()
+        .expect("cargo starts");
+    assert!(
+        output.status.success(),
+        "cargo metadata: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("metadata is JSON");
+    metadata["packages"].as_array().expect("packages").clone()
+}
+
+fn name(package: &Value) -> &str {
+    package["name"].as_str().expect("every package has a name")
+}
+
+/// Dependencies on crates of this workspace: those of the product, and those of tests.
+fn edges(package: &Value) -> (BTreeSet<&str>, BTreeSet<&str>) {
+    let mut product = BTreeSet::new();
+    let mut tests = BTreeSet::new();
+    for dependency in package["dependencies"].as_array().expect("dependencies") {
+        if dependency["path"].is_null() {
+            continue;
+        }
+        let name = name(dependency);
+        if dependency["kind"] == "dev" {
+            tests.insert(name)
+        } else {
+            product.insert(name)
+        };
+    }
+    (product, tests)
+}
+
+#[test]
+fn crates_depend_on_each_other_as_the_table_says() {
+    let table: BTreeMap<&str, &Edges> = EDGES.iter().map(|(name, edges)| (*name, edges)).collect();
+    let mut offenders = Vec::new();
+    for package in &packages() {
+        let name = name(package);
+        let (product, tests) = edges(package);
+        let Some(edges) = table.get(name) else {
+            offenders.push(format!(
+                "{name} is not in the table of xtask/tests/tidy/crates.rs"
+            ));
+            continue;
+        };
+        let (Edges::Exactly(allowed) | Edges::Within(allowed)) = edges;
+        let allowed: BTreeSet<&str> = allowed.iter().copied().collect();
+        for extra in product.difference(&allowed) {
+            offenders.push(format!("{name} must not depend on {extra}"));
+        }
+        if let Edges::Exactly(_) = edges {
+            for missing in allowed.difference(&product) {
+                offenders.push(format!(
+                    "{name} no longer depends on {missing}: correct the table"
+                ));
+            }
+        }
+        for extra in tests
+            .difference(&allowed)
+            .filter(|extra| **extra != TESTKIT)
+        {
+            offenders.push(format!("tests of {name} must not depend on {extra}"));
+        }
+    }
+    none("crate edges", &offenders);
+}
+
+#[test]
+fn manifests_are_fit_to_publish() {
+    let mut offenders = Vec::new();
+    for package in &packages() {
+        let name = name(package);
+        let path = package["manifest_path"].as_str().expect("manifest path");
+        let manifest = fs::read_to_string(path).expect("manifest is readable");
+        if package["description"].as_str().is_none_or(str::is_empty) {
+            offenders.push(format!("{name} has no description"));
+        }
+        for key in ["edition", "license", "rust-version"] {
+            let inherited = format!("{key}.workspace = true");
+            if !manifest.lines().any(|line| line.trim() == inherited) {
+                offenders.push(format!("{name} does not take {key} from the workspace"));
+            }
+        }
+        let lints = manifest.split("[lints]").nth(1).unwrap_or_default();
+        if lints.trim_start().lines().next() != Some("workspace = true") {
+            offenders.push(format!("{name} does not take the lints from the workspace"));
+        }
+    }
+    none("manifests", &offenders);
+}
