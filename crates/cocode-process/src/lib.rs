@@ -1,1 +1,29 @@
 //! Child process trees that cannot be orphaned: spawn, guard, stop.
+//!
+//! [`spawn`] starts a program behind a small guard process. The guard adopts whatever the program
+//! forks, and ends all of it when the program exits, when the [`GuardedChild`] is stopped or
+//! dropped, and when the owning process dies, be it by SIGKILL. The program's standard streams
+//! come back as nonblocking pipes, its last words on stderr as a [`StderrTail`].
+//!
+//! Nothing here reads the environment of the own process, and nothing knows what travels through
+//! the pipes. `docs/decisions/0002-guard-process.md` explains why the guard exists and what it
+//! costs.
+
+#[cfg(not(unix))]
+compile_error!("cocode-process needs a Unix system");
+
+mod child;
+mod environment;
+mod error;
+mod exit;
+mod guard;
+mod lifeline;
+mod spec;
+mod stderr;
+
+pub use child::{GuardedChild, spawn};
+pub use environment::baseline_environment;
+pub use error::{ProgramLookup, SpawnError};
+pub use exit::ExitReport;
+pub use spec::{ProcessSpec, StderrTap, StopPolicy};
+pub use stderr::{STDERR_LINE_BYTES, STDERR_TAIL_BYTES, StderrTail};

@@ -1,0 +1,131 @@
+//! The guard process: made between `fork` and `exec`, it adopts the program's whole tree and ends
+//! it. This room owns everything that runs in a forked copy of the owner.
+//!
+//! The owner may have many threads, so a forked copy of it may only do what a signal handler may
+//! do: no allocation, no locks, no panics. All code below [`install`]'s closure keeps to that; it
+//! works on stack buffers through the thin wrappers in `system`.
+
+mod system;
+mod tree;
+
+#[cfg(target_os = "linux")]
+mod proc;
+#[cfg(target_os = "linux")]
+mod slim;
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, RawFd};
+use std::time::Duration;
+
+use libc::{c_int, pid_t};
+use tokio::process::Command;
+
+use system::{Fork, LIFELINE};
+use tree::Tree;
+
+/// How long a guard tries to kill what is left. Only a process that the system cannot end at the
+/// moment (stuck in the kernel) or that may not be signaled (setuid) uses it up.
+pub(crate) const KILL_LIMIT: Duration = Duration::from_secs(5);
+
+/// How processes list the guard. It must not contain the owner's name: whoever kills the owner by
+/// name (`pkill -9 owner`) would kill the guard with it, and the tree would be orphaned.
+#[cfg(target_os = "linux")]
+const GUARD_NAME: &std::ffi::CStr = c"process-guard";
+
+/// Makes the command start its program behind a guard. `lifeline` is the guard's end of the
+/// socket to the owner and must stay open until the command has been spawned.
+pub(crate) fn install(command: &mut Command, lifeline: RawFd, term_grace: Duration) {
+    let orders = Orders {
+        lifeline,
+        term_grace,
+        #[cfg(target_os = "linux")]
+        layout: slim::Layout::capture(),
+    };
+    #[expect(unsafe_code, reason = "the guard is made between fork and exec")]
+    // SAFETY: the closure and all it calls keep to what is allowed between fork and exec in a
+    // process that had other threads: system calls and stack memory only (see the module doc).
+    unsafe {
+        command.pre_exec(move || split(&orders));
+    }
+}
+
+/// Gives a pipe more room where the system can; it works the same without.
+pub(crate) fn widen_pipe(pipe: &impl AsFd, bytes: u32) {
+    system::set_pipe_capacity(pipe.as_fd().as_raw_fd(), bytes);
+}
+
+/// Kills a process group whose guard is gone.
+pub(crate) fn kill_group(group: pid_t) {
+    system::kill(-group, libc::SIGKILL);
+}
+
+/// What a guard must know, gathered before the fork.
+struct Orders {
+    lifeline: c_int,
+    term_grace: Duration,
+    #[cfg(target_os = "linux")]
+    layout: slim::Layout,
+}
+
+/// Runs in the forked copy. It forks once more: the first process becomes the guard and never
+/// returns from here, the second returns and is turned into the program.
+fn split(orders: &Orders) -> io::Result<()> {
+    // Before the program exists, so that neither its exit nor its orphans can be missed.
+    system::block_all_signals();
+    system::catch_child_signal();
+    #[cfg(target_os = "linux")]
+    system::become_subreaper();
+    let guard = system::getpid();
+    system::setpgid(guard, guard);
+    match system::fork()? {
+        Fork::Child => {
+            prepare_program(guard, orders.lifeline);
+            Ok(())
+        }
+        Fork::Parent(server) => watch(server, orders),
+    }
+}
+
+fn prepare_program(guard: pid_t, lifeline: c_int) {
+    #[cfg(target_os = "linux")]
+    system::die_with_parent();
+    if system::getppid() != guard {
+        // The guard died before the line above could take effect.
+        system::exit(1);
+    }
+    let own = system::getpid();
+    system::setpgid(own, own);
+    system::write(lifeline, &own.to_ne_bytes());
+    system::close_all_on_exec();
+    system::reset_signals();
+}
+
+/// The life of the guard.
+fn watch(server: pid_t, orders: &Orders) -> ! {
+    // First of all: the owner's spawn returns when the last copy of its error pipe is closed.
+    system::keep_only_lifeline(orders.lifeline);
+    // The program does the same; whoever comes first, the group exists before it is signaled.
+    system::setpgid(server, server);
+    system::enter_root_directory();
+    let term_grace = orders.term_grace;
+    // This takes the memory of `orders` away.
+    #[cfg(target_os = "linux")]
+    slim::shed_inherited_memory(&orders.layout, GUARD_NAME);
+
+    let mut tree = Tree::new(server);
+    loop {
+        tree.reap();
+        if tree.is_over() {
+            break;
+        }
+        if system::wait_for_event(Some(LIFELINE), None) && system::is_at_end(LIFELINE) {
+            tree.terminate(term_grace);
+            break;
+        }
+    }
+    tree.kill(KILL_LIMIT);
+    if let Some(status) = tree.server_status() {
+        system::write(LIFELINE, &status.to_ne_bytes());
+    }
+    system::exit(0)
+}
