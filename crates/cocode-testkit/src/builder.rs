@@ -134,6 +134,11 @@ impl Script {
         self
     }
 
+    /// Does what it would have done without the rule.
+    pub fn as_usual(self) -> Self {
+        self.step(Step::AsUsual)
+    }
+
     /// Answers with one tool and a new cursor, however often it is asked.
     pub fn endless_cursor(self) -> Self {
         self.one_tool_page(r#""page-$n""#)

@@ -93,10 +93,15 @@ impl Engine {
                 .await;
             return;
         }
-        if let Reaction::Answer { text, .. } | Reaction::Subscribed { text } =
-            self.defaults.react(message)
-        {
-            drop(self.put(Output::Line(text)).await);
+        drop(self.as_usual(message).await);
+    }
+
+    async fn as_usual(&self, message: &Message) -> Result<(), Gone> {
+        match self.defaults.react(message) {
+            Reaction::Nothing => Ok(()),
+            Reaction::Answer { text, .. } | Reaction::Subscribed { text } => {
+                self.put(Output::Line(text)).await
+            }
         }
     }
 
@@ -136,6 +141,7 @@ impl Engine {
             Step::Raw(bytes) => self.put(Output::Bytes(bytes)).await,
             Step::Fill(bytes) => self.put(Output::Fill(bytes)).await,
             Step::Close { code, reason } => self.put(Output::Close { code, reason }).await,
+            Step::AsUsual => self.as_usual(&scope.message).await,
             Step::Ask { method, params } => {
                 let (request, answer) = self.asks.ask(self.run, &method, &scope.fill(&params));
                 self.put(Output::Line(request)).await?;
@@ -146,13 +152,7 @@ impl Engine {
                 gate::pass(address).await;
                 Ok(())
             }
-            Step::WaitFor(method) => loop {
-                match heard.recv().await {
-                    Ok(heard) if heard == method => break Ok(()),
-                    Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
-                    Err(broadcast::error::RecvError::Closed) => break Err(Gone),
-                }
-            },
+            Step::WaitFor(method) => wait_for(&method, heard).await,
             Step::StopReading => std::future::pending().await,
             Step::Disconnect => {
                 self.hung_up.cancel();
@@ -209,6 +209,20 @@ impl Asks {
         if let Some(asked) = message.id().and_then(|id| waiting.remove(id)) {
             // The rule that asked may have ended with its connection.
             drop(asked.send(message.raw.clone()));
+        }
+    }
+}
+
+/// Comes back when a message of the method has come.
+pub(crate) async fn wait_for(
+    method: &str,
+    heard: &mut broadcast::Receiver<String>,
+) -> Result<(), Gone> {
+    loop {
+        match heard.recv().await {
+            Ok(heard) if heard == method => return Ok(()),
+            Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => return Err(Gone),
         }
     }
 }

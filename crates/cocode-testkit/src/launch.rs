@@ -37,6 +37,7 @@ impl Script {
 
     /// The program and arguments that start the server without a record.
     pub fn command(&self) -> (PathBuf, Vec<String>) {
+        self.assert_fits_process();
         let script = serde_json::to_string(self).expect("a script is plain data");
         (program().to_owned(), vec!["--script".to_owned(), script])
     }
@@ -160,15 +161,17 @@ fn is_current(program: &Path) -> bool {
     modified(program).is_some_and(|built| newest(&sources).is_some_and(|source| source <= built))
 }
 
+/// When the newest source was written. Unit tests are not part of the program.
 fn newest(directory: &Path) -> Option<SystemTime> {
     let entries = fs::read_dir(directory).ok()?;
     entries
         .filter_map(|entry| {
             let path = entry.ok()?.path();
-            if path.is_dir() {
-                newest(&path)
-            } else {
-                modified(&path)
+            let is_test = path.to_string_lossy().ends_with("_tests.rs");
+            match (path.is_dir(), is_test) {
+                (true, _) => newest(&path),
+                (false, true) => None,
+                (false, false) => modified(&path),
             }
         })
         .max()

@@ -1,4 +1,26 @@
 //! Scripted servers and fault injectors for the tests of cocode.
+//!
+//! A [`Script`] is a correct minimal MCP server with rules for what a test is about. It becomes a
+//! program with [`Script::stdio`], or a server in this process with [`Script::http`],
+//! [`Script::websocket`] or [`Script::unix`]. Each keeps a [`Recorder`] of what it received; a
+//! [`Gate`] lets the test decide when a rule goes on.
+//!
+//! ```
+//! use cocode_testkit::{Gate, Script};
+//!
+//! let gate = Gate::new();
+//! let server = Script::new()
+//!     .on("tools/list")
+//!     .nth(1)
+//!     .error(-32603, "not yet")
+//!     .on("tools/call")
+//!     .progress(1, 2)
+//!     .hold(&gate)
+//!     .text_result("done")
+//!     .http();
+//! assert!(server.url().starts_with("http://127.0.0.1:"));
+//! assert!(server.requests().all().is_empty());
+//! ```
 #![expect(
     clippy::panic,
     clippy::expect_used,
@@ -7,10 +29,13 @@
 )]
 
 mod acceptor;
+mod background;
 mod builder;
+mod builder_http;
 mod defaults;
 mod engine;
 mod gate;
+mod http;
 mod launch;
 mod lines;
 mod message;
@@ -20,11 +45,16 @@ mod rules;
 mod script;
 mod stdio;
 mod template;
+mod unix;
+mod websocket;
 
 pub use gate::Gate;
+pub use http::{HttpRequest, HttpServer};
 pub use launch::{StdioServer, program};
 pub use message::Message;
 pub use recorder::Recorder;
 pub use script::{Era, Script, SseEvent};
 pub use stdio::scripted_server_main;
 pub use template::Template;
+pub use unix::UnixServer;
+pub use websocket::WebSocketServer;

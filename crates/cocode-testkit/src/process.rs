@@ -60,6 +60,10 @@ pub(crate) fn exit(code: i32) -> ! {
     std::process::exit(code)
 }
 
+#[expect(
+    clippy::zombie_processes,
+    reason = "leaving children behind is the point"
+)]
 /// Starts a child and comes back when it can no longer be ended kindly.
 fn fork(mut command: Command) -> u32 {
     let command = command

@@ -123,6 +123,8 @@ pub(crate) enum Step {
     Raw(Vec<u8>),
     /// This many bytes of the letter x.
     Fill(usize),
+    /// What would have been done without the rule.
+    AsUsual,
     /// A request of our own; goes on when it is answered.
     Ask {
         method: String,
@@ -168,7 +170,7 @@ pub(crate) enum HttpStep {
         body: Template,
     },
     /// The head of an event stream; what follows in the rule goes into the stream.
-    Stream,
+    Stream { headers: Vec<(String, String)> },
     /// One event.
     Event(SseEvent),
     /// From here on the stream is written in pieces of this many bytes.
@@ -258,5 +260,40 @@ impl Rule {
         self.steps
             .iter()
             .any(|step| matches!(step, Step::Ask { .. } | Step::Hold(_) | Step::WaitFor(_)))
+    }
+}
+
+impl Script {
+    /// Fails the test if a step cannot be done over HTTP.
+    pub(crate) fn assert_fits_http(&self) {
+        self.assert_no_step(|step| matches!(step, Step::Process(_) | Step::Close { .. }));
+        let at_start = self.rules.iter().any(|rule| rule.on == Trigger::Start);
+        assert!(!at_start, "an HTTP server says nothing before it is asked");
+    }
+
+    /// Fails the test if a step cannot be done over a unix socket.
+    pub(crate) fn assert_fits_unix(&self) {
+        let unfit =
+            |step: &Step| matches!(step, Step::Process(_) | Step::Http(_) | Step::Close { .. });
+        self.assert_no_step(unfit);
+    }
+
+    /// Fails the test if a step cannot be done over a WebSocket.
+    pub(crate) fn assert_fits_websocket(&self) {
+        self.assert_no_step(|step| matches!(step, Step::Process(_) | Step::Http(_)));
+    }
+
+    /// Fails the test if a step cannot be done in a process.
+    pub(crate) fn assert_fits_process(&self) {
+        self.assert_no_step(|step| {
+            matches!(step, Step::Http(_) | Step::Close { .. } | Step::Disconnect)
+        });
+    }
+
+    fn assert_no_step(&self, unfit: impl Fn(&Step) -> bool) {
+        let mut steps = self.rules.iter().flat_map(|rule| &rule.steps);
+        if let Some(step) = steps.find(|step| unfit(step)) {
+            panic!("this kind of server cannot do this: {step:?}");
+        }
     }
 }

@@ -44,6 +44,11 @@ impl From<Value> for Template {
 }
 
 impl Template {
+    /// A template that becomes exactly this text.
+    pub(crate) fn literal(text: &str) -> Self {
+        Self(text.replace('$', "$$"))
+    }
+
     /// The text without any variables replaced.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
@@ -53,13 +58,8 @@ impl Template {
 /// What the variables stand for while one rule runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
-    id: String,
-    token: String,
-    params: String,
-    arguments: String,
-    method: String,
+    pub(crate) message: Message,
     count: u32,
-    run: u32,
     pub(crate) answer: String,
     pub(crate) pids: String,
 }
@@ -67,18 +67,9 @@ pub(crate) struct Scope {
 impl Scope {
     /// The variables of a rule that the message triggered for the `count`th time.
     pub(crate) fn of(message: &Message, count: u32) -> Self {
-        let token = message
-            .params()
-            .pointer("/_meta/progressToken")
-            .map(Value::to_string);
         Self {
-            id: message.id().unwrap_or("null").to_owned(),
-            token: token.unwrap_or_else(|| "null".to_owned()),
-            params: message.raw_params().unwrap_or("null").to_owned(),
-            arguments: message.raw_arguments(),
-            method: Value::from(message.method()).to_string(),
+            message: message.clone(),
             count,
-            run: message.run,
             answer: "null".to_owned(),
             pids: "[]".to_owned(),
         }
@@ -114,14 +105,15 @@ impl Scope {
     }
 
     fn variable(&self, name: &str) -> Option<String> {
+        let message = &self.message;
         Some(match name {
-            "id" => self.id.clone(),
-            "token" => self.token.clone(),
-            "params" => self.params.clone(),
-            "arguments" => self.arguments.clone(),
-            "method" => self.method.clone(),
+            "id" => message.id().unwrap_or("null").to_owned(),
+            "token" => message.params()["_meta"]["progressToken"].to_string(),
+            "params" => message.raw_params().unwrap_or("null").to_owned(),
+            "arguments" => message.raw_arguments(),
+            "method" => Value::from(message.method()).to_string(),
             "n" => self.count.to_string(),
-            "run" => self.run.to_string(),
+            "run" => message.run.to_string(),
             "answer" => self.answer.clone(),
             "pids" => self.pids.clone(),
             _ => return None,

@@ -13,10 +13,6 @@ struct Running {
 }
 
 impl Running {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the process crate is tested with this one"
-    )]
     fn start(server: &StdioServer) -> Self {
         let mut child = Command::new(server.program())
             .args(server.args())
@@ -376,10 +372,6 @@ fn children_outlive_sigterm() {
     assert!(running.end().success());
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the process crate is tested with this one"
-)]
 fn kill(signal: &str, pid: u64) -> bool {
     let script = format!("kill -{signal} {pid}");
     Command::new("sh")
@@ -408,10 +400,6 @@ fn text_that_is_no_json_is_recorded_too() {
 }
 
 #[test]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the process crate is tested with this one"
-)]
 fn the_log_can_be_a_file() {
     let log = std::env::temp_dir().join(format!("cocode-scripted-{}.log", std::process::id()));
     let (program, arguments) = Script::new().command();
@@ -439,10 +427,6 @@ fn the_log_can_be_a_file() {
 }
 
 #[test]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the process crate is tested with this one"
-)]
 fn a_wrong_script_is_refused() {
     let output = Command::new(cocode_testkit::program())
         .args(["--script", "{\"rules\":7}"])
