@@ -2,10 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-/// The root of the source tree that this binary was built from.
+/// The root of the source tree. Asked of `cargo run` first: checkouts that share a target
+/// directory may share this binary, too.
 pub(crate) fn root() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.parent().unwrap_or(manifest).to_path_buf()
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    manifest
+        .parent()
+        .map_or_else(|| manifest.clone(), Path::to_path_buf)
 }
 
 /// Lock files and scripts of the peers, as committed.

@@ -54,7 +54,7 @@ const EDGES: &[(&str, Edges)] = &[
 const TESTKIT: &str = "cocode-testkit";
 
 fn packages() -> Vec<Value> {
-    let output = Command::new(env!("CARGO"))
+    let output = Command::new(std::env::var_os("CARGO").expect("cargo or nextest runs the tests"))
         .args([
             "metadata",
             "--no-deps",

@@ -34,8 +34,11 @@ const REGISTRY_HOSTS: &[&str] = &[
     concat!("crates", ".io/api"),
 ];
 
+/// The root of the checkout under test. A variable of the test run and not of the build:
+/// checkouts that share a target directory may share the built test, too.
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo or nextest runs the tests");
+    Path::new(&manifest)
         .parent()
         .expect("xtask is in the root")
         .to_path_buf()
