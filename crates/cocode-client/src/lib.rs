@@ -1,1 +1,70 @@
-//! Managed client sessions for MCP servers, in every transport and protocol revision.
+//! Client sessions for MCP servers, in every transport and protocol revision.
+//!
+//! A [`Session`] is one connection to one server. It finds out which era the server speaks, sends
+//! requests and matches their answers, serves what the server asks in return through a
+//! [`Handler`], and hands out results exactly as the server sent them.
+//!
+//! ```no_run
+//! use cocode_client::{RawJson, RequestOptions, Session, SessionOptions, stdio};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let session = Session::connect(stdio("my-server", ["--flag"], []), SessionOptions::default()).await?;
+//! for tool in session.tools().await?.items {
+//!     println!("{}", tool.name);
+//! }
+//! let arguments = RawJson::parse(r#"{"path": "README.md"}"#)?;
+//! let result = session.call_tool("read", Some(&arguments), RequestOptions::default()).await?;
+//! println!("{}", result.raw);
+//! session.close().await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod clock;
+mod connect;
+mod connection;
+mod error;
+mod features;
+mod form;
+mod handler;
+mod handshake;
+mod input;
+mod listen;
+mod members;
+mod mux;
+mod options;
+mod pages;
+mod params;
+mod progress;
+mod protocol;
+mod serve;
+mod server;
+mod session;
+mod target;
+mod tool_headers;
+
+pub use options::{ClientInfo, SessionOptions, Timeouts};
+pub use session::{MAX_IN_FLIGHT, RequestOptions, Session};
+pub use target::{http, legacy_sse, stdio, unix, websocket};
+
+pub use clock::Deadlines;
+pub use error::{ConnectError, RequestError, Retry};
+pub use features::{
+    Annotations, CallResult, Completion, CompletionTarget, Content, Prompt, PromptArgument,
+    PromptMessage, PromptResult, ReadResult, Resource, ResourceContents, ResourceTemplate, Tool,
+};
+pub use form::{Field, FieldKind, Form};
+pub use handler::{
+    Answer, ClientCapabilities, Elicitation, ElicitationAnswer, ElicitationMode, Handler,
+    NoHandler, Notification, Root,
+};
+pub use pages::{Incomplete, Listing, MAX_ITEMS, MAX_PAGES, Quarantined};
+pub use progress::{OnProgress, Progress};
+pub use protocol::{Era, Protocol, Revision, UnknownProtocol};
+pub use server::{ServerCapabilities, ServerFacts, Step};
+
+pub use cocode_wire::{
+    Challenge, Closed, ExitReport, HttpClient, HttpSettings, HttpTarget, LinkError, OpenError,
+    ProcessSpec, RawJson, RpcError, SpawnError, StdioTarget, Target, UnixTarget, WebSocketTarget,
+    baseline_environment, memory_pair,
+};

@@ -1,1 +1,37 @@
-//! Raw JSON-RPC frames and the links that carry them: stdio, streamable HTTP, HTTP+SSE, WebSocket, unix sockets.
+//! Raw JSON-RPC frames and the links that carry them.
+//!
+//! A [`Frame`] is the bytes of one message and where its parts are; nothing inside is decoded, so
+//! nothing is lost. A [`Link`] sends messages and delivers frames to an [`Inbox`]; it knows framing,
+//! limits and the lifetime of a process or connection. This crate knows no MCP feature beyond what
+//! the transports themselves define.
+
+mod deliver;
+pub mod encode;
+mod error;
+mod frame;
+mod http;
+mod inbox;
+pub mod limits;
+mod line;
+mod link;
+mod raw;
+mod rpc_error;
+mod salvage;
+mod websocket;
+
+pub use cocode_process::{
+    ExitReport, ProcessSpec, SpawnError, StderrTail, StopPolicy, baseline_environment,
+};
+pub use http::client::{HttpClient, HttpSettings, HttpSetupError};
+pub use http::streamable::HttpTarget;
+pub use http::values::header_value;
+
+pub use error::{Challenge, Closed, LinkError};
+pub use frame::{Frame, FrameError, FrameKind};
+pub use inbox::{Inbox, Malformed, MalformedReason, Origin};
+pub use link::{
+    Link, MemoryTarget, OpenError, Outgoing, StdioTarget, Target, UnixTarget, memory_pair,
+};
+pub use raw::RawJson;
+pub use rpc_error::{RpcError, code};
+pub use websocket::WebSocketTarget;

@@ -1,0 +1,283 @@
+//! Makes a session: which era, which transport, and what to try next when one does not fit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cocode_wire::{HttpTarget, LinkError, OpenError, Target};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::connection::Connection;
+use crate::error::{ConnectError, RequestError};
+use crate::handshake::{Probe, discover, failed, initialize};
+use crate::mux::Incoming;
+use crate::options::SessionOptions;
+use crate::protocol::{Era, Protocol, Revision};
+use crate::server::{ServerFacts, Step};
+
+/// A connection on which both sides know each other.
+pub(crate) struct Established {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) incoming: mpsc::Receiver<Incoming>,
+    pub(crate) facts: ServerFacts,
+}
+
+/// The whole ladder, under one deadline.
+pub(crate) async fn establish(
+    target: &Target,
+    options: &SessionOptions,
+) -> Result<Established, ConnectError> {
+    let mut climb = Climb::new(target, options);
+    let limit = options.timeouts.connect;
+    let Ok(outcome) = tokio::time::timeout(limit, climb.up()).await else {
+        let stderr = climb.stderr();
+        return Err(ConnectError::Timeout {
+            after: limit,
+            step: climb.doing,
+            stderr,
+        });
+    };
+    let mut facts = outcome?;
+    facts.steps = climb.steps;
+    facts.transport = climb.transport;
+    match climb.current {
+        Some((connection, incoming)) => Ok(Established {
+            connection: Arc::new(connection),
+            incoming,
+            facts,
+        }),
+        None => Err(OpenError::Target("no connection was made".into()).into()),
+    }
+}
+
+struct Climb<'a> {
+    target: &'a Target,
+    options: &'a SessionOptions,
+    current: Option<(Connection, mpsc::Receiver<Incoming>)>,
+    transport: &'static str,
+    doing: &'static str,
+    steps: Vec<Step>,
+}
+
+impl<'a> Climb<'a> {
+    fn new(target: &'a Target, options: &'a SessionOptions) -> Self {
+        let transport = transport_name(target);
+        Self {
+            target,
+            options,
+            current: None,
+            transport,
+            doing: "starting",
+            steps: Vec::new(),
+        }
+    }
+
+    async fn up(&mut self) -> Result<ServerFacts, ConnectError> {
+        self.open().await?;
+        // HTTP+SSE and everything before it is of the older era by definition.
+        let known = match self.target {
+            Target::LegacySse(_) => Some(Era::Legacy),
+            _ => self.options.known_era,
+        };
+        match (self.options.protocol, known) {
+            (Protocol::Exact(revision), _) if revision.era() == Era::Legacy => {
+                self.legacy(revision, &[revision]).await
+            }
+            (Protocol::Exact(_) | Protocol::Modern, _) => self.modern_only().await,
+            (Protocol::Legacy, _) => self.any_legacy().await,
+            (Protocol::Auto, Some(Era::Legacy)) => match self.any_legacy().await {
+                // The memory may be wrong: a stateless server refuses the handshake.
+                Err(ConnectError::Handshake {
+                    error: error @ RequestError::Rpc { .. },
+                    stderr,
+                }) => {
+                    let patience = self.options.timeouts.probe;
+                    match self.probe(patience).await? {
+                        Probe::Modern(facts) => Ok(facts),
+                        _ => Err(ConnectError::Handshake { error, stderr }),
+                    }
+                }
+                other => other,
+            },
+            (Protocol::Auto, _) => self.either().await,
+        }
+    }
+
+    /// Stateless if the server is, otherwise with a handshake.
+    async fn either(&mut self) -> Result<ServerFacts, ConnectError> {
+        match self.probe(self.options.timeouts.probe).await? {
+            Probe::Modern(facts) => Ok(facts),
+            Probe::Failed(error) => Err(self.failed(error)),
+            Probe::Legacy(why) => {
+                tracing::debug!(error = %why, "not a stateless server");
+                self.any_legacy().await
+            }
+            Probe::Gone(why) => {
+                tracing::debug!(error = %why, "the server ended when asked for its era");
+                if let Target::Memory(_) = self.target {
+                    return Err(self.failed(why));
+                }
+                self.open().await?;
+                self.any_legacy().await
+            }
+            Probe::Silent(_) => match self.any_legacy().await {
+                // It may only have been slow to start. Then it can answer now.
+                Err(ConnectError::Handshake {
+                    error: error @ RequestError::Rpc { .. },
+                    stderr,
+                }) => match self.probe(self.options.timeouts.probe).await? {
+                    Probe::Modern(facts) => Ok(facts),
+                    _ => Err(ConnectError::Handshake { error, stderr }),
+                },
+                other => other,
+            },
+        }
+    }
+
+    async fn modern_only(&mut self) -> Result<ServerFacts, ConnectError> {
+        match self.probe(self.options.timeouts.connect).await? {
+            Probe::Modern(facts) => Ok(facts),
+            Probe::Legacy(error @ (RequestError::Rpc { .. } | RequestError::Unexpected { .. })) => {
+                tracing::debug!(%error, "not a stateless server");
+                let offered = "no stateless revision";
+                Err(ConnectError::version(offered, &[Revision::LATEST_MODERN]))
+            }
+            Probe::Legacy(error)
+            | Probe::Silent(error)
+            | Probe::Gone(error)
+            | Probe::Failed(error) => Err(self.failed(error)),
+        }
+    }
+
+    async fn any_legacy(&mut self) -> Result<ServerFacts, ConnectError> {
+        let accept = Revision::ALL
+            .into_iter()
+            .filter(|revision| revision.era() == Era::Legacy);
+        let accept: Vec<_> = accept.collect();
+        self.legacy(Revision::LATEST_LEGACY, &accept).await
+    }
+
+    async fn legacy(
+        &mut self,
+        offer: Revision,
+        accept: &[Revision],
+    ) -> Result<ServerFacts, ConnectError> {
+        let first = self.handshake(offer, accept).await;
+        let Err(ConnectError::Handshake { error, stderr }) = first else {
+            return first;
+        };
+        let Some(http) = self.sse_instead(&error) else {
+            return Err(ConnectError::Handshake { error, stderr });
+        };
+        let target = Target::LegacySse(http);
+        if let Err(also) = self.open_target(&target).await {
+            tracing::debug!(error = %also, "not an HTTP+SSE server either");
+            return Err(ConnectError::Handshake { error, stderr });
+        }
+        self.transport = transport_name(&target);
+        self.handshake(offer, accept).await
+    }
+
+    /// The target to try after `error`, if the ladder of the specification has another rung.
+    fn sse_instead(&self, error: &RequestError) -> Option<HttpTarget> {
+        let Target::Http(http) = self.target else {
+            return None;
+        };
+        let RequestError::Link {
+            error: LinkError::Status { status, .. },
+            ..
+        } = error
+        else {
+            return None;
+        };
+        let fits = self.options.sse_fallback && matches!(status, 400 | 404 | 405);
+        fits.then(|| http.clone())
+    }
+
+    async fn handshake(
+        &mut self,
+        offer: Revision,
+        accept: &[Revision],
+    ) -> Result<ServerFacts, ConnectError> {
+        self.doing = "initializing";
+        let began = Instant::now();
+        let facts = match &self.current {
+            Some((connection, _)) => initialize(connection, self.options, offer, accept).await,
+            None => Err(OpenError::Target("not connected".into()).into()),
+        };
+        self.steps.push(Step {
+            name: "initialize",
+            took: began.elapsed(),
+        });
+        facts
+    }
+
+    async fn probe(&mut self, patience: Duration) -> Result<Probe, ConnectError> {
+        self.doing = "asking for its era";
+        let began = Instant::now();
+        let Some((connection, _)) = &self.current else {
+            return Err(OpenError::Target("not connected".into()).into());
+        };
+        let probe = discover(connection, self.options, patience).await;
+        self.steps.push(Step {
+            name: "discover",
+            took: began.elapsed(),
+        });
+        Ok(probe)
+    }
+
+    async fn open(&mut self) -> Result<(), ConnectError> {
+        self.open_target(self.target).await
+    }
+
+    async fn open_target(&mut self, target: &Target) -> Result<(), ConnectError> {
+        self.doing = "connecting";
+        let began = Instant::now();
+        // The old connection ends before the new one begins.
+        if let Some((old, _)) = self.current.take() {
+            old.link.close().await;
+        }
+        let handler = Arc::clone(&self.options.handler);
+        self.current = Some(Connection::open(target, handler).await?);
+        let name = if matches!(target, Target::Stdio(_)) {
+            "start"
+        } else {
+            "connect"
+        };
+        self.steps.push(Step {
+            name,
+            took: began.elapsed(),
+        });
+        Ok(())
+    }
+
+    fn failed(&self, error: RequestError) -> ConnectError {
+        match &self.current {
+            Some((connection, _)) => failed(connection, error),
+            None => ConnectError::Handshake {
+                error,
+                stderr: Vec::new(),
+            },
+        }
+    }
+
+    fn stderr(&self) -> Vec<String> {
+        let lines = self
+            .current
+            .as_ref()
+            .map(|(connection, _)| connection.link.stderr_lines());
+        lines.unwrap_or_default()
+    }
+}
+
+fn transport_name(target: &Target) -> &'static str {
+    match target {
+        Target::Stdio(_) => "stdio",
+        Target::Http(_) => "http",
+        Target::LegacySse(_) => "sse",
+        Target::WebSocket(_) => "ws",
+        Target::Unix(_) => "unix",
+        Target::Memory(_) => "memory",
+        _ => "unknown",
+    }
+}

@@ -1,0 +1,273 @@
+//! A link and what waits on it: carries one request from its bytes to its answer.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use cocode_wire::{Closed, Frame, Link, LinkError, OpenError, Outgoing, Target, encode};
+use http::HeaderMap;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{sleep_until, timeout, timeout_at};
+
+use crate::clock::{CallClock, Deadlines, Verdict};
+use crate::error::RequestError;
+use crate::handler::Handler;
+use crate::mux::{Failure, Incoming, Mux, Outcome};
+use crate::params::push_params;
+use crate::progress::OnProgress;
+
+/// A connection that is being used. Dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) link: Link,
+    pub(crate) mux: Arc<Mux>,
+}
+
+/// One request to be carried.
+pub(crate) struct Exchange<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) params: Option<&'a [u8]>,
+    /// Members for `_meta`, as JSON object text without its braces.
+    pub(crate) meta: Cow<'a, [u8]>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) deadlines: Deadlines,
+    /// Ask the server for reports, and pass them on.
+    pub(crate) progress: Reports,
+    pub(crate) cancel: Cancel,
+}
+
+/// Whether reports of progress are wanted.
+#[derive(Clone)]
+pub(crate) enum Reports {
+    No,
+    /// They keep the request alive, and are passed on if somebody listens.
+    Yes(Option<OnProgress>),
+}
+
+/// How the server learns that a request is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cancel {
+    /// By a notification.
+    Notify,
+    /// By the end of the request's own stream.
+    EndStream,
+    /// Not at all: a handshake cannot be cancelled.
+    Silently,
+}
+
+impl Connection {
+    pub(crate) async fn open(
+        target: &Target,
+        handler: Arc<dyn Handler>,
+    ) -> Result<(Self, mpsc::Receiver<Incoming>), OpenError> {
+        let (mux, incoming) = Mux::new(handler);
+        let inbox: Arc<Mux> = Arc::clone(&mux);
+        let link = Link::open(target, inbox).await?;
+        Ok((Self { link, mux }, incoming))
+    }
+
+    /// Sends a request and waits for its answer.
+    ///
+    /// Cancel safe: dropping the future gives the request up, and tells the server so.
+    pub(crate) async fn exchange(&self, exchange: Exchange<'_>) -> Result<Frame, RequestError> {
+        let Exchange {
+            method,
+            params,
+            meta,
+            headers,
+            deadlines,
+            progress,
+            cancel,
+        } = exchange;
+        let id = self.mux.next_id();
+        let body = write_request(id, method, params, &meta, &progress)?;
+        let on_progress = match progress {
+            Reports::No => None,
+            Reports::Yes(on_progress) => on_progress,
+        };
+        let clock = Arc::new(CallClock::start(deadlines));
+        let registered = self.mux.register(id, Arc::clone(&clock), on_progress);
+        let closed = |reason| RequestError::Closed {
+            method: method.to_owned(),
+            reason,
+        };
+        let reply = registered.map_err(closed)?;
+        let mut ticket = Ticket {
+            connection: self,
+            id,
+            cancel,
+            sent: false,
+            reason: GIVEN_UP,
+        };
+        let timed_out = |after| RequestError::Timeout {
+            method: method.to_owned(),
+            after,
+        };
+        let sending = self.link.send(Outgoing {
+            body,
+            headers,
+            request: Some(id),
+        });
+        let sent = match clock.check() {
+            Verdict::Until(end) => timeout_at(end, sending).await,
+            Verdict::Expired(after) => return Err(timed_out(after)),
+        };
+        match sent {
+            Ok(Ok(())) => ticket.sent = true,
+            Ok(Err(error)) => return Err(self.explain(method, error).await),
+            Err(_elapsed) => return Err(timed_out(deadlines.idle.min(deadlines.total))),
+        }
+        match wait(reply, &clock).await {
+            Ok(outcome) => {
+                ticket.sent = false;
+                outcome.map_err(|failure| failure.of(method))
+            }
+            Err(after) => {
+                ticket.reason = TIMED_OUT;
+                Err(timed_out(after))
+            }
+        }
+    }
+
+    /// Sends a notification.
+    pub(crate) async fn notify(
+        &self,
+        method: &str,
+        params: Option<&[u8]>,
+        headers: HeaderMap,
+    ) -> Result<(), RequestError> {
+        let body = encode::notification(method, params);
+        match self
+            .link
+            .send(Outgoing {
+                body,
+                headers,
+                request: None,
+            })
+            .await
+        {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.explain(method, error).await),
+        }
+    }
+
+    /// A failed write often is the first sign of a dead server; its exit code says more, and
+    /// follows within moments.
+    async fn explain(&self, method: &str, error: LinkError) -> RequestError {
+        let method = method.to_owned();
+        let LinkError::Closed(reason) = error else {
+            return RequestError::Link { method, error };
+        };
+        let mut closed = self.mux.watch_closed();
+        let better = timeout(
+            cocode_wire::limits::EXIT_REPORT_WAIT,
+            closed.wait_for(Option::is_some),
+        );
+        let better = better
+            .await
+            .ok()
+            .and_then(Result::ok)
+            .and_then(|reason| reason.clone());
+        RequestError::Closed {
+            method,
+            reason: better.unwrap_or(reason),
+        }
+    }
+}
+
+const GIVEN_UP: &str = "given up by the caller";
+const TIMED_OUT: &str = "timed out";
+
+/// A request in flight. Dropped before its answer came, it takes the request back.
+struct Ticket<'a> {
+    connection: &'a Connection,
+    id: u64,
+    cancel: Cancel,
+    /// The server has the request, and no answer has come.
+    sent: bool,
+    reason: &'static str,
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        let (id, link) = (self.id, &self.connection.link);
+        let waiting = self.connection.mux.forget(id);
+        if !waiting {
+            return;
+        }
+        if self.sent && self.cancel == Cancel::Notify {
+            let params = format!(r#"{{"requestId":{id},"reason":"{}"}}"#, self.reason);
+            let body = encode::notification("notifications/cancelled", Some(params.as_bytes()));
+            link.post(Outgoing {
+                body,
+                headers: HeaderMap::new(),
+                request: None,
+            });
+        }
+        link.abandon(id);
+    }
+}
+
+fn write_request(
+    id: u64,
+    method: &str,
+    params: Option<&[u8]>,
+    meta: &[u8],
+    progress: &Reports,
+) -> Result<Vec<u8>, RequestError> {
+    let size = params.map_or(0, <[u8]>::len) + meta.len() + 64;
+    let mut body = encode::request_head(id, method, size);
+    let pushed = match progress {
+        Reports::No => push_params(&mut body, params, meta),
+        Reports::Yes(_) => {
+            let comma = if meta.is_empty() { "" } else { "," };
+            let mut with_token = format!(r#""progressToken":{id}{comma}"#).into_bytes();
+            with_token.extend_from_slice(meta);
+            push_params(&mut body, params, &with_token)
+        }
+    };
+    pushed.map_err(|_not_an_object| RequestError::Params {
+        method: method.to_owned(),
+    })?;
+    body.push(b'}');
+    Ok(body)
+}
+
+/// The answer, or how long it was waited for in vain.
+async fn wait(
+    mut reply: oneshot::Receiver<Outcome>,
+    clock: &CallClock,
+) -> Result<Outcome, std::time::Duration> {
+    loop {
+        let end = match clock.check() {
+            Verdict::Until(end) => end,
+            Verdict::Expired(after) => return Err(after),
+        };
+        tokio::select! {
+            biased;
+            outcome = &mut reply => {
+                // The sender is dropped without an answer only together with the mux.
+                return Ok(outcome.unwrap_or(Err(Failure::Closed(Closed::ByUs))));
+            }
+            () = sleep_until(end) => {}
+        }
+    }
+}
+
+impl Failure {
+    fn of(self, method: &str) -> RequestError {
+        let method = method.to_owned();
+        match self {
+            Self::Link(LinkError::Status {
+                rpc: Some(error), ..
+            })
+            | Self::Unaddressed(error) => RequestError::Rpc { method, error },
+            Self::Link(error) => RequestError::Link { method, error },
+            Self::Closed(reason) => RequestError::Closed { method, reason },
+            Self::Malformed(malformed) => RequestError::Malformed {
+                method,
+                reason: malformed.reason.to_string(),
+                excerpt: malformed.excerpt,
+            },
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What a server offers, typed: one file for each feature of the protocol.
+
+mod completion;
+mod content;
+mod prompts;
+mod resources;
+mod tools;
+
+pub use completion::{Completion, CompletionTarget};
+pub use content::{Content, ResourceContents};
+pub use prompts::{Prompt, PromptArgument, PromptMessage, PromptResult};
+pub use resources::{ReadResult, Resource, ResourceTemplate};
+pub use tools::{Annotations, CallResult, Tool};
+
+use std::borrow::Cow;
+
+use cocode_wire::RawJson;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The name or URI that a request is about, for those methods whose header repeats it.
+pub(crate) fn name_in(method: &str, params: Option<&RawJson>) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named<'a> {
+        #[serde(borrow, default)]
+        name: Option<Cow<'a, str>>,
+        #[serde(borrow, default)]
+        uri: Option<Cow<'a, str>>,
+    }
+    if !matches!(method, "tools/call" | "prompts/get" | "resources/read") {
+        return None;
+    }
+    let named: Named<'_> = params?.decode().ok()?;
+    named.name.or(named.uri).map(Cow::into_owned)
+}
+
+/// A string, or nothing where a server put something else.
+fn lenient_string(value: Option<&RawValue>) -> Option<String> {
+    serde_json::from_str(value?.get()).ok()
+}

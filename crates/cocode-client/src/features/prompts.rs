@@ -1,0 +1,173 @@
+//! Prompts: listing and getting them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use cocode_wire::RawJson;
+use http::HeaderMap;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::content::Content;
+use super::lenient_string;
+use crate::clock::Deadlines;
+use crate::connection::Reports;
+use crate::error::RequestError;
+use crate::pages::{Listing, Quarantined, Reader};
+use crate::session::{Call, RequestOptions, Session};
+
+/// A prompt as its server describes it.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    /// The name it is asked for by.
+    pub name: String,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// What it wants to be told.
+    pub arguments: Vec<PromptArgument>,
+    /// The whole description as it came.
+    pub raw: RawJson,
+}
+
+/// Something a prompt wants to be told.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct PromptArgument {
+    /// Its name.
+    pub name: String,
+    /// What it means.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Whether it has to be given.
+    #[serde(default)]
+    pub required: bool,
+}
+
+/// A prompt, filled in.
+#[derive(Clone, Debug)]
+pub struct PromptResult {
+    /// The result as it came.
+    pub raw: RawJson,
+}
+
+/// One message of a prompt.
+#[derive(Clone, Debug)]
+pub struct PromptMessage {
+    /// Who says it: `user` or `assistant`.
+    pub role: String,
+    /// What is said.
+    pub content: Content,
+}
+
+#[derive(Deserialize)]
+struct Wire<'a> {
+    #[serde(borrow, default)]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    title: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    description: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    arguments: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct ResultWire<'a> {
+    #[serde(borrow, default)]
+    description: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    messages: Vec<MessageWire<'a>>,
+}
+
+#[derive(Deserialize)]
+struct MessageWire<'a> {
+    #[serde(default)]
+    role: String,
+    #[serde(borrow)]
+    content: &'a RawValue,
+}
+
+impl Prompt {
+    fn parse(page: &RawJson, item: &RawValue) -> Result<Self, Quarantined> {
+        let bad = |reason: String| Quarantined { name: None, reason };
+        let wire: Wire<'_> =
+            serde_json::from_str(item.get()).map_err(|error| bad(error.to_string()))?;
+        let name = wire
+            .name
+            .map(Cow::into_owned)
+            .filter(|name| !name.is_empty());
+        let arguments = wire.arguments.unwrap_or_default().into_iter();
+        Ok(Self {
+            name: name.ok_or_else(|| bad("it has no name".into()))?,
+            title: lenient_string(wire.title),
+            description: lenient_string(wire.description),
+            arguments: arguments
+                .filter_map(|raw| serde_json::from_str(raw.get()).ok())
+                .collect(),
+            raw: page.share(item),
+        })
+    }
+}
+
+impl PromptResult {
+    /// What the prompt is for.
+    pub fn description(&self) -> Option<String> {
+        lenient_string(self.raw.decode::<ResultWire<'_>>().ok()?.description)
+    }
+
+    /// Its messages.
+    pub fn messages(&self) -> Vec<PromptMessage> {
+        let wire = self.raw.decode::<ResultWire<'_>>();
+        let messages = wire
+            .map(|wire| wire.messages)
+            .unwrap_or_default()
+            .into_iter();
+        messages
+            .map(|message| PromptMessage {
+                role: message.role,
+                content: Content::parse(&self.raw, message.content),
+            })
+            .collect()
+    }
+}
+
+impl Session {
+    /// All prompts of the server.
+    pub async fn prompts(&self) -> Result<Listing<Prompt>, RequestError> {
+        let (method, member) = ("prompts/list", "prompts");
+        self.list(Reader {
+            method,
+            member,
+            item: &Prompt::parse,
+        })
+        .await
+    }
+
+    /// Gets a prompt, filled in with `arguments`.
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: &BTreeMap<String, String>,
+        options: RequestOptions,
+    ) -> Result<PromptResult, RequestError> {
+        let params = if arguments.is_empty() {
+            serde_json::json!({ "name": name })
+        } else {
+            serde_json::json!({ "name": name, "arguments": arguments })
+        };
+        let params = params.to_string();
+        let fixed = Deadlines::fixed(self.shared().options.timeouts.request);
+        let call = Call {
+            method: "prompts/get",
+            params: Some(params.as_bytes()),
+            name: Some(name),
+            headers: HeaderMap::new(),
+            deadlines: options.deadlines.unwrap_or(fixed),
+            progress: Reports::Yes(options.on_progress),
+        };
+        self.call_with_input(&call)
+            .await
+            .map(|raw| PromptResult { raw })
+    }
+}

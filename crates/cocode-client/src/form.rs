@@ -1,0 +1,250 @@
+//! The forms of elicitations: the fields a server asks for, their defaults, and whether an answer
+//! fits them.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use cocode_wire::RawJson;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::members::Members;
+
+/// A flat form, in the server's order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Form {
+    /// Its fields.
+    pub fields: Vec<Field>,
+}
+
+/// One field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// Its name in the answer.
+    pub name: String,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What it means.
+    pub description: Option<String>,
+    /// What it holds.
+    pub kind: FieldKind,
+    /// What it holds if nobody says otherwise.
+    pub default: Option<Value>,
+    /// Whether it has to be filled in.
+    pub required: bool,
+}
+
+/// What a field holds.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum FieldKind {
+    /// Text, of this `format` if any.
+    Text(Option<String>),
+    /// A number.
+    Number,
+    /// A whole number.
+    Integer,
+    /// Yes or no.
+    Boolean,
+    /// One of these: what is sent, and what is shown.
+    Choice(Vec<(String, String)>),
+    /// Any number of these: what is sent, and what is shown.
+    Choices(Vec<(String, String)>),
+    /// Something that a flat form cannot ask for.
+    Other,
+}
+
+#[derive(Deserialize)]
+struct SchemaWire<'a> {
+    #[serde(borrow, default)]
+    properties: Members<'a>,
+    #[serde(default)]
+    required: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct FieldWire<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Option<Cow<'a, str>>,
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    format: Option<String>,
+    #[serde(default)]
+    default: Option<Value>,
+    #[serde(default, rename = "enum")]
+    values: Option<Vec<String>>,
+    #[serde(default, rename = "enumNames")]
+    names: Option<Vec<String>>,
+    #[serde(default, rename = "oneOf")]
+    one_of: Option<Vec<Titled>>,
+    #[serde(default, rename = "anyOf")]
+    any_of: Option<Vec<Titled>>,
+    #[serde(borrow, default)]
+    items: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Titled {
+    #[serde(rename = "const")]
+    value: String,
+    #[serde(default)]
+    title: Option<String>,
+}
+
+impl Form {
+    /// Reads the schema of an elicitation.
+    pub fn parse(schema: &RawJson) -> Result<Self, serde_json::Error> {
+        let SchemaWire {
+            properties,
+            required,
+        } = schema.decode()?;
+        let required: HashSet<String> = required.into_iter().collect();
+        let field = |(name, raw): &(Cow<'_, str>, &RawValue)| {
+            let wire: FieldWire<'_> = serde_json::from_str(raw.get())?;
+            Ok(Field {
+                name: name.clone().into_owned(),
+                required: required.contains(&**name),
+                kind: wire.kind(),
+                title: wire.title,
+                description: wire.description,
+                default: wire.default,
+            })
+        };
+        let fields = properties
+            .0
+            .iter()
+            .map(field)
+            .collect::<Result<_, serde_json::Error>>()?;
+        Ok(Self { fields })
+    }
+
+    /// `answer` with the default of every field that it leaves out.
+    pub fn with_defaults(&self, mut answer: Map<String, Value>) -> Map<String, Value> {
+        for field in &self.fields {
+            if let Some(default) = &field.default {
+                answer
+                    .entry(field.name.clone())
+                    .or_insert_with(|| default.clone());
+            }
+        }
+        answer
+    }
+}
+
+impl FieldWire<'_> {
+    fn kind(&self) -> FieldKind {
+        match self.kind.as_deref() {
+            Some("boolean") => FieldKind::Boolean,
+            Some("integer") => FieldKind::Integer,
+            Some("number") => FieldKind::Number,
+            Some("array") => {
+                let items = self
+                    .items
+                    .and_then(|raw| serde_json::from_str(raw.get()).ok());
+                items
+                    .and_then(|items: FieldWire<'_>| items.choices())
+                    .map_or(FieldKind::Other, FieldKind::Choices)
+            }
+            Some("string") | None => match self.choices() {
+                Some(choices) => FieldKind::Choice(choices),
+                None if self.kind.is_some() => FieldKind::Text(self.format.clone()),
+                None => FieldKind::Other,
+            },
+            Some(_) => FieldKind::Other,
+        }
+    }
+
+    /// In each of the ways that revisions have spelled them.
+    fn choices(&self) -> Option<Vec<(String, String)>> {
+        if let Some(titled) = self.one_of.as_ref().or(self.any_of.as_ref()) {
+            let pair = |one: &Titled| {
+                (
+                    one.value.clone(),
+                    one.title.clone().unwrap_or_else(|| one.value.clone()),
+                )
+            };
+            return Some(titled.iter().map(pair).collect());
+        }
+        let values = self.values.as_ref()?;
+        let names = self
+            .names
+            .as_ref()
+            .filter(|names| names.len() == values.len());
+        Some(
+            values
+                .iter()
+                .cloned()
+                .zip(names.unwrap_or(values).iter().cloned())
+                .collect(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cocode_wire::RawJson;
+    use serde_json::{Map, json};
+
+    use super::{FieldKind, Form};
+
+    fn form() -> Form {
+        let schema = r#"{"type":"object","required":["name"],"properties":{
+            "name":{"type":"string","title":"Name","default":"Ada","format":"email"},
+            "age":{"type":"integer","default":3},
+            "score":{"type":"number","default":1.5},
+            "ok":{"type":"boolean","default":true},
+            "one":{"type":"string","enum":["a","b"],"enumNames":["A","B"],"default":"b"},
+            "titled":{"type":"string","oneOf":[{"const":"x","title":"X"}]},
+            "many":{"type":"array","items":{"type":"string","enum":["p","q"]}},
+            "titles":{"type":"array","items":{"anyOf":[{"const":"r","title":"R"}]}},
+            "nested":{"type":"object"}}}"#;
+        Form::parse(&RawJson::parse(schema).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_kind_of_field_is_known_and_in_order() {
+        let pair = |value: &str, shown: &str| (value.to_owned(), shown.to_owned());
+        let kinds: Vec<_> = form()
+            .fields
+            .into_iter()
+            .map(|field| (field.name, field.kind))
+            .collect();
+        let expected = [
+            ("name", FieldKind::Text(Some("email".into()))),
+            ("age", FieldKind::Integer),
+            ("score", FieldKind::Number),
+            ("ok", FieldKind::Boolean),
+            (
+                "one",
+                FieldKind::Choice(vec![pair("a", "A"), pair("b", "B")]),
+            ),
+            ("titled", FieldKind::Choice(vec![pair("x", "X")])),
+            (
+                "many",
+                FieldKind::Choices(vec![pair("p", "p"), pair("q", "q")]),
+            ),
+            ("titles", FieldKind::Choices(vec![pair("r", "R")])),
+            ("nested", FieldKind::Other),
+        ];
+        assert_eq!(kinds, expected.map(|(name, kind)| (name.to_owned(), kind)));
+    }
+
+    #[test]
+    fn defaults_fill_what_the_answer_leaves_out() {
+        let form = form();
+        let given = Map::from_iter([("age".to_owned(), json!(9))]);
+        let expected = json!({ "name": "Ada", "age": 9, "score": 1.5, "ok": true, "one": "b" });
+        assert_eq!(serde_json::Value::from(form.with_defaults(given)), expected);
+        let required: Vec<_> = form
+            .fields
+            .iter()
+            .filter(|f| f.required)
+            .map(|f| &*f.name)
+            .collect();
+        assert_eq!(required, ["name"]);
+    }
+}

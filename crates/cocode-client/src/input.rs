@@ -1,0 +1,142 @@
+//! Requests that come back with questions: the multi round-trip pattern of the stateless era.
+
+use std::borrow::Cow;
+
+use cocode_wire::RawJson;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use crate::error::RequestError;
+use crate::members::Members;
+use crate::params::{push_member, with_members};
+use crate::protocol::Era;
+use crate::serve::ask;
+use crate::session::{Call, Session};
+
+#[derive(Deserialize)]
+struct ResultHead<'a> {
+    #[serde(borrow, default, rename = "resultType")]
+    result_type: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct InputRequired<'a> {
+    #[serde(borrow, default, rename = "inputRequests")]
+    requests: Option<Members<'a>>,
+    #[serde(borrow, default, rename = "requestState")]
+    state: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct InputRequest<'a> {
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+}
+
+impl Session {
+    /// Makes a call and answers the server's questions until it has a final result.
+    pub(crate) async fn call_with_input(&self, call: &Call<'_>) -> Result<RawJson, RequestError> {
+        let mut result = self.call(call).await?;
+        if self.server().era() == Era::Legacy {
+            return Ok(result);
+        }
+        let begun = Instant::now();
+        let mut asked = std::time::Duration::ZERO;
+        let rounds = self.shared().options.max_input_rounds;
+        for _round in 0..rounds {
+            if is_complete(call.method, &result)? {
+                return Ok(result);
+            }
+            let asking = Instant::now();
+            let members = self.answers(call.method, &result).await?;
+            // The time in which a person answers counts for no deadline.
+            asked += asking.elapsed();
+            let not_an_object = |_| RequestError::Params {
+                method: call.method.to_owned(),
+            };
+            let params = with_members(call.params.unwrap_or(b"{}"), &members);
+            let params = params.map_err(not_an_object)?;
+            let mut deadlines = call.deadlines;
+            deadlines.total = deadlines
+                .total
+                .saturating_sub(begun.elapsed().saturating_sub(asked));
+            let retry = Call {
+                method: call.method,
+                params: Some(&params),
+                name: call.name,
+                headers: call.headers.clone(),
+                deadlines,
+                progress: call.progress.clone(),
+            };
+            result = self.call(&retry).await?;
+        }
+        if is_complete(call.method, &result)? {
+            return Ok(result);
+        }
+        Err(RequestError::InputRounds {
+            method: call.method.to_owned(),
+            rounds,
+        })
+    }
+
+    /// The members to add to the next attempt: `inputResponses`, and `requestState` as it came.
+    async fn answers(&self, method: &str, result: &RawJson) -> Result<Vec<u8>, RequestError> {
+        let unexpected = |reason: String| RequestError::Unexpected {
+            method: method.to_owned(),
+            reason,
+        };
+        let required: InputRequired<'_> = result
+            .decode()
+            .map_err(|error| unexpected(error.to_string()))?;
+        if required.requests.is_none() && required.state.is_none() {
+            return Err(unexpected("it asks for input without saying which".into()));
+        }
+        let mut text = Vec::new();
+        if let Some(requests) = required.requests {
+            text.extend_from_slice(b"\"inputResponses\":{");
+            for (index, (key, request)) in requests.0.iter().enumerate() {
+                let parsed: Result<InputRequest<'_>, _> = serde_json::from_str(request.get());
+                let parsed = parsed.map_err(|error| unexpected(error.to_string()))?;
+                let params = parsed.params.map(|params| result.share(params));
+                let shared = self.shared();
+                let patience = shared.options.timeouts.answer;
+                let answer = ask(&*shared.options.handler, &parsed.method, params, patience).await;
+                // There is no way to answer with an error: what we cannot give, we must refuse.
+                let answer = answer.map_err(|error| {
+                    unexpected(format!(
+                        "it asks for `{}`: {}",
+                        parsed.method, error.message
+                    ))
+                })?;
+                if index > 0 {
+                    text.push(b',');
+                }
+                push_member(&mut text, key, answer.as_str());
+            }
+            text.push(b'}');
+        }
+        if let Some(state) = required.state {
+            if !text.is_empty() {
+                text.push(b',');
+            }
+            push_member(&mut text, "requestState", state.get());
+        }
+        Ok(text)
+    }
+}
+
+/// Whether a result is final. A kind of result that nobody defined is an error.
+fn is_complete(method: &str, result: &RawJson) -> Result<bool, RequestError> {
+    let head: Result<ResultHead<'_>, _> = result.decode();
+    match head.ok().and_then(|head| head.result_type).as_deref() {
+        None | Some("complete") => Ok(true),
+        Some("input_required") => Ok(false),
+        Some(other) => Err(RequestError::Unexpected {
+            method: method.to_owned(),
+            reason: format!("its result is of the unknown type `{other}`"),
+        }),
+    }
+}

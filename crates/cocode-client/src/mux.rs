@@ -1,0 +1,282 @@
+//! Matches answers to requests, and passes on everything else a server says.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cocode_wire::{
+    Closed, Frame, FrameKind, Inbox, LinkError, Malformed, Origin, RawJson, RpcError,
+};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::clock::CallClock;
+use crate::handler::{Handler, Notification};
+use crate::progress::{OnProgress, Progress};
+
+/// Server-initiated messages that may wait to be served. A server that sends more at once gets no
+/// answer to the rest, which is better than unbounded memory.
+pub(crate) const MAX_WAITING_REQUESTS: usize = 64;
+
+/// The receiving half of a session: the inbox of its link.
+pub(crate) struct Mux {
+    handler: Arc<dyn Handler>,
+    next_id: AtomicU64,
+    table: Mutex<Table>,
+    incoming: mpsc::Sender<Incoming>,
+    closed: watch::Sender<Option<Closed>>,
+}
+
+#[derive(Default)]
+struct Table {
+    pending: HashMap<u64, Pending>,
+    /// Set when the link ended: nobody may register after that.
+    closed: Option<Closed>,
+}
+
+struct Pending {
+    reply: oneshot::Sender<Outcome>,
+    clock: Arc<CallClock>,
+    on_progress: Option<OnProgress>,
+}
+
+/// What became of a request.
+pub(crate) type Outcome = Result<Frame, Failure>;
+
+/// Why a request has no answer.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Link(LinkError),
+    Closed(Closed),
+    Malformed(Malformed),
+    /// An error that names no request, when only one was waiting.
+    Unaddressed(RpcError),
+}
+
+/// Something the server wants of us.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    Request {
+        id: RawJson,
+        method: String,
+        params: Option<RawJson>,
+        origin: Origin,
+    },
+    /// The server no longer wants the answer to its request.
+    Cancelled { id: RawJson },
+}
+
+impl Mux {
+    pub(crate) fn new(handler: Arc<dyn Handler>) -> (Arc<Self>, mpsc::Receiver<Incoming>) {
+        let (incoming, requests) = mpsc::channel(MAX_WAITING_REQUESTS);
+        let closed = watch::Sender::new(None);
+        let (next_id, table) = (AtomicU64::new(1), Mutex::default());
+        (
+            Arc::new(Self {
+                handler,
+                next_id,
+                table,
+                incoming,
+                closed,
+            }),
+            requests,
+        )
+    }
+
+    pub(crate) fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Expects an answer to `id` from now on.
+    pub(crate) fn register(
+        &self,
+        id: u64,
+        clock: Arc<CallClock>,
+        on_progress: Option<OnProgress>,
+    ) -> Result<oneshot::Receiver<Outcome>, Closed> {
+        let (reply, answer) = oneshot::channel();
+        let mut table = self.lock();
+        if let Some(reason) = &table.closed {
+            return Err(reason.clone());
+        }
+        table.pending.insert(
+            id,
+            Pending {
+                reply,
+                clock,
+                on_progress,
+            },
+        );
+        Ok(answer)
+    }
+
+    /// Expects no answer to `id` any more. Whether one was still expected.
+    pub(crate) fn forget(&self, id: u64) -> bool {
+        self.lock().pending.remove(&id).is_some()
+    }
+
+    /// Why the link ended, once it has.
+    pub(crate) fn watch_closed(&self) -> watch::Receiver<Option<Closed>> {
+        self.closed.subscribe()
+    }
+
+    /// Stops the clocks of those requests on whose behalf a message may have come.
+    pub(crate) fn pause(&self, origin: Origin) -> Paused {
+        let table = self.lock();
+        let clocks: Vec<_> = match origin {
+            Origin::Request(id) => table.pending.get(&id).into_iter().collect(),
+            Origin::Shared => table.pending.values().collect::<Vec<_>>(),
+        };
+        let clocks: Vec<_> = clocks
+            .into_iter()
+            .map(|pending| Arc::clone(&pending.clock))
+            .collect();
+        drop(table);
+        clocks.iter().for_each(|clock| clock.pause());
+        Paused(clocks)
+    }
+
+    fn answer(&self, id: u64, outcome: Outcome) {
+        let pending = self.lock().pending.remove(&id);
+        match pending {
+            // The receiver may be gone: the caller just gave up.
+            Some(pending) => drop(pending.reply.send(outcome)),
+            None => tracing::debug!(id, "an answer that nobody waits for"),
+        }
+    }
+
+    /// The only request that is waiting, if there is exactly one.
+    fn only_pending(&self) -> Option<u64> {
+        let table = self.lock();
+        let mut ids = table.pending.keys();
+        ids.next().copied().filter(|_| ids.next().is_none())
+    }
+
+    fn response(&self, frame: Frame) {
+        if let Some(id) = frame.numeric_id() {
+            return self.answer(id, Ok(frame));
+        }
+        let error = frame.error().filter(|_| frame.id().is_none());
+        match (error, self.only_pending()) {
+            (Some(error), Some(id)) => self.answer(id, Err(Failure::Unaddressed(error))),
+            (error, _) => tracing::warn!(?error, "an answer that names no request of ours"),
+        }
+    }
+
+    fn notification(&self, frame: &Frame) {
+        let method = frame.method();
+        let params = frame.params();
+        match (method, &params) {
+            ("notifications/progress", Some(params)) => self.progress(params),
+            ("notifications/cancelled", Some(params)) => self.cancelled(params),
+            _ => {}
+        }
+        self.handler.notified(&Notification {
+            method: method.to_owned(),
+            params,
+        });
+    }
+
+    fn progress(&self, params: &RawJson) {
+        let Some((id, progress)) = Progress::parse(params) else {
+            return;
+        };
+        let on_progress = {
+            let table = self.lock();
+            let Some(pending) = table.pending.get(&id) else {
+                return;
+            };
+            pending.clock.progress();
+            pending.on_progress.clone()
+        };
+        // Called without the lock, so that the callback may use the session.
+        if let Some(on_progress) = on_progress {
+            on_progress(&progress);
+        }
+    }
+
+    fn cancelled(&self, params: &RawJson) {
+        #[derive(serde::Deserialize)]
+        struct Cancelled<'a> {
+            #[serde(borrow, rename = "requestId")]
+            request_id: &'a serde_json::value::RawValue,
+        }
+        if let Ok(cancelled) = params.decode::<Cancelled<'_>>() {
+            let id = params.share(cancelled.request_id);
+            self.pass_on(Incoming::Cancelled { id });
+        }
+    }
+
+    fn pass_on(&self, incoming: Incoming) {
+        if let Err(error) = self.incoming.try_send(incoming) {
+            tracing::warn!(%error, "the server asks more than can be served");
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inbox for Mux {
+    fn frame(&self, frame: Frame, origin: Origin) {
+        match frame.kind() {
+            FrameKind::Response => self.response(frame),
+            FrameKind::Notification => self.notification(&frame),
+            FrameKind::Request => {
+                let Some(id) = frame.id() else { return };
+                let (method, params) = (frame.method().to_owned(), frame.params());
+                self.pass_on(Incoming::Request {
+                    id,
+                    method,
+                    params,
+                    origin,
+                });
+            }
+        }
+    }
+
+    fn malformed(&self, malformed: Malformed) {
+        match malformed.id {
+            Some(id) => self.answer(id, Err(Failure::Malformed(malformed))),
+            None => {
+                let Malformed {
+                    reason, excerpt, ..
+                } = &malformed;
+                tracing::warn!(%reason, excerpt, "the server sent something unusable");
+            }
+        }
+    }
+
+    fn failed(&self, id: u64, error: LinkError) {
+        self.answer(id, Err(Failure::Link(error)));
+    }
+
+    fn closed(&self, reason: Closed) {
+        let pending = {
+            let mut table = self.lock();
+            table.closed = Some(reason.clone());
+            std::mem::take(&mut table.pending)
+        };
+        self.closed.send_replace(Some(reason.clone()));
+        #[expect(clippy::iter_over_hash_type, reason = "all of them fail alike")]
+        for pending in pending.into_values() {
+            drop(pending.reply.send(Err(Failure::Closed(reason.clone()))));
+        }
+    }
+}
+
+impl std::fmt::Debug for Mux {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Mux").finish_non_exhaustive()
+    }
+}
+
+/// Clocks that stand still until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Paused(Vec<Arc<CallClock>>);
+
+impl Drop for Paused {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|clock| clock.resume());
+    }
+}

@@ -1,0 +1,159 @@
+//! Answers what a server of the older era asks: one task, which owns a task per question.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cocode_wire::{LinkError, Origin, Outgoing, RawJson, RpcError, code, encode};
+use http::HeaderMap;
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, JoinSet};
+
+use crate::connection::Connection;
+use crate::handler::{Elicitation, ElicitationAnswer, Handler, roots_json};
+use crate::mux::{Incoming, MAX_WAITING_REQUESTS};
+
+/// Serves until the link is gone, or this task is aborted with its session.
+pub(crate) async fn serve(
+    connection: Arc<Connection>,
+    mut incoming: mpsc::Receiver<Incoming>,
+    handler: Arc<dyn Handler>,
+    patience: Duration,
+) {
+    let mut tasks = JoinSet::new();
+    let mut running: HashMap<String, AbortHandle> = HashMap::new();
+    while let Some(message) = incoming.recv().await {
+        while tasks.try_join_next().is_some() {}
+        running.retain(|_, task| !task.is_finished());
+        match message {
+            Incoming::Cancelled { id } => {
+                if let Some(task) = running.remove(id.as_str()) {
+                    task.abort();
+                }
+            }
+            Incoming::Request { id, .. } if running.len() >= MAX_WAITING_REQUESTS => {
+                let error = RpcError::new(code::INTERNAL_ERROR, "too many requests at once");
+                send(&connection, encode::error_response(&id, &error)).await;
+            }
+            Incoming::Request {
+                id,
+                method,
+                params,
+                origin,
+            } => {
+                let (connection, handler) = (Arc::clone(&connection), Arc::clone(&handler));
+                let key = id.as_str().to_owned();
+                let task = tasks.spawn(async move {
+                    let question = Question {
+                        method: &method,
+                        params,
+                        origin,
+                    };
+                    let answer = answer(&connection, &*handler, question, patience).await;
+                    let body = match answer {
+                        Ok(result) => encode::response(&id, &result),
+                        Err(error) => encode::error_response(&id, &error),
+                    };
+                    send(&connection, body).await;
+                });
+                running.insert(key, task);
+            }
+        }
+    }
+}
+
+/// Something a server asks, in either era.
+pub(crate) struct Question<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) params: Option<RawJson>,
+    pub(crate) origin: Origin,
+}
+
+async fn answer(
+    connection: &Connection,
+    handler: &dyn Handler,
+    question: Question<'_>,
+    patience: Duration,
+) -> Result<RawJson, RpcError> {
+    if question.method == "ping" {
+        return RawJson::parse("{}").map_err(internal);
+    }
+    // While a person or a model answers, the server cannot get on with what it was asked.
+    let waits_for_us = matches!(
+        question.method,
+        "elicitation/create" | "sampling/createMessage"
+    );
+    let _paused = waits_for_us.then(|| connection.mux.pause(question.origin));
+    ask(handler, question.method, question.params, patience).await
+}
+
+/// Puts a question to the handler, within the time that a person may take.
+pub(crate) async fn ask(
+    handler: &dyn Handler,
+    method: &str,
+    params: Option<RawJson>,
+    patience: Duration,
+) -> Result<RawJson, RpcError> {
+    let asking = ask_without_limit(handler, method, params);
+    match tokio::time::timeout(patience, asking).await {
+        Ok(answer) => answer,
+        Err(_elapsed) if method == "elicitation/create" => {
+            ElicitationAnswer::Cancel.to_json().map_err(internal)
+        }
+        Err(_elapsed) => Err(RpcError::new(code::INTERNAL_ERROR, "no answer in time")),
+    }
+}
+
+async fn ask_without_limit(
+    handler: &dyn Handler,
+    method: &str,
+    params: Option<RawJson>,
+) -> Result<RawJson, RpcError> {
+    let missing = || {
+        RpcError::new(
+            code::INVALID_PARAMS,
+            format!("`{method}` has no parameters"),
+        )
+    };
+    let capabilities = handler.capabilities();
+    match method {
+        "elicitation/create" if capabilities.elicitation_form || capabilities.elicitation_url => {
+            let elicitation = Elicitation::parse(params.ok_or_else(missing)?)?;
+            handler
+                .elicit(elicitation)
+                .await
+                .to_json()
+                .map_err(internal)
+        }
+        "sampling/createMessage" if capabilities.sampling => {
+            handler.sample(params.ok_or_else(missing)?).await
+        }
+        "roots/list" if capabilities.roots => roots_json(&handler.roots().await?).map_err(internal),
+        "elicitation/create" | "sampling/createMessage" | "roots/list" => {
+            let refusal = format!("this client does not support `{method}`");
+            Err(RpcError::new(code::METHOD_NOT_FOUND, refusal))
+        }
+        other => handler.request(other, params).await,
+    }
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "used as a function for map_err"
+)]
+fn internal(error: serde_json::Error) -> RpcError {
+    RpcError::new(code::INTERNAL_ERROR, error.to_string())
+}
+
+async fn send(connection: &Connection, body: Vec<u8>) {
+    let message = Outgoing {
+        body,
+        headers: HeaderMap::new(),
+        request: None,
+    };
+    match connection.link.send(message).await {
+        Ok(()) => {}
+        Err(error @ LinkError::Closed(_)) => tracing::debug!(%error, "an answer came too late"),
+        Err(error) => tracing::warn!(%error, "the server did not take an answer"),
+    }
+}

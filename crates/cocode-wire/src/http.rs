@@ -1,0 +1,12 @@
+//! Links over HTTP: streamable HTTP in both eras, and the older HTTP+SSE.
+
+pub(crate) mod client;
+pub(crate) mod events;
+mod exchange;
+pub(crate) mod legacy_sse;
+mod listen;
+mod response;
+mod resume;
+mod stream;
+pub(crate) mod streamable;
+pub(crate) mod values;

@@ -1,0 +1,226 @@
+//! HTTP clients as every link uses them: pooled, no delay, same-origin redirects, our own roots.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use reqwest::redirect::{Attempt, Policy};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use url::Url;
+
+use crate::limits::{CONNECT_TIMEOUT, MAX_REDIRECTS};
+
+/// What the outside decides about HTTP: proxies and extra certificate authorities. The library
+/// reads no proxy variables itself; the roots of the system (`SSL_CERT_FILE` and `SSL_CERT_DIR`
+/// included) are always used.
+#[derive(Clone, Debug, Default)]
+pub struct HttpSettings {
+    /// The proxy for `http:` URLs.
+    pub http_proxy: Option<String>,
+    /// The proxy for `https:` URLs.
+    pub https_proxy: Option<String>,
+    /// Hosts that are reached directly, as in the variable `NO_PROXY`.
+    pub no_proxy: Option<String>,
+    /// PEM files with certificate authorities to trust beside those of the system.
+    pub extra_ca_files: Vec<PathBuf>,
+}
+
+/// Why an HTTP client could not be made.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HttpSetupError {
+    /// A CA file cannot be read or holds no certificate.
+    #[error("cannot use the CA file {}: {reason}", path.display())]
+    CaFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A proxy address is not understood.
+    #[error("cannot use the proxy address {address}: {reason}")]
+    Proxy {
+        /// The address, without credentials.
+        address: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// TLS or the client could not be set up.
+    #[error("cannot set up HTTP: {0}")]
+    Setup(String),
+}
+
+/// Shared by all links of a program, so that connections are pooled. Certificates are loaded when
+/// the first `https:` or `wss:` URL needs them.
+#[derive(Clone, Debug)]
+pub struct HttpClient(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    settings: HttpSettings,
+    plain: OnceLock<Result<reqwest::Client, HttpSetupError>>,
+    secure: OnceLock<Result<reqwest::Client, HttpSetupError>>,
+    tls: OnceLock<Result<Arc<rustls::ClientConfig>, HttpSetupError>>,
+}
+
+impl HttpClient {
+    /// Makes nothing yet.
+    pub fn new(settings: HttpSettings) -> Self {
+        let (plain, secure, tls) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self(Arc::new(Shared {
+            settings,
+            plain,
+            secure,
+            tls,
+        }))
+    }
+
+    pub(crate) fn for_url(&self, url: &Url) -> Result<reqwest::Client, HttpSetupError> {
+        let settings = &self.0.settings;
+        let secure_proxy = settings
+            .http_proxy
+            .as_ref()
+            .is_some_and(|proxy| proxy.starts_with("https:"));
+        if url.scheme() == "http" && !secure_proxy {
+            let make = || {
+                build(
+                    settings,
+                    Arc::new(tls_config(rustls::RootCertStore::empty())?),
+                )
+            };
+            return self.0.plain.get_or_init(make).clone();
+        }
+        let make = || build(settings, self.tls()?);
+        self.0.secure.get_or_init(make).clone()
+    }
+
+    /// The TLS setup for links that are not HTTP.
+    pub(crate) fn tls(&self) -> Result<Arc<rustls::ClientConfig>, HttpSetupError> {
+        let make = || Ok(Arc::new(tls_config(roots(&self.0.settings)?)?));
+        self.0.tls.get_or_init(make).clone()
+    }
+}
+
+impl Default for HttpClient {
+    fn default() -> Self {
+        Self::new(HttpSettings::default())
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the shared builder")]
+fn build(
+    settings: &HttpSettings,
+    tls: Arc<rustls::ClientConfig>,
+) -> Result<reqwest::Client, HttpSetupError> {
+    let mut builder = reqwest::Client::builder()
+        .tls_backend_preconfigured(Arc::unwrap_or_clone(tls))
+        .user_agent(concat!("cocode/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_TIMEOUT)
+        .tcp_nodelay(true)
+        .redirect(Policy::custom(same_origin_only))
+        .referer(false)
+        .no_proxy();
+    let no_proxy = settings
+        .no_proxy
+        .as_deref()
+        .and_then(reqwest::NoProxy::from_string);
+    let bad = |address: &str, error: &reqwest::Error| HttpSetupError::Proxy {
+        address: without_credentials(address),
+        reason: error.to_string(),
+    };
+    if let Some(address) = &settings.http_proxy {
+        let proxy = reqwest::Proxy::http(address).map_err(|error| bad(address, &error))?;
+        builder = builder.proxy(proxy.no_proxy(no_proxy.clone()));
+    }
+    if let Some(address) = &settings.https_proxy {
+        let proxy = reqwest::Proxy::https(address).map_err(|error| bad(address, &error))?;
+        builder = builder.proxy(proxy.no_proxy(no_proxy));
+    }
+    builder
+        .build()
+        .map_err(|error| HttpSetupError::Setup(chain(&error)))
+}
+
+/// Bodies and credentials go to the origin they were meant for, or nowhere. Only 307 and 308 keep
+/// the method and body of the request.
+fn same_origin_only(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let keeps_request = matches!(attempt.status().as_u16(), 307 | 308);
+    let same = attempt
+        .previous()
+        .last()
+        .is_some_and(|from| same_origin(from, attempt.url()));
+    if keeps_request && same && attempt.previous().len() <= MAX_REDIRECTS {
+        attempt.follow()
+    } else {
+        attempt.stop()
+    }
+}
+
+pub(crate) fn same_origin(one: &Url, other: &Url) -> bool {
+    one.origin() == other.origin()
+}
+
+fn tls_config(roots: rustls::RootCertStore) -> Result<rustls::ClientConfig, HttpSetupError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| HttpSetupError::Setup(error.to_string()))?;
+    Ok(config.with_root_certificates(roots).with_no_client_auth())
+}
+
+fn roots(settings: &HttpSettings) -> Result<rustls::RootCertStore, HttpSetupError> {
+    let mut store = rustls::RootCertStore::empty();
+    let system = rustls_native_certs::load_native_certs();
+    for error in &system.errors {
+        tracing::warn!(%error, "cannot read a certificate of the system");
+    }
+    let (_added, ignored) = store.add_parsable_certificates(system.certs);
+    if ignored > 0 {
+        tracing::debug!(ignored, "certificates of the system that cannot be used");
+    }
+    for path in &settings.extra_ca_files {
+        let bad = |reason: String| HttpSetupError::CaFile {
+            path: path.clone(),
+            reason,
+        };
+        let text = std::fs::read(path).map_err(|error| bad(error.to_string()))?;
+        let before = store.len();
+        for certificate in CertificateDer::pem_slice_iter(&text) {
+            let certificate = certificate.map_err(|error| bad(error.to_string()))?;
+            store
+                .add(certificate)
+                .map_err(|error| bad(error.to_string()))?;
+        }
+        if store.len() == before {
+            return Err(bad("it holds no certificate".into()));
+        }
+    }
+    Ok(store)
+}
+
+/// A URL fit to be shown: credentials and query can hold secrets.
+pub(crate) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    // These fail only for URLs that have no host, and those carry no credentials.
+    let _cannot_have_any = url.set_username("").and_then(|()| url.set_password(None));
+    if url.query().is_some() {
+        url.set_query(Some("…"));
+    }
+    url.to_string()
+}
+
+fn without_credentials(address: &str) -> String {
+    Url::parse(address).map_or_else(|_| "(not a URL)".to_owned(), |url| shown(&url))
+}
+
+/// The error and its causes in one line: reqwest says little at the top.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,162 @@
+//! Cuts an event stream into events as the HTML standard says. Pure: knows nothing of I/O.
+
+use std::time::Duration;
+
+use bytes::{Buf as _, Bytes, BytesMut};
+use memchr::memchr2;
+
+/// One dispatched event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Event {
+    /// The `event:` field; empty means `message`.
+    pub(crate) name: String,
+    /// All `data:` lines, joined by newlines.
+    pub(crate) data: Bytes,
+}
+
+/// An event is longer than the cap.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct EventTooLarge;
+
+/// Reads events out of chunks of any size.
+#[derive(Debug)]
+pub(crate) struct EventParser {
+    max_event: usize,
+    buffer: BytesMut,
+    searched: usize,
+    /// The last line ended with `\r`; a `\n` that follows belongs to it.
+    swallow_newline: bool,
+    started: bool,
+    name: String,
+    data: BytesMut,
+    has_data: bool,
+    pending_id: Option<String>,
+    last_id: Option<String>,
+    retry: Option<Duration>,
+}
+
+impl EventParser {
+    pub(crate) fn new(max_event: usize) -> Self {
+        Self {
+            max_event,
+            buffer: BytesMut::new(),
+            searched: 0,
+            swallow_newline: false,
+            started: false,
+            name: String::new(),
+            data: BytesMut::new(),
+            has_data: false,
+            pending_id: None,
+            last_id: None,
+            retry: None,
+        }
+    }
+
+    /// The id of the last event that was dispatched with one.
+    pub(crate) fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// The last reconnection time that the server asked for.
+    pub(crate) fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    pub(crate) fn feed(&mut self, chunk: &[u8]) {
+        self.buffer.extend_from_slice(chunk);
+    }
+
+    /// The next whole event, or `None` if more bytes are needed.
+    pub(crate) fn next(&mut self) -> Result<Option<Event>, EventTooLarge> {
+        while let Some(line) = self.next_line() {
+            if line.is_empty() {
+                if let Some(event) = self.dispatch() {
+                    return Ok(Some(event));
+                }
+            } else {
+                self.field(&line);
+            }
+            if self.data.len() > self.max_event {
+                return Err(EventTooLarge);
+            }
+        }
+        if self.buffer.len() + self.data.len() > self.max_event.saturating_add(1024) {
+            return Err(EventTooLarge);
+        }
+        Ok(None)
+    }
+
+    fn next_line(&mut self) -> Option<Bytes> {
+        if self.swallow_newline && !self.buffer.is_empty() {
+            self.swallow_newline = false;
+            if self.buffer[0] == b'\n' {
+                self.buffer.advance(1);
+            }
+        }
+        let Some(offset) = memchr2(b'\n', b'\r', &self.buffer[self.searched..]) else {
+            self.searched = self.buffer.len();
+            return None;
+        };
+        let end = self.searched + offset;
+        self.searched = 0;
+        self.swallow_newline = self.buffer[end] == b'\r';
+        let mut line = self.buffer.split_to(end).freeze();
+        self.buffer.advance(1);
+        if !self.started {
+            self.started = true;
+            if line.starts_with(b"\xef\xbb\xbf") {
+                line.advance(3);
+            }
+        }
+        Some(line)
+    }
+
+    fn field(&mut self, line: &Bytes) {
+        let colon = memchr::memchr(b':', line);
+        let (name, value) = match colon {
+            // A comment: how servers keep a quiet stream alive.
+            Some(0) => return,
+            Some(at) => (&line[..at], line.slice(at + 1..)),
+            None => (&line[..], Bytes::new()),
+        };
+        let value = if value.first() == Some(&b' ') {
+            value.slice(1..)
+        } else {
+            value
+        };
+        match name {
+            b"event" => self.name = String::from_utf8_lossy(&value).into_owned(),
+            b"data" => {
+                if self.has_data {
+                    self.data.extend_from_slice(b"\n");
+                }
+                self.has_data = true;
+                self.data.extend_from_slice(&value);
+            }
+            b"id" if !value.contains(&0) => {
+                self.pending_id = Some(String::from_utf8_lossy(&value).into_owned());
+            }
+            b"retry" => {
+                let text = std::str::from_utf8(&value).unwrap_or_default();
+                if let Ok(milliseconds) = text.parse() {
+                    self.retry = Some(Duration::from_millis(milliseconds));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn dispatch(&mut self) -> Option<Event> {
+        if let Some(id) = self.pending_id.take() {
+            // An empty id resets the position in the stream.
+            self.last_id = (!id.is_empty()).then_some(id);
+        }
+        let name = std::mem::take(&mut self.name);
+        let data = self.data.split().freeze();
+        std::mem::take(&mut self.has_data).then_some(Event { name, data })
+    }
+}
+
+#[cfg(test)]
+#[path = "events_tests.rs"]
+mod tests;

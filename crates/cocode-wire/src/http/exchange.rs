@@ -1,0 +1,109 @@
+//! One POST of the streamable HTTP transport and everything that can come back.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use reqwest::Response;
+
+use super::response::{Body, body_kind, read_body, read_start, refuse, transport_error};
+use super::resume::resume;
+use super::stream::{Awaits, Position, StreamEnd, deliver_answer, pump};
+use super::streamable::{SessionState, Shared};
+use crate::error::LinkError;
+use crate::inbox::excerpt;
+use crate::limits::MAX_ERROR_BODY_BYTES;
+
+/// Names the method of a request; only revisions without sessions have it.
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+
+/// Posts a request and delivers what answers it.
+pub(super) async fn request(
+    shared: &Shared,
+    id: u64,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<(), LinkError> {
+    let session = shared.session();
+    // A stateless server has no sessions, whatever it says.
+    let stateless = headers.contains_key(METHOD);
+    let response = post(shared, &session, headers, body).await?;
+    if !stateless {
+        shared.learn_session(response.headers());
+    }
+    match body_kind(&response) {
+        Body::Json => {
+            let text = read_body(response, shared.max_frame).await?;
+            match deliver_answer(&*shared.inbox, &text, Awaits::Answer(id)) {
+                (true, _) => Ok(()),
+                (false, None) => Err(LinkError::NoAnswer {
+                    detail: excerpt(&text),
+                }),
+                (false, Some(reason)) => Err(LinkError::Malformed {
+                    reason,
+                    excerpt: String::new(),
+                }),
+            }
+        }
+        Body::Events => {
+            let mut position = Position::default();
+            let (inbox, max) = (&*shared.inbox, shared.max_frame);
+            match pump(response, inbox, Awaits::Answer(id), &mut position, max).await {
+                StreamEnd::Answered => Ok(()),
+                StreamEnd::Failed(error) => Err(error),
+                StreamEnd::Ended if session.resumable && position.last_id.is_some() => {
+                    resume(shared, id, position).await
+                }
+                StreamEnd::Ended => Err(LinkError::NoAnswer {
+                    detail: position.oddity,
+                }),
+            }
+        }
+        Body::None => Err(LinkError::NoAnswer {
+            detail: String::new(),
+        }),
+        Body::Other(content_type) => {
+            let text = read_start(response, MAX_ERROR_BODY_BYTES).await;
+            Err(LinkError::ContentType {
+                content_type,
+                excerpt: excerpt(&text),
+            })
+        }
+    }
+}
+
+/// Posts a message that has no answer. Whatever a lax server puts into the body is ignored.
+pub(super) async fn message(
+    shared: &Shared,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<(), LinkError> {
+    let session = shared.session();
+    post(shared, &session, headers, body).await.map(drop)
+}
+
+async fn post(
+    shared: &Shared,
+    session: &SessionState,
+    own: HeaderMap,
+    body: Bytes,
+) -> Result<Response, LinkError> {
+    let mut headers = shared.request_headers(session);
+    headers.insert(header::CONTENT_TYPE, JSON);
+    headers.insert(header::ACCEPT, JSON_OR_EVENTS);
+    for (name, value) in own {
+        if let Some(name) = name {
+            headers.insert(name, value);
+        }
+    }
+    let request = shared
+        .client
+        .post(shared.url.clone())
+        .headers(headers)
+        .body(body);
+    let response = request
+        .send()
+        .await
+        .map_err(|error| transport_error(&shared.url, error))?;
+    refuse(response, session.id.is_some()).await
+}

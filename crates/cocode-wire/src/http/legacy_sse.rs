@@ -1,0 +1,169 @@
+//! The HTTP+SSE link of revision 2024-11-05: one event stream in, POSTs out.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::{HeaderValue, header};
+use reqwest::Response;
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+use url::Url;
+
+use super::client::{chain, same_origin, shown};
+use super::events::{EventParser, EventTooLarge};
+use super::response::{Body, body_kind, refuse, transport_error};
+use super::streamable::HttpTarget;
+use crate::deliver::deliver_text;
+use crate::error::{Closed, LinkError};
+use crate::inbox::{Inbox, Origin};
+use crate::limits::GOODBYE_TIMEOUT;
+use crate::link::OpenError;
+
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+#[derive(Debug)]
+pub(crate) struct LegacySseLink {
+    client: reqwest::Client,
+    target: HttpTarget,
+    /// Where the server wants messages to be posted.
+    endpoint: Url,
+    tasks: Mutex<JoinSet<()>>,
+    runtime: Handle,
+}
+
+impl LegacySseLink {
+    /// Opens the stream and waits for its first event, which names the endpoint.
+    pub(crate) async fn open(target: HttpTarget, inbox: Arc<dyn Inbox>) -> Result<Self, OpenError> {
+        let client = target
+            .client
+            .for_url(&target.url)
+            .map_err(OpenError::HttpSetup)?;
+        let mut headers = target.headers.clone();
+        headers.insert(header::ACCEPT, EVENTS);
+        let sent = client.get(target.url.clone()).headers(headers).send().await;
+        let response = sent.map_err(|error| transport_error(&target.url, error))?;
+        let mut response = refuse(response, false).await?;
+        if let Body::Json | Body::None | Body::Other(_) = body_kind(&response) {
+            let content_type =
+                super::response::text(response.headers(), header::CONTENT_TYPE.as_str());
+            let content_type = content_type.unwrap_or_else(|| "no content type".into());
+            return Err(LinkError::ContentType {
+                content_type,
+                excerpt: String::new(),
+            }
+            .into());
+        }
+        let mut parser = EventParser::new(target.max_frame);
+        let endpoint = first_endpoint(&mut response, &mut parser, &target.url).await?;
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let reason = read_on(response, parser, &*inbox).await;
+            inbox.closed(reason);
+        });
+        let (tasks, runtime) = (Mutex::new(tasks), Handle::current());
+        Ok(Self {
+            client,
+            target,
+            endpoint,
+            tasks,
+            runtime,
+        })
+    }
+
+    /// Posts one message; its answer, if any, comes on the stream.
+    pub(crate) async fn send(&self, body: Bytes) -> Result<(), LinkError> {
+        let sent = self.request(body).send().await;
+        let response = sent.map_err(|error| transport_error(&self.endpoint, error))?;
+        refuse(response, false).await.map(drop)
+    }
+
+    /// Posts a message without anybody waiting for it. Needs no runtime around it.
+    pub(crate) fn post(&self, body: Bytes) {
+        let request = self.request(body).timeout(GOODBYE_TIMEOUT);
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.spawn_on(
+            async move {
+                if let Err(error) = request.send().await {
+                    tracing::debug!(error = %error.without_url(), "message not taken");
+                }
+            },
+            &self.runtime,
+        );
+    }
+
+    fn request(&self, body: Bytes) -> reqwest::RequestBuilder {
+        let mut headers = self.target.headers.clone();
+        headers.insert(header::CONTENT_TYPE, JSON);
+        self.client
+            .post(self.endpoint.clone())
+            .headers(headers)
+            .body(body)
+    }
+
+    pub(crate) fn close(&self) {
+        self.tasks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .abort_all();
+    }
+}
+
+async fn first_endpoint(
+    response: &mut Response,
+    parser: &mut EventParser,
+    base: &Url,
+) -> Result<Url, LinkError> {
+    let no_endpoint = |detail: String| LinkError::NoAnswer { detail };
+    loop {
+        match parser.next() {
+            Ok(Some(event)) if event.name == "endpoint" => {
+                let text = String::from_utf8_lossy(&event.data).into_owned();
+                let endpoint = base.join(text.trim());
+                let endpoint = endpoint.map_err(|error| no_endpoint(error.to_string()))?;
+                if !same_origin(base, &endpoint) {
+                    // Messages and credentials must not go where the URL did not point.
+                    let location = shown(&endpoint);
+                    return Err(LinkError::Redirect {
+                        status: 200,
+                        location,
+                    });
+                }
+                return Ok(endpoint);
+            }
+            Ok(Some(event)) => {
+                let text = format!("the first event is `{}`, not `endpoint`", event.name);
+                return Err(no_endpoint(text));
+            }
+            Ok(None) => {}
+            Err(EventTooLarge) => return Err(no_endpoint("the first event is too large".into())),
+        }
+        match response.chunk().await {
+            Ok(Some(chunk)) => parser.feed(&chunk),
+            Ok(None) => return Err(no_endpoint("the stream named no endpoint".into())),
+            Err(error) => return Err(transport_error(base, error)),
+        }
+    }
+}
+
+async fn read_on(mut response: Response, mut parser: EventParser, inbox: &dyn Inbox) -> Closed {
+    loop {
+        loop {
+            match parser.next() {
+                Ok(Some(event)) if matches!(event.name.as_str(), "" | "message") => {
+                    deliver_text(inbox, &event.data, Origin::Shared);
+                }
+                Ok(Some(_other)) => {}
+                Ok(None) => break,
+                Err(EventTooLarge) => {
+                    return Closed::Protocol("the server sent an event over the cap".into());
+                }
+            }
+        }
+        match response.chunk().await {
+            Ok(Some(chunk)) => parser.feed(&chunk),
+            Ok(None) => return Closed::ByPeer,
+            Err(error) => return Closed::Protocol(chain(&error.without_url())),
+        }
+    }
+}

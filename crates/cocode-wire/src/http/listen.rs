@@ -1,0 +1,44 @@
+//! Keeps the stream of unsolicited messages open (the GET stream of the older era).
+
+use super::resume::reopen;
+use super::stream::{Awaits, Position, pump};
+use super::streamable::Shared;
+use crate::error::LinkError;
+use crate::limits::{DEFAULT_STREAM_RETRY, MAX_STREAM_RETRY};
+
+/// Listens until the server says that it offers no such stream, or the link is dropped. A stream
+/// that breaks is opened again where it stood, patiently.
+pub(super) async fn keep_listening(shared: &Shared) {
+    let mut position = Position::default();
+    let mut backoff = DEFAULT_STREAM_RETRY;
+    loop {
+        match reopen(shared, &position).await {
+            Ok(response) => {
+                backoff = DEFAULT_STREAM_RETRY;
+                let (inbox, max) = (&*shared.inbox, shared.max_frame);
+                let end = pump(response, inbox, Awaits::Nothing, &mut position, max).await;
+                tracing::debug!(?end, "event stream ended");
+                tokio::time::sleep(position.wait()).await;
+            }
+            Err(error) if passes(&error) => {
+                tracing::debug!(%error, wait = ?backoff, "event stream not open");
+                tokio::time::sleep(backoff).await;
+                backoff = (backoff * 2).min(MAX_STREAM_RETRY);
+            }
+            Err(error) => {
+                // 405 is how most servers say that they have no such stream; requests still work.
+                tracing::debug!(%error, "no event stream");
+                return;
+            }
+        }
+    }
+}
+
+/// Whether trying again can help.
+fn passes(error: &LinkError) -> bool {
+    match error {
+        LinkError::Unreachable { .. } | LinkError::Broken { .. } => true,
+        LinkError::Status { status, .. } => matches!(status, 429 | 500 | 502..=504),
+        _ => false,
+    }
+}

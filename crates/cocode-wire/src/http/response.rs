@@ -1,0 +1,159 @@
+//! Judges an HTTP response before anybody looks for a message in it.
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, StatusCode, header};
+use reqwest::Response;
+
+use crate::error::{Challenge, LinkError};
+use crate::frame::Frame;
+use crate::inbox::excerpt;
+use crate::limits::MAX_ERROR_BODY_BYTES;
+
+/// What kind of body a successful response has.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    /// Nothing: the message was accepted.
+    None,
+    /// One JSON text.
+    Json,
+    /// A stream of events.
+    Events,
+    /// Something else.
+    Other(String),
+}
+
+pub(crate) fn body_kind(response: &Response) -> Body {
+    if matches!(
+        response.status(),
+        StatusCode::ACCEPTED | StatusCode::NO_CONTENT
+    ) {
+        return Body::None;
+    }
+    let full = text(response.headers(), header::CONTENT_TYPE.as_str()).unwrap_or_default();
+    let essence = full
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
+    match essence.as_str() {
+        "application/json" => Body::Json,
+        "text/event-stream" => Body::Events,
+        "" if response.content_length() == Some(0) => Body::None,
+        "" => Body::Other("no content type".into()),
+        other => Body::Other(other.to_owned()),
+    }
+}
+
+/// The error that a response stands for, if its status is not a success. `had_session` says
+/// whether the request named a session, which makes a 404 mean that the session is gone.
+pub(crate) async fn refuse(response: Response, had_session: bool) -> Result<Response, LinkError> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let headers = response.headers();
+    let challenge = Challenge {
+        status: status.as_u16(),
+        www_authenticate: all(headers, header::WWW_AUTHENTICATE.as_str()),
+        auth_server: text(headers, "mcp-auth-server"),
+    };
+    let asks = !challenge.www_authenticate.is_empty();
+    if status == StatusCode::UNAUTHORIZED || (status == StatusCode::FORBIDDEN && asks) {
+        return Err(LinkError::AuthRequired(challenge));
+    }
+    if status.is_redirection() {
+        let location = text(headers, header::LOCATION.as_str()).unwrap_or_default();
+        return Err(LinkError::Redirect {
+            status: status.as_u16(),
+            location,
+        });
+    }
+    if status == StatusCode::NOT_FOUND && had_session {
+        return Err(LinkError::SessionGone);
+    }
+    let retry_after = text(headers, header::RETRY_AFTER.as_str()).and_then(|t| t.parse().ok());
+    // The body is only a hint: an unreadable or endless one is cut, not an error of its own.
+    let body = read_start(response, MAX_ERROR_BODY_BYTES).await;
+    let rpc = Frame::parse(body.clone())
+        .ok()
+        .and_then(|frame| frame.error());
+    Err(LinkError::Status {
+        status: status.as_u16(),
+        body: excerpt(&body),
+        rpc,
+        retry_after,
+    })
+}
+
+/// The whole body, if it is within the cap.
+pub(crate) async fn read_body(mut response: Response, limit: usize) -> Result<Bytes, LinkError> {
+    let url = super::client::shown(response.url());
+    let declared = response
+        .content_length()
+        .and_then(|length| usize::try_from(length).ok());
+    if declared.is_some_and(|length| length > limit) {
+        return Err(LinkError::AnswerTooLarge { limit });
+    }
+    let mut body = BytesMut::with_capacity(declared.unwrap_or(0));
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) if body.len() + chunk.len() > limit => {
+                return Err(LinkError::AnswerTooLarge { limit });
+            }
+            // A body that came in one piece is not copied.
+            Ok(Some(chunk)) if body.is_empty() && declared == Some(chunk.len()) => {
+                return Ok(chunk);
+            }
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+            Ok(None) => return Ok(body.freeze()),
+            Err(error) => return Err(broken(&url, error)),
+        }
+    }
+}
+
+/// At most `limit` bytes from the start of the body.
+pub(crate) async fn read_start(mut response: Response, limit: usize) -> Bytes {
+    let mut body = BytesMut::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        body.extend_from_slice(&chunk[..chunk.len().min(limit - body.len())]);
+        if body.len() == limit {
+            break;
+        }
+    }
+    body.freeze()
+}
+
+/// Tells a request that never left from one that may have arrived.
+pub(crate) fn transport_error(url: &url::Url, error: reqwest::Error) -> LinkError {
+    let url = super::client::shown(url);
+    if error.is_connect() {
+        LinkError::Unreachable {
+            url,
+            source: std::sync::Arc::new(error.without_url()),
+        }
+    } else {
+        broken(&url, error)
+    }
+}
+
+pub(crate) fn broken(url: &str, error: reqwest::Error) -> LinkError {
+    let source = std::sync::Arc::new(error.without_url());
+    LinkError::Broken {
+        url: url.to_owned(),
+        source,
+    }
+}
+
+pub(crate) fn text(headers: &HeaderMap, name: &str) -> Option<String> {
+    headers
+        .get(name)
+        .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+fn all(headers: &HeaderMap, name: &str) -> Vec<String> {
+    let values = headers.get_all(name).iter();
+    values
+        .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+        .collect()
+}

@@ -1,0 +1,172 @@
+//! Delivers the messages of one event stream, and notes what must be known to resume it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::Response;
+
+use super::client::chain;
+use super::events::{Event, EventParser, EventTooLarge};
+use crate::deliver::{frames_in, malformed};
+use crate::error::LinkError;
+use crate::frame::FrameKind;
+use crate::inbox::{Inbox, MalformedReason, Origin};
+use crate::limits::{DEFAULT_STREAM_RETRY, MAX_STREAM_RETRY};
+
+/// After the answer has come, how long the server may take to end its stream, so that the
+/// connection can be used again.
+const TAIL_WAIT: Duration = Duration::from_millis(200);
+
+/// Whose answer a stream should bring.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Awaits {
+    /// Nobody's: the stream of unsolicited messages.
+    Nothing,
+    /// The answer to this request.
+    Answer(u64),
+}
+
+/// Where a stream stands, across its reconnections.
+#[derive(Debug, Default)]
+pub(crate) struct Position {
+    pub(crate) last_id: Option<String>,
+    pub(crate) retry: Option<Duration>,
+    /// What came that could not be used, for the error if the answer never comes.
+    pub(crate) oddity: String,
+}
+
+impl Position {
+    pub(crate) fn wait(&self) -> Duration {
+        self.retry
+            .unwrap_or(DEFAULT_STREAM_RETRY)
+            .min(MAX_STREAM_RETRY)
+    }
+}
+
+/// How a stream ended.
+#[derive(Debug)]
+pub(crate) enum StreamEnd {
+    /// With the awaited answer.
+    Answered,
+    /// Without it; the server closed the stream or the connection broke.
+    Ended,
+    /// The awaited answer cannot come any more.
+    Failed(LinkError),
+}
+
+/// Reads `response` to its end.
+pub(crate) async fn pump(
+    mut response: Response,
+    inbox: &dyn Inbox,
+    awaits: Awaits,
+    position: &mut Position,
+    max_event: usize,
+) -> StreamEnd {
+    let mut parser = EventParser::new(max_event);
+    let mut answered = false;
+    loop {
+        let next = response.chunk();
+        let chunk = if answered {
+            match tokio::time::timeout(TAIL_WAIT, next).await {
+                Ok(chunk) => chunk,
+                Err(_still_open) => return StreamEnd::Answered,
+            }
+        } else {
+            next.await
+        };
+        match chunk {
+            Ok(Some(chunk)) => parser.feed(&chunk),
+            Ok(None) => break,
+            Err(error) => {
+                position.oddity = chain(&error.without_url());
+                break;
+            }
+        }
+        loop {
+            let event = parser.next();
+            if let Some(id) = parser.last_id() {
+                position.last_id = Some(id.to_owned());
+            }
+            position.retry = parser.retry().or(position.retry);
+            match event {
+                Ok(Some(event)) => answered |= deliver(inbox, &event, awaits, position),
+                Ok(None) => break,
+                Err(EventTooLarge) => {
+                    return StreamEnd::Failed(LinkError::AnswerTooLarge { limit: max_event });
+                }
+            }
+        }
+    }
+    if answered {
+        StreamEnd::Answered
+    } else {
+        StreamEnd::Ended
+    }
+}
+
+/// Whether the event brought the awaited answer.
+fn deliver(inbox: &dyn Inbox, event: &Event, awaits: Awaits, position: &mut Position) -> bool {
+    if event.data.is_empty() || !matches!(event.name.as_str(), "" | "message") {
+        return false;
+    }
+    let (answered, oddity) = deliver_answer(inbox, &event.data, awaits);
+    if let Some(oddity) = oddity {
+        position.oddity = oddity;
+    }
+    answered
+}
+
+/// Delivers one JSON text that came in answer to a request, or on no request's behalf. Says
+/// whether the awaited answer was in it, and what was unusable.
+pub(crate) fn deliver_answer(
+    inbox: &dyn Inbox,
+    text: &Bytes,
+    awaits: Awaits,
+) -> (bool, Option<String>) {
+    let origin = match awaits {
+        Awaits::Answer(id) => Origin::Request(id),
+        Awaits::Nothing => Origin::Shared,
+    };
+    let mut answered = false;
+    let mut oddity = None;
+    for member in frames_in(text) {
+        match member {
+            Ok(frame) => {
+                if let (FrameKind::Response, Awaits::Answer(id)) = (frame.kind(), awaits) {
+                    // An error without an id, in answer to our request, is the answer to it.
+                    let error = frame.error().filter(|_| frame.id().is_none());
+                    if let Some(error) = error {
+                        let (status, body) = (200, String::new());
+                        let rpc = Some(error);
+                        inbox.failed(
+                            id,
+                            LinkError::Status {
+                                status,
+                                body,
+                                rpc,
+                                retry_after: None,
+                            },
+                        );
+                        answered = true;
+                        continue;
+                    }
+                    answered |= frame.numeric_id() == Some(id);
+                }
+                inbox.frame(frame, origin);
+            }
+            Err(error) => {
+                let mut malformed = malformed(text, &error);
+                oddity = Some(match &malformed.reason {
+                    MalformedReason::NotJsonRpc(why) => format!("{why}: {}", malformed.excerpt),
+                    other => other.to_string(),
+                });
+                if let Awaits::Answer(_) = awaits {
+                    // The exchange itself fails its request, with more to say.
+                    malformed.id = None;
+                }
+                inbox.malformed(malformed);
+            }
+        }
+    }
+    (answered, oddity)
+}

@@ -1,0 +1,45 @@
+//! Every bound of the wire in one place, with its unit.
+
+use std::time::Duration;
+
+/// One JSON-RPC frame, in either direction, unless the caller configures another cap.
+pub const DEFAULT_MAX_FRAME_BYTES: usize = 16 * 1024 * 1024;
+
+/// Bytes that may wait for a slow reader before senders have to wait themselves.
+pub const MAX_QUEUED_BYTES: usize = 1024 * 1024;
+
+/// How much of an HTTP error body is kept for the message.
+pub const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
+
+/// How much of an offending text is shown in an error.
+pub const MAX_EXCERPT_CHARS: usize = 200;
+
+/// Establishing a TCP or TLS connection.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The polite `DELETE` that ends a streamable HTTP session.
+pub const GOODBYE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long the end of a server's output may precede the news of its exit.
+pub const EXIT_REPORT_WAIT: Duration = Duration::from_secs(3);
+
+/// Stderr lines that accompany the report of a dead server.
+pub const STDERR_LINES_SHOWN: usize = 20;
+
+/// Wait before an event stream is reopened when the server named no `retry:`.
+pub const DEFAULT_STREAM_RETRY: Duration = Duration::from_secs(1);
+
+/// The longest wait before an event stream is reopened, whatever the server asked for.
+pub const MAX_STREAM_RETRY: Duration = Duration::from_secs(30);
+
+/// Failed attempts in a row to resume the stream of one request.
+pub const MAX_RESUME_FAILURES: u32 = 5;
+
+/// Same-origin redirects followed for one request.
+pub const MAX_REDIRECTS: usize = 5;
+
+/// Time between WebSocket pings; two of them without any traffic mean a dead peer.
+pub const WEBSOCKET_PING_INTERVAL: Duration = Duration::from_secs(30);
+
+/// WebSocket messages that may wait for a slow peer.
+pub const WEBSOCKET_QUEUE: usize = 64;

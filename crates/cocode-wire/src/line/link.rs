@@ -1,0 +1,163 @@
+//! A link over one pair of byte streams: a reader task, a writer task, and maybe a process.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cocode_process::{ExitReport, GuardedChild, StderrTail};
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
+
+use super::reader::{Source, pump};
+use super::writer::{LineWriter, Sink};
+use crate::error::{Closed, LinkError};
+use crate::inbox::Inbox;
+use crate::limits::{EXIT_REPORT_WAIT, STDERR_LINES_SHOWN};
+
+/// Owns the streams, their tasks, and the process behind them if there is one. Dropping it ends
+/// all three without waiting.
+#[derive(Debug)]
+pub(crate) struct LineLink {
+    writer: Arc<LineWriter>,
+    process: Option<ProcessHandle>,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+/// The process of a link, seen from outside the task that owns it.
+#[derive(Debug)]
+struct ProcessHandle {
+    pid: u32,
+    stderr: StderrTail,
+    exit: watch::Receiver<Option<ExitReport>>,
+    stop: Mutex<Option<oneshot::Sender<()>>>,
+}
+
+impl LineLink {
+    /// Starts reading `source` at once.
+    pub(crate) fn over(source: Source, sink: Sink, inbox: Arc<dyn Inbox>, max: usize) -> Self {
+        Self::start(source, sink, inbox, max, None)
+    }
+
+    /// The same for the streams of a child process, which this link then owns.
+    pub(crate) fn to_process(
+        mut child: GuardedChild,
+        inbox: Arc<dyn Inbox>,
+        max: usize,
+    ) -> Result<Self, Closed> {
+        let (Some(stdin), Some(stdout)) = (child.take_stdin(), child.take_stdout()) else {
+            return Err(Closed::Protocol("the server process has no pipes".into()));
+        };
+        Ok(Self::start(
+            Box::pin(stdout),
+            Box::pin(stdin),
+            inbox,
+            max,
+            Some(child),
+        ))
+    }
+
+    fn start(
+        source: Source,
+        sink: Sink,
+        inbox: Arc<dyn Inbox>,
+        max: usize,
+        child: Option<GuardedChild>,
+    ) -> Self {
+        let mut tasks = JoinSet::new();
+        let writer = Arc::new(LineWriter::new(sink));
+        let process = child.map(|child| {
+            let (stop, stopped) = oneshot::channel();
+            let (exited, exit) = watch::channel(None);
+            let stderr = child.stderr();
+            let handle = ProcessHandle {
+                pid: child.pid(),
+                stderr,
+                exit,
+                stop: Mutex::new(Some(stop)),
+            };
+            tasks.spawn(own_process(child, stopped, exited));
+            handle
+        });
+        tasks.spawn(Arc::clone(&writer).drain());
+        let witness = process.as_ref().map(|p| (p.exit.clone(), p.stderr.clone()));
+        let closing = Arc::clone(&writer);
+        tasks.spawn(async move {
+            let mut reason = pump(source, &inbox, max).await;
+            if let Some((exit, stderr)) = witness {
+                reason = exit_reason(exit, &stderr).await.unwrap_or(reason);
+            }
+            closing.close(reason.clone());
+            inbox.closed(reason);
+        });
+        Self {
+            writer,
+            process,
+            tasks: Mutex::new(tasks),
+        }
+    }
+
+    pub(crate) async fn send(&self, body: Vec<u8>) -> Result<(), LinkError> {
+        self.writer.send(body).await
+    }
+
+    pub(crate) fn post(&self, body: Vec<u8>) -> Result<bool, LinkError> {
+        self.writer.post(body)
+    }
+
+    /// Closes the stream, ends the process by the ladder, and waits for both.
+    pub(crate) async fn close(&self) {
+        self.writer.close(Closed::ByUs);
+        if let Some(process) = &self.process {
+            let stop = process
+                .stop
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
+            drop(stop);
+            let mut exit = process.exit.clone();
+            // An error means that the owning task is gone, and the process with it.
+            let gone = exit.wait_for(Option::is_some).await.is_err();
+            tracing::debug!(pid = process.pid, gone, "server process ended");
+        }
+        self.tasks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .abort_all();
+    }
+
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(|process| process.pid)
+    }
+
+    pub(crate) fn stderr_lines(&self) -> Vec<String> {
+        let lines = self
+            .process
+            .as_ref()
+            .map(|process| process.stderr.lines(STDERR_LINES_SHOWN));
+        lines.unwrap_or_default()
+    }
+}
+
+/// Waits for the process to end by itself, or ends it when asked to (or when nobody is left to ask).
+async fn own_process(
+    mut child: GuardedChild,
+    stopped: oneshot::Receiver<()>,
+    exited: watch::Sender<Option<ExitReport>>,
+) {
+    let report = tokio::select! {
+        report = child.wait() => report,
+        _asked = stopped => child.stop().await,
+    };
+    exited.send_replace(Some(report));
+}
+
+/// How the process behind an ended stream ended, if it did.
+async fn exit_reason(
+    mut exit: watch::Receiver<Option<ExitReport>>,
+    stderr: &StderrTail,
+) -> Option<Closed> {
+    let waited = tokio::time::timeout(EXIT_REPORT_WAIT, exit.wait_for(Option::is_some)).await;
+    let report = waited.ok()?.ok()?.clone()?;
+    Some(Closed::Exited {
+        report,
+        stderr: stderr.lines(STDERR_LINES_SHOWN),
+    })
+}

@@ -1,0 +1,203 @@
+//! Writes lines so that a cancelled sender can never leave half of one behind.
+//!
+//! A sender writes by itself while the stream takes everything, which costs no task switch. What
+//! does not fit stays in one bounded buffer, and the writer task finishes it.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::{Buf as _, BytesMut};
+use tokio::io::AsyncWrite;
+use tokio::sync::Notify;
+
+use crate::error::{Closed, LinkError};
+use crate::limits::MAX_QUEUED_BYTES;
+
+pub(crate) type Sink = Pin<Box<dyn AsyncWrite + Send>>;
+
+#[derive(Debug)]
+pub(crate) struct LineWriter {
+    state: Mutex<State>,
+    /// The buffer has something for the writer task.
+    work: Notify,
+    /// The buffer has room again, or the writer is closed.
+    room: Notify,
+}
+
+struct State {
+    sink: Result<Sink, Closed>,
+    queued: BytesMut,
+    /// The writer task is finishing the buffer; nobody else writes.
+    draining: bool,
+}
+
+impl LineWriter {
+    pub(crate) fn new(sink: Sink) -> Self {
+        let state = State {
+            sink: Ok(sink),
+            queued: BytesMut::new(),
+            draining: false,
+        };
+        Self {
+            state: Mutex::new(state),
+            work: Notify::new(),
+            room: Notify::new(),
+        }
+    }
+
+    /// Queues one message, waiting while a slow reader has too much before it.
+    ///
+    /// Cancel safe: the message is either queued whole or not at all.
+    pub(crate) async fn send(&self, mut line: Vec<u8>) -> Result<(), LinkError> {
+        end_line(&mut line);
+        loop {
+            let room = self.room.notified();
+            tokio::pin!(room);
+            // Registered before the check, so that no wake-up falls between check and wait.
+            room.as_mut().enable();
+            if self.try_send(&line)? {
+                return Ok(());
+            }
+            room.await;
+        }
+    }
+
+    /// Queues one message if that can be done without waiting.
+    pub(crate) fn post(&self, mut line: Vec<u8>) -> Result<bool, LinkError> {
+        end_line(&mut line);
+        self.try_send(&line)
+    }
+
+    /// Whether there was room.
+    fn try_send(&self, line: &[u8]) -> Result<bool, LinkError> {
+        let mut state = self.lock();
+        let State {
+            sink,
+            queued,
+            draining,
+        } = &mut *state;
+        let sink = sink
+            .as_mut()
+            .map_err(|reason| LinkError::Closed(reason.clone()))?;
+        if *draining {
+            let fits = queued.is_empty() || queued.len() + line.len() <= MAX_QUEUED_BYTES;
+            if fits {
+                queued.extend_from_slice(line);
+            }
+            return Ok(fits);
+        }
+        let mut rest = line;
+        while !rest.is_empty() {
+            // Nobody is woken through this context: the writer task polls again with its own.
+            let mut context = Context::from_waker(Waker::noop());
+            match sink.as_mut().poll_write(&mut context, rest) {
+                Poll::Ready(Ok(written)) if written > 0 => rest = &rest[written..],
+                Poll::Ready(outcome) => {
+                    let reason = write_failure(outcome);
+                    state.sink = Err(reason.clone());
+                    return Err(LinkError::Closed(reason));
+                }
+                Poll::Pending => {
+                    queued.extend_from_slice(rest);
+                    *draining = true;
+                    self.work.notify_one();
+                    break;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The writer task: finishes what senders could not write by themselves.
+    pub(crate) async fn drain(self: Arc<Self>) {
+        loop {
+            self.work.notified().await;
+            let more = std::future::poll_fn(|context| self.poll_drain(context)).await;
+            if !more {
+                return;
+            }
+        }
+    }
+
+    /// Ready with `false` once the writer is closed.
+    fn poll_drain(&self, context: &mut Context<'_>) -> Poll<bool> {
+        let mut state = self.lock();
+        let State {
+            sink,
+            queued,
+            draining,
+        } = &mut *state;
+        while !queued.is_empty() {
+            let Ok(open) = sink else {
+                return Poll::Ready(false);
+            };
+            match open.as_mut().poll_write(context, queued) {
+                Poll::Ready(Ok(written)) if written > 0 => {
+                    queued.advance(written);
+                    self.room.notify_waiters();
+                }
+                Poll::Ready(outcome) => {
+                    *sink = Err(write_failure(outcome));
+                    self.room.notify_waiters();
+                    return Poll::Ready(false);
+                }
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        // A buffer that grew for one large message is not kept.
+        *queued = BytesMut::new();
+        *draining = false;
+        self.room.notify_waiters();
+        Poll::Ready(true)
+    }
+
+    /// Ends the stream: whatever was queued and not written is dropped.
+    pub(crate) fn close(&self, reason: Closed) {
+        let mut state = self.lock();
+        if state.sink.is_ok() {
+            state.sink = Err(reason);
+            state.queued = BytesMut::new();
+        }
+        drop(state);
+        self.work.notify_one();
+        self.room.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("State")
+            .field("open", &self.sink.is_ok())
+            .field("queued", &self.queued.len())
+            .field("draining", &self.draining)
+            .finish()
+    }
+}
+
+fn write_failure(outcome: std::io::Result<usize>) -> Closed {
+    match outcome {
+        Ok(_none_taken) => Closed::ByPeer,
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Closed::ByPeer,
+        Err(error) => Closed::Io(Arc::new(error)),
+    }
+}
+
+/// A raw newline inside JSON can only be white space between tokens, so a blank serves as well.
+fn end_line(line: &mut Vec<u8>) {
+    if memchr::memchr(b'\n', line).is_some() {
+        for byte in line.iter_mut().filter(|byte| **byte == b'\n') {
+            *byte = b' ';
+        }
+    }
+    line.push(b'\n');
+}
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

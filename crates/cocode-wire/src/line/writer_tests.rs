@@ -1,0 +1,89 @@
+//! Back-pressure and the promise that a line is written whole or not at all.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, DuplexStream};
+use tokio::task::JoinSet;
+
+use super::LineWriter;
+use crate::error::{Closed, LinkError};
+use crate::limits::MAX_QUEUED_BYTES;
+
+fn start(capacity: usize) -> (Arc<LineWriter>, DuplexStream, JoinSet<()>) {
+    let (ours, theirs) = tokio::io::duplex(capacity);
+    let writer = Arc::new(LineWriter::new(Box::pin(ours)));
+    let mut tasks = JoinSet::new();
+    tasks.spawn(Arc::clone(&writer).drain());
+    (writer, theirs, tasks)
+}
+
+#[tokio::test]
+async fn lines_arrive_whole_and_in_order_through_a_narrow_pipe() {
+    let (writer, theirs, _tasks) = start(7);
+    let sender = async {
+        for number in 0..100 {
+            writer
+                .send(format!("line\n{number}").into_bytes())
+                .await
+                .unwrap();
+        }
+    };
+    let reader = async {
+        let mut lines = BufReader::new(theirs).lines();
+        for number in 0..100 {
+            assert_eq!(
+                lines.next_line().await.unwrap().unwrap(),
+                format!("line {number}")
+            );
+        }
+    };
+    tokio::join!(sender, reader);
+}
+
+#[tokio::test]
+async fn a_slow_reader_holds_senders_back_instead_of_filling_memory() {
+    let (writer, mut theirs, _tasks) = start(16);
+    let line = vec![b'x'; 64 * 1024];
+    let mut taken = 0;
+    while writer
+        .send(line.clone())
+        .now_or_never()
+        .is_some_and(|sent| sent.is_ok())
+    {
+        taken += line.len() + 1;
+        assert!(taken < 2 * MAX_QUEUED_BYTES, "nothing held the sender back");
+    }
+    // The send that had to wait was given up: not a byte of it may arrive.
+    let mut received = vec![0; taken];
+    theirs.read_exact(&mut received).await.unwrap();
+    writer.send(b"end".to_vec()).await.unwrap();
+    let mut rest = [0; 4];
+    theirs.read_exact(&mut rest).await.unwrap();
+    assert_eq!(&rest, b"end\n");
+}
+
+#[tokio::test]
+async fn closing_wakes_those_who_wait_for_room() {
+    let (writer, _theirs, _tasks) = start(16);
+    let line = vec![b'x'; MAX_QUEUED_BYTES];
+    writer.send(line.clone()).await.unwrap();
+    let waiting = writer.send(line);
+    tokio::pin!(waiting);
+    assert!(waiting.as_mut().now_or_never().is_none());
+    writer.close(Closed::ByUs);
+    assert!(matches!(
+        waiting.await,
+        Err(LinkError::Closed(Closed::ByUs))
+    ));
+}
+
+#[tokio::test]
+async fn a_closed_reader_is_reported_to_the_next_sender() {
+    let (writer, theirs, _tasks) = start(16);
+    drop(theirs);
+    assert!(matches!(
+        writer.send(b"x".to_vec()).await,
+        Err(LinkError::Closed(Closed::ByPeer))
+    ));
+}

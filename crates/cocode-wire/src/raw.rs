@@ -1,0 +1,84 @@
+//! A piece of JSON exactly as it came over the wire.
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// JSON text, verified to be JSON and UTF-8, otherwise untouched: key order, unknown fields, big
+/// integers and the spelling of floats survive. Cloning shares the bytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RawJson(Bytes);
+
+impl RawJson {
+    /// For bytes that a JSON parser has already walked over.
+    pub(crate) fn from_verified(bytes: Bytes) -> Self {
+        Self(bytes)
+    }
+
+    /// Checks `text` and keeps it as it is.
+    pub fn parse(text: impl Into<Bytes>) -> Result<Self, serde_json::Error> {
+        let bytes = text.into();
+        serde_json::from_slice::<&RawValue>(&bytes)?;
+        Ok(Self(bytes))
+    }
+
+    /// The JSON form of any serializable value.
+    pub fn of(value: &(impl serde::Serialize + ?Sized)) -> Result<Self, serde_json::Error> {
+        serde_json::to_vec(value).map(|text| Self(text.into()))
+    }
+
+    /// The text.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        // The bytes were verified when this value was made.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    /// Decodes into `T`, which may borrow from this value.
+    pub fn decode<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
+        serde_json::from_slice(&self.0)
+    }
+
+    /// A part of this value, sharing its bytes. `part` must come from decoding this value.
+    pub fn share(&self, part: &RawValue) -> Self {
+        Self(self.0.slice_ref(part.get().as_bytes()))
+    }
+
+    /// A copy that does not keep the buffer alive in which this value arrived.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        Self(Bytes::copy_from_slice(&self.0))
+    }
+}
+
+impl std::fmt::Debug for RawJson {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "RawJson({} bytes)", self.0.len())
+    }
+}
+
+impl std::fmt::Display for RawJson {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl From<Box<RawValue>> for RawJson {
+    fn from(value: Box<RawValue>) -> Self {
+        let text: Box<str> = value.into();
+        Self(text.into_boxed_bytes().into())
+    }
+}
+
+impl serde::Serialize for RawJson {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Only a JSON serializer can take the text as it is.
+        serde_json::from_slice::<&RawValue>(&self.0)
+            .map_err(serde::ser::Error::custom)?
+            .serialize(serializer)
+    }
+}

@@ -1,0 +1,309 @@
+//! The WebSocket link: one text message is one frame, pings tell a quiet peer from a dead one.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt as _, StreamExt as _};
+use http::header::SEC_WEBSOCKET_PROTOCOL;
+use http::{HeaderMap, HeaderValue};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::error::{Error as WsError, ProtocolError, SubProtocolError};
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
+use url::Url;
+
+use crate::deliver::deliver_text;
+use crate::error::{Challenge, Closed, LinkError};
+use crate::http::client::{HttpClient, chain, shown};
+use crate::inbox::{Inbox, Origin};
+use crate::limits::{CONNECT_TIMEOUT, GOODBYE_TIMEOUT, WEBSOCKET_PING_INTERVAL, WEBSOCKET_QUEUE};
+use crate::link::OpenError;
+
+const SUBPROTOCOL: HeaderValue = HeaderValue::from_static("mcp");
+
+/// Where and how to reach a server over a WebSocket.
+#[derive(Clone, Debug)]
+pub struct WebSocketTarget {
+    /// A `ws:` or `wss:` URL.
+    pub url: Url,
+    /// Headers for the opening handshake.
+    pub headers: HeaderMap,
+    /// Gives the TLS setup.
+    pub client: HttpClient,
+    /// The cap for one message.
+    pub max_frame: usize,
+}
+
+/// Any stream that a WebSocket can run on.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+type Socket = WebSocketStream<Box<dyn Stream>>;
+
+#[derive(Debug)]
+pub(crate) struct WebSocketLink {
+    outgoing: mpsc::Sender<Message>,
+    closed: Arc<Mutex<Option<Closed>>>,
+    goodbye: Arc<Notify>,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+impl WebSocketLink {
+    pub(crate) async fn open(
+        target: &WebSocketTarget,
+        inbox: Arc<dyn Inbox>,
+    ) -> Result<Self, OpenError> {
+        let socket = match handshake(target, Some(SUBPROTOCOL)).await? {
+            Ok(socket) => socket,
+            // Some servers speak MCP without knowing the subprotocol.
+            Err(WsError::Protocol(ProtocolError::SecWebSocketSubProtocolError(
+                SubProtocolError::NoSubProtocol,
+            ))) => handshake(target, None)
+                .await?
+                .map_err(|e| handshake_error(&target.url, e))?,
+            Err(error) => return Err(handshake_error(&target.url, error).into()),
+        };
+        let (sink, stream) = socket.split();
+        let (outgoing, queue) = mpsc::channel(WEBSOCKET_QUEUE);
+        let goodbye = Arc::new(Notify::new());
+        let closed = Arc::new(Mutex::new(None));
+        let alive = Arc::new(Notify::new());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(write_on(sink, queue, Arc::clone(&goodbye)));
+        let pings = outgoing.clone();
+        let end = Arc::clone(&closed);
+        tasks.spawn(async move {
+            let reason = tokio::select! {
+                reason = read_on(stream, &*inbox, &alive) => reason,
+                reason = keep_alive(pings, &alive) => reason,
+            };
+            end.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get_or_insert(reason.clone());
+            inbox.closed(reason);
+        });
+        Ok(Self {
+            outgoing,
+            closed,
+            goodbye,
+            tasks: Mutex::new(tasks),
+        })
+    }
+
+    pub(crate) async fn send(&self, body: Vec<u8>) -> Result<(), LinkError> {
+        if let Some(reason) = self
+            .closed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+        {
+            return Err(LinkError::Closed(reason));
+        }
+        let not_text = |_| LinkError::Closed(Closed::Protocol("a message is not UTF-8".into()));
+        let text = Utf8Bytes::try_from(Bytes::from(body)).map_err(not_text)?;
+        let sent = self.outgoing.send(Message::Text(text)).await;
+        sent.map_err(|_gone| LinkError::Closed(Closed::ByPeer))
+    }
+
+    /// Queues a message if that can be done without waiting.
+    pub(crate) fn post(&self, body: Vec<u8>) -> bool {
+        let text = Utf8Bytes::try_from(Bytes::from(body));
+        text.is_ok_and(|text| self.outgoing.try_send(Message::Text(text)).is_ok())
+    }
+
+    /// Sends the close frame, waits a little for the peer's, and ends the tasks.
+    pub(crate) async fn close(&self) {
+        let ours = Closed::ByUs;
+        self.closed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert(ours);
+        self.goodbye.notify_one();
+        let mut tasks =
+            std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        let ended = async { while tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(GOODBYE_TIMEOUT, ended).await.is_err() {
+            tracing::debug!("the WebSocket was not closed by the peer in time");
+        }
+    }
+}
+
+/// The outer error is final; the inner one is the handshake's own.
+async fn handshake(
+    target: &WebSocketTarget,
+    subprotocol: Option<HeaderValue>,
+) -> Result<Result<Socket, WsError>, OpenError> {
+    let mut request = match target.url.as_str().into_client_request() {
+        Ok(request) => request,
+        Err(error) => return Ok(Err(error)),
+    };
+    for (name, value) in &target.headers {
+        request.headers_mut().insert(name, value.clone());
+    }
+    if let Some(subprotocol) = subprotocol {
+        request
+            .headers_mut()
+            .insert(SEC_WEBSOCKET_PROTOCOL, subprotocol);
+    }
+    let max = Some(target.max_frame);
+    let config = WebSocketConfig::default()
+        .max_message_size(max)
+        .max_frame_size(max);
+    let opening = async {
+        let stream = connect(target).await?;
+        let opened =
+            tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await;
+        Ok(opened.map(|(socket, _response)| socket))
+    };
+    match tokio::time::timeout(CONNECT_TIMEOUT, opening).await {
+        Ok(outcome) => outcome,
+        Err(elapsed) => Err(unreachable(&target.url, elapsed).into()),
+    }
+}
+
+async fn connect(target: &WebSocketTarget) -> Result<Box<dyn Stream>, OpenError> {
+    let url = &target.url;
+    let no_host = || OpenError::Target(format!("{} names no host", shown(url)));
+    let host = url.host_str().ok_or_else(no_host)?;
+    let port = url.port_or_known_default().ok_or_else(no_host)?;
+    let plain_host = host.trim_start_matches('[').trim_end_matches(']');
+    let stream = TcpStream::connect((plain_host, port)).await;
+    let stream = stream.map_err(|error| unreachable(url, error))?;
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "no TCP_NODELAY");
+    }
+    if url.scheme() != "wss" {
+        return Ok(Box::new(stream));
+    }
+    let tls = target.client.tls().map_err(OpenError::HttpSetup)?;
+    let name = rustls_pki_types::ServerName::try_from(plain_host.to_owned());
+    let name = name.map_err(|error| unreachable(url, error))?;
+    let stream = tokio_rustls::TlsConnector::from(tls)
+        .connect(name, stream)
+        .await;
+    Ok(Box::new(stream.map_err(|error| unreachable(url, error))?))
+}
+
+fn unreachable(url: &Url, error: impl std::error::Error + Send + Sync + 'static) -> LinkError {
+    LinkError::Unreachable {
+        url: shown(url),
+        source: Arc::new(error),
+    }
+}
+
+fn handshake_error(url: &Url, error: WsError) -> LinkError {
+    let WsError::Http(response) = error else {
+        return unreachable(url, error);
+    };
+    let status = response.status().as_u16();
+    let header = |name: &str| {
+        let values = response.headers().get_all(name).iter();
+        values
+            .map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned())
+            .collect::<Vec<_>>()
+    };
+    if status == 401 {
+        let www_authenticate = header("www-authenticate");
+        let auth_server = header("mcp-auth-server").into_iter().next();
+        return LinkError::AuthRequired(Challenge {
+            status,
+            www_authenticate,
+            auth_server,
+        });
+    }
+    let body = response
+        .body()
+        .as_deref()
+        .map(crate::inbox::excerpt)
+        .unwrap_or_default();
+    LinkError::Status {
+        status,
+        body,
+        rpc: None,
+        retry_after: None,
+    }
+}
+
+async fn write_on(
+    mut sink: SplitSink<Socket, Message>,
+    mut queue: mpsc::Receiver<Message>,
+    goodbye: Arc<Notify>,
+) {
+    let failed = loop {
+        let message = tokio::select! {
+            biased;
+            message = queue.recv() => message,
+            () = goodbye.notified() => None,
+        };
+        let Some(message) = message else {
+            let frame = CloseFrame {
+                code: CloseCode::Normal,
+                reason: Utf8Bytes::default(),
+            };
+            break sink.send(Message::Close(Some(frame))).await;
+        };
+        if let Err(error) = sink.send(message).await {
+            break Err(error);
+        }
+    };
+    if let Err(error) = failed {
+        // The reader sees the same end and reports it.
+        tracing::debug!(%error, "WebSocket writer ended");
+    }
+}
+
+async fn read_on(mut stream: SplitStream<Socket>, inbox: &dyn Inbox, alive: &Notify) -> Closed {
+    while let Some(message) = stream.next().await {
+        alive.notify_one();
+        match message {
+            Ok(Message::Text(text)) => {
+                deliver_text(inbox, &Bytes::from(text), Origin::Shared);
+            }
+            Ok(Message::Binary(bytes)) => {
+                deliver_text(inbox, &bytes, Origin::Shared);
+            }
+            Ok(Message::Close(Some(frame))) => {
+                let reason = frame.reason.as_str().to_owned();
+                return Closed::WebSocket {
+                    code: frame.code.into(),
+                    reason,
+                };
+            }
+            Ok(Message::Close(None)) => return Closed::ByPeer,
+            // The library answers pings by itself.
+            Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => {}
+            Err(WsError::ConnectionClosed | WsError::AlreadyClosed) => return Closed::ByPeer,
+            Err(WsError::Io(error)) => return Closed::Io(Arc::new(error)),
+            Err(error) => return Closed::Protocol(chain(&error)),
+        }
+    }
+    Closed::ByPeer
+}
+
+/// Ends when the peer has been silent for two pings.
+async fn keep_alive(outgoing: mpsc::Sender<Message>, alive: &Notify) -> Closed {
+    let mut unanswered = 0;
+    loop {
+        let heard = tokio::time::timeout(WEBSOCKET_PING_INTERVAL, alive.notified())
+            .await
+            .is_ok();
+        if heard {
+            unanswered = 0;
+            continue;
+        }
+        if unanswered == 2 {
+            return Closed::Silent;
+        }
+        unanswered += 1;
+        // A full queue is traffic enough; a closed one ends the reader too.
+        if let Err(error) = outgoing.try_send(Message::Ping(Bytes::new())) {
+            tracing::debug!(%error, "no ping sent");
+        }
+    }
+}
