@@ -200,8 +200,9 @@ impl ConnectError {
 
 fn retry_of_link(error: &LinkError) -> Retry {
     match error {
-        LinkError::Unreachable { .. } | LinkError::SessionGone => Retry::Safe,
-        LinkError::Status {
+        LinkError::Unreachable { .. }
+        | LinkError::SessionGone
+        | LinkError::Status {
             status: 429 | 503, ..
         } => Retry::Safe,
         LinkError::TooLarge { .. }

@@ -23,20 +23,16 @@ pub trait Handler: Send + Sync + 'static {
 
     /// The server told us something. Called in the order of arrival and before anything that came
     /// later is looked at, so it must return at once.
-    fn notified(&self, notification: &Notification) {
-        let _unused = notification;
-    }
+    fn notified(&self, _notification: &Notification) {}
 
     /// The server asks the person something. The clocks of waiting requests stand still meanwhile.
-    fn elicit(&self, request: Elicitation) -> Answer<'_, ElicitationAnswer> {
-        let _unused = request;
+    fn elicit(&self, _request: Elicitation) -> Answer<'_, ElicitationAnswer> {
         Box::pin(async { ElicitationAnswer::Decline })
     }
 
     /// The server asks for a completion of our model: the parameters of `sampling/createMessage`
     /// in, its result out.
-    fn sample(&self, params: RawJson) -> Answer<'_, Result<RawJson, RpcError>> {
-        let _unused = params;
+    fn sample(&self, _params: RawJson) -> Answer<'_, Result<RawJson, RpcError>> {
         let refusal = RpcError::new(code::METHOD_NOT_FOUND, "this client offers no sampling");
         Box::pin(async { Err(refusal) })
     }
@@ -51,9 +47,8 @@ pub trait Handler: Send + Sync + 'static {
     fn request(
         &self,
         method: &str,
-        params: Option<RawJson>,
+        _params: Option<RawJson>,
     ) -> Answer<'_, Result<RawJson, RpcError>> {
-        let _unused = params;
         let refusal = RpcError::new(code::METHOD_NOT_FOUND, format!("unknown method `{method}`"));
         Box::pin(async { Err(refusal) })
     }
@@ -67,6 +62,10 @@ impl Handler for NoHandler {}
 
 /// What a client can do for its servers.
 #[derive(Clone, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the protocol"
+)]
 pub struct ClientCapabilities {
     /// Ask the person to fill in a form.
     pub elicitation_form: bool,

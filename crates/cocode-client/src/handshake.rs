@@ -237,7 +237,7 @@ pub(crate) fn modern_meta(options: &SessionOptions, revision: Revision) -> Vec<u
     );
     if let Some(level) = &options.log_level {
         let level = serde_json::Value::from(level.as_str());
-        meta.push_str(&format!(r#","io.modelcontextprotocol/logLevel":{level}"#));
+        meta = format!(r#"{meta},"io.modelcontextprotocol/logLevel":{level}"#);
     }
     meta.into_bytes()
 }

@@ -58,7 +58,9 @@ pub use handler::{
     Answer, ClientCapabilities, Elicitation, ElicitationAnswer, ElicitationMode, Handler,
     NoHandler, Notification, Root,
 };
-pub use pages::{Incomplete, Listing, MAX_ITEMS, MAX_PAGES, Quarantined};
+pub use pages::{
+    Incomplete, Listing, MAX_CURSOR_BYTES, MAX_ITEMS, MAX_LIST_TIME, MAX_PAGES, Quarantined,
+};
 pub use progress::{OnProgress, Progress};
 pub use protocol::{Era, Protocol, Revision, UnknownProtocol};
 pub use server::{ServerCapabilities, ServerFacts, Step};

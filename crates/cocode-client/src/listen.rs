@@ -17,7 +17,7 @@ use crate::protocol::{Era, Revision};
 use crate::session::Session;
 
 /// A subscription stays open as long as it can; the limit only keeps arithmetic finite.
-const FOREVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+const FOREVER: Duration = Duration::from_hours(24 * 365);
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 

@@ -131,17 +131,19 @@ impl Mux {
             .map(|pending| Arc::clone(&pending.clock))
             .collect();
         drop(table);
-        clocks.iter().for_each(|clock| clock.pause());
+        for clock in &clocks {
+            clock.pause();
+        }
         Paused(clocks)
     }
 
     fn answer(&self, id: u64, outcome: Outcome) {
-        let pending = self.lock().pending.remove(&id);
-        match pending {
-            // The receiver may be gone: the caller just gave up.
-            Some(pending) => drop(pending.reply.send(outcome)),
-            None => tracing::debug!(id, "an answer that nobody waits for"),
-        }
+        let Some(pending) = self.lock().pending.remove(&id) else {
+            tracing::debug!(id, "an answer that nobody waits for");
+            return;
+        };
+        // The receiver may be gone: the caller just gave up.
+        drop(pending.reply.send(outcome));
     }
 
     /// The only request that is waiting, if there is exactly one.
@@ -236,15 +238,14 @@ impl Inbox for Mux {
     }
 
     fn malformed(&self, malformed: Malformed) {
-        match malformed.id {
-            Some(id) => self.answer(id, Err(Failure::Malformed(malformed))),
-            None => {
-                let Malformed {
-                    reason, excerpt, ..
-                } = &malformed;
-                tracing::warn!(%reason, excerpt, "the server sent something unusable");
-            }
-        }
+        let Some(id) = malformed.id else {
+            let Malformed {
+                reason, excerpt, ..
+            } = &malformed;
+            tracing::warn!(%reason, excerpt, "the server sent something unusable");
+            return;
+        };
+        self.answer(id, Err(Failure::Malformed(malformed)));
     }
 
     fn failed(&self, id: u64, error: LinkError) {
@@ -258,7 +259,6 @@ impl Inbox for Mux {
             std::mem::take(&mut table.pending)
         };
         self.closed.send_replace(Some(reason.clone()));
-        #[expect(clippy::iter_over_hash_type, reason = "all of them fail alike")]
         for pending in pending.into_values() {
             drop(pending.reply.send(Err(Failure::Closed(reason.clone()))));
         }
@@ -277,6 +277,8 @@ pub(crate) struct Paused(Vec<Arc<CallClock>>);
 
 impl Drop for Paused {
     fn drop(&mut self) {
-        self.0.iter().for_each(|clock| clock.resume());
+        for clock in &self.0 {
+            clock.resume();
+        }
     }
 }

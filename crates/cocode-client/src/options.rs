@@ -58,14 +58,14 @@ pub struct Timeouts {
 impl Default for Timeouts {
     fn default() -> Self {
         Self {
-            connect: Duration::from_secs(60),
+            connect: Duration::from_mins(1),
             probe: Duration::from_secs(5),
             request: Duration::from_secs(30),
             call: Deadlines {
-                idle: Duration::from_secs(60),
-                total: Duration::from_secs(60 * 60),
+                idle: Duration::from_mins(1),
+                total: Duration::from_hours(1),
             },
-            answer: Duration::from_secs(10 * 60),
+            answer: Duration::from_mins(10),
         }
     }
 }

@@ -22,7 +22,7 @@ pub const MAX_ITEMS: usize = 200_000;
 /// Bytes of one cursor.
 pub const MAX_CURSOR_BYTES: usize = 64 * 1024;
 /// All pages of one list together.
-pub const MAX_LIST_TIME: Duration = Duration::from_secs(120);
+pub const MAX_LIST_TIME: Duration = Duration::from_mins(2);
 
 /// A list as a server gave it.
 #[derive(Clone, Debug)]

@@ -101,28 +101,28 @@ mod tests {
     use super::{NotAnObject, push_params, with_members};
 
     #[track_caller]
-    fn check(params: Option<&str>, meta: &str, expected: Result<&str, NotAnObject>) {
+    fn check(params: Option<&str>, meta: &str, expected: &Result<&str, NotAnObject>) {
         let mut text = Vec::new();
         let pushed = push_params(&mut text, params.map(str::as_bytes), meta.as_bytes());
         let text = String::from_utf8(text).unwrap();
         assert_eq!(
             pushed.map(|()| text.strip_prefix(",\"params\":").unwrap_or(&text)),
-            expected
+            *expected
         );
     }
 
     #[test]
     fn meta_is_added_without_touching_the_rest() {
-        check(None, "", Ok(""));
-        check(Some("[1]"), "", Ok("[1]"));
-        check(None, r#""a":1"#, Ok(r#"{"_meta":{"a":1}}"#));
-        check(Some(" { } "), r#""a":1"#, Ok(r#"{"_meta":{"a":1}}"#));
+        check(None, "", &Ok(""));
+        check(Some("[1]"), "", &Ok("[1]"));
+        check(None, r#""a":1"#, &Ok(r#"{"_meta":{"a":1}}"#));
+        check(Some(" { } "), r#""a":1"#, &Ok(r#"{"_meta":{"a":1}}"#));
         check(
             Some(r#"{"x": 1.10}"#),
             r#""a":1"#,
-            Ok(r#"{"_meta":{"a":1},"x": 1.10}"#),
+            &Ok(r#"{"_meta":{"a":1},"x": 1.10}"#),
         );
-        check(Some("[1]"), r#""a":1"#, Err(NotAnObject));
+        check(Some("[1]"), r#""a":1"#, &Err(NotAnObject));
     }
 
     #[test]
@@ -130,13 +130,13 @@ mod tests {
         check(
             Some(r#"{"x":1,"_meta":{"b": 2,"a":9}}"#),
             r#""a":1"#,
-            Ok(r#"{"_meta":{"a":1,"b":2},"x":1}"#),
+            &Ok(r#"{"_meta":{"a":1,"b":2},"x":1}"#),
         );
         // A string that only looks like it.
         check(
             Some(r#"{"x":{"_meta":3}}"#),
             r#""a":1"#,
-            Ok(r#"{"_meta":{"a":1},"x":{"_meta":3}}"#),
+            &Ok(r#"{"_meta":{"a":1},"x":{"_meta":3}}"#),
         );
     }
 

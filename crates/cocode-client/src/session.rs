@@ -41,7 +41,8 @@ pub(crate) struct Shared {
     places: Semaphore,
     /// Counts the sessions the server has given us, where it gives any.
     generation: AtomicU64,
-    renewing: tokio::sync::Mutex<()>,
+    /// Lets one renewal through at a time.
+    renewing: Semaphore,
     pub(crate) tool_headers: ToolHeaders,
     pub(crate) listener: Listener,
     tasks: Mutex<JoinSet<()>>,
@@ -93,7 +94,7 @@ impl Session {
             meta,
             places: Semaphore::new(MAX_IN_FLIGHT),
             generation: AtomicU64::new(0),
-            renewing: tokio::sync::Mutex::new(()),
+            renewing: Semaphore::new(1),
             tool_headers: ToolHeaders::default(),
             listener: Listener::default(),
             tasks: Mutex::new(tasks),
@@ -258,11 +259,8 @@ impl Session {
     /// Opens a new session on the server, unless another request has done so meanwhile.
     async fn renew(&self, seen: u64, method: &str) -> Result<(), RequestError> {
         let shared = &self.shared;
-        #[expect(
-            clippy::await_holding_invalid_type,
-            reason = "one renewal at a time is the point"
-        )]
-        let _one_at_a_time = shared.renewing.lock().await;
+        // A semaphore that is never closed always gives its permit.
+        let _one_at_a_time = shared.renewing.acquire().await.ok();
         if shared.generation.load(Ordering::Acquire) != seen {
             return Ok(());
         }

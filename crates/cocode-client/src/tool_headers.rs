@@ -53,8 +53,8 @@ impl ToolHeaders {
             return headers;
         };
         for mirrored in known.iter() {
-            let steps = mirrored.path.iter();
-            let found = steps.fold(Some(&arguments), |at, step| at.and_then(|at| at.get(step)));
+            let mut steps = mirrored.path.iter();
+            let found = steps.try_fold(&arguments, |at, step| at.get(step));
             if let Some(text) = found.and_then(text_of) {
                 headers.insert(mirrored.header.clone(), header_value(&text));
             }

@@ -39,6 +39,9 @@ pub enum FrameError {
     /// Not JSON, not UTF-8, or not a JSON object.
     #[error("not a JSON-RPC message")]
     NotJson(#[source] serde_json::Error),
+    /// JSON, but not an object.
+    #[error("not a JSON object")]
+    NotAnObject,
     /// An object that is neither a request, a notification nor a response.
     #[error("a JSON object without method, result or error")]
     NoRole,
@@ -73,6 +76,10 @@ impl Frame {
     /// Reads the envelope of one message.
     pub fn parse(bytes: Bytes) -> Result<Self, FrameError> {
         let envelope: Envelope<'_> = serde_json::from_slice(&bytes).map_err(FrameError::NotJson)?;
+        // A derived reader would take an array for the list of members.
+        if bytes.trim_ascii_start().first() != Some(&b'{') {
+            return Err(FrameError::NotAnObject);
+        }
         let base = bytes.as_ptr() as usize;
         let range_of = |part: &str| {
             let start = part.as_ptr() as usize - base;

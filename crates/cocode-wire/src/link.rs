@@ -111,7 +111,7 @@ pub struct Link {
 enum Kind {
     Line(LineLink),
     Streamable(StreamableLink),
-    LegacySse(LegacySseLink),
+    LegacySse(Box<LegacySseLink>),
     WebSocket(WebSocketLink),
 }
 
@@ -122,7 +122,7 @@ impl Link {
             Target::Stdio(stdio) => {
                 let child = cocode_process::spawn(&stdio.process)?;
                 let line = LineLink::to_process(child, inbox, stdio.max_frame);
-                let line = line.map_err(|reason| LinkError::Closed(reason))?;
+                let line = line.map_err(LinkError::Closed)?;
                 (Kind::Line(line), stdio.max_frame)
             }
             Target::Unix(unix) => {
@@ -153,7 +153,7 @@ impl Link {
             }
             Target::LegacySse(http) => {
                 let link = LegacySseLink::open(http.clone(), inbox).await?;
-                (Kind::LegacySse(link), http.max_frame)
+                (Kind::LegacySse(Box::new(link)), http.max_frame)
             }
             Target::WebSocket(socket) => (
                 Kind::WebSocket(WebSocketLink::open(socket, inbox).await?),

@@ -44,6 +44,7 @@ impl RawJson {
     }
 
     /// A part of this value, sharing its bytes. `part` must come from decoding this value.
+    #[must_use]
     pub fn share(&self, part: &RawValue) -> Self {
         Self(self.0.slice_ref(part.get().as_bytes()))
     }

@@ -64,7 +64,9 @@ impl RpcError {
     }
 
     pub(crate) fn lenient(raw: &RawJson) -> Self {
-        let Ok(members) = raw.decode::<Members<'_>>() else {
+        let members = raw.decode::<Members<'_>>().ok();
+        // A derived reader would take an array for the list of members.
+        let Some(members) = members.filter(|_| raw.as_str().starts_with('{')) else {
             return Self::new(0, text_of(raw.as_str()));
         };
         let code = members

@@ -275,10 +275,11 @@ async fn read_on(mut stream: SplitStream<Socket>, inbox: &dyn Inbox, alive: &Not
                     reason,
                 };
             }
-            Ok(Message::Close(None)) => return Closed::ByPeer,
             // The library answers pings by itself.
             Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => {}
-            Err(WsError::ConnectionClosed | WsError::AlreadyClosed) => return Closed::ByPeer,
+            Ok(Message::Close(None)) | Err(WsError::ConnectionClosed | WsError::AlreadyClosed) => {
+                return Closed::ByPeer;
+            }
             Err(WsError::Io(error)) => return Closed::Io(Arc::new(error)),
             Err(error) => return Closed::Protocol(chain(&error)),
         }

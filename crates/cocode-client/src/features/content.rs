@@ -98,7 +98,8 @@ impl Content {
     }
 
     fn known(raw: &RawValue) -> Result<Self, String> {
-        let block: Block<'_> = serde_json::from_str(raw.get()).map_err(|_| String::new())?;
+        let block: Block<'_> =
+            serde_json::from_str(raw.get()).map_err(|_not_an_object| String::new())?;
         let kind = block.kind.into_owned();
         let known = match kind.as_str() {
             "text" => block.text.map(Self::Text),

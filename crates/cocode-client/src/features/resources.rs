@@ -72,7 +72,7 @@ struct ReadWire<'a> {
     contents: Vec<&'a RawValue>,
 }
 
-fn wire<'a>(item: &'a RawValue) -> Result<Wire<'a>, Quarantined> {
+fn wire(item: &RawValue) -> Result<Wire<'_>, Quarantined> {
     let bad = |error: serde_json::Error| Quarantined {
         name: None,
         reason: error.to_string(),

@@ -155,7 +155,7 @@ async fn exit_reason(
     stderr: &StderrTail,
 ) -> Option<Closed> {
     let waited = tokio::time::timeout(EXIT_REPORT_WAIT, exit.wait_for(Option::is_some)).await;
-    let report = waited.ok()?.ok()?.clone()?;
+    let report = (*waited.ok()?.ok()?)?;
     Some(Closed::Exited {
         report,
         stderr: stderr.lines(STDERR_LINES_SHOWN),
