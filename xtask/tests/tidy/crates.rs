@@ -21,14 +21,8 @@ enum Edges {
 const EDGES: &[(&str, Edges)] = &[
     ("cocode-core", Edges::Exactly(&[])),
     ("cocode-process", Edges::Exactly(&[])),
-    (
-        "cocode-wire",
-        Edges::Exactly(&["cocode-core", "cocode-process"]),
-    ),
-    (
-        "cocode-client",
-        Edges::Exactly(&["cocode-core", "cocode-wire"]),
-    ),
+    ("cocode-wire", Edges::Exactly(&["cocode-process"])),
+    ("cocode-client", Edges::Exactly(&["cocode-wire"])),
     (
         "cocode",
         Edges::Within(&[
