@@ -6,6 +6,36 @@ use cocode_wire::{Closed, LinkError, OpenError, RpcError};
 
 use crate::protocol::Revision;
 
+/// Every name that [`RequestError::code`] and [`ConnectError::code`] can give, in the order of the
+/// alphabet. `docs/errors` has a page for each.
+pub const ERROR_CODES: [&str; 25] = [
+    "answer-too-large",
+    "auth-required",
+    "connect-timeout",
+    "connection-broken",
+    "connection-closed",
+    "handshake-refused",
+    "http-setup",
+    "http-status",
+    "invalid-params",
+    "invalid-target",
+    "malformed-answer",
+    "message-too-large",
+    "no-answer",
+    "redirect-refused",
+    "request-timeout",
+    "server-error",
+    "server-exited",
+    "session-gone",
+    "spawn-failed",
+    "too-many-input-rounds",
+    "transport-error",
+    "unexpected-answer",
+    "unreachable",
+    "version-mismatch",
+    "wrong-content-type",
+];
+
 /// Whether trying the same again can help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
@@ -247,5 +277,28 @@ fn seconds(duration: Duration) -> String {
         format!("{} s", duration.as_secs())
     } else {
         format!("{:.1} s", duration.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ERROR_CODES;
+
+    #[test]
+    fn the_table_holds_exactly_the_codes_that_are_given() {
+        let source = include_str!("error.rs");
+        let mut given: Vec<&str> = source
+            .split("=> \"")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .filter(|code| {
+                code.bytes()
+                    .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+                    && !code.is_empty()
+            })
+            .collect();
+        given.sort_unstable();
+        given.dedup();
+        assert_eq!(given, ERROR_CODES);
     }
 }

@@ -48,7 +48,7 @@ pub use session::{MAX_IN_FLIGHT, RequestOptions, Session};
 pub use target::{http, legacy_sse, stdio, unix, websocket};
 
 pub use clock::Deadlines;
-pub use error::{ConnectError, RequestError, Retry};
+pub use error::{ConnectError, ERROR_CODES, RequestError, Retry};
 pub use features::{
     Annotations, CallResult, Completion, CompletionTarget, Content, Prompt, PromptArgument,
     PromptMessage, PromptResult, ReadResult, Resource, ResourceContents, ResourceTemplate, Tool,

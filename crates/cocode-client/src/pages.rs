@@ -33,8 +33,8 @@ pub struct Listing<T> {
     pub quarantined: Vec<Quarantined>,
     /// Set when the list was cut off, with the reason.
     pub incomplete: Option<Incomplete>,
-    /// How many pages it came in.
-    pub pages: usize,
+    /// The pages it came in, exactly as the server sent them.
+    pub pages: Vec<RawJson>,
     /// How long the server says this list stays fresh.
     pub ttl: Option<Duration>,
     /// Whether the server says that others may share it (`public`) or not (`private`).
@@ -112,7 +112,7 @@ impl Session {
             items: Vec::new(),
             quarantined: Vec::new(),
             incomplete: None,
-            pages: 0,
+            pages: Vec::new(),
             ttl: None,
             cache_scope: None,
         };
@@ -120,8 +120,8 @@ impl Session {
         let mut cursor: Option<RawJson> = None;
         loop {
             let page = self.page(reader.method, cursor.as_ref()).await?;
-            listing.pages += 1;
             cursor = listing.add(&page, &reader)?;
+            listing.pages.push(page);
             let Some(next) = &cursor else {
                 return Ok(listing);
             };
@@ -129,7 +129,7 @@ impl Session {
                 Some(Incomplete::CursorTooLarge)
             } else if !seen.insert(next.as_str().to_owned()) {
                 Some(Incomplete::RepeatedCursor)
-            } else if listing.pages >= MAX_PAGES {
+            } else if listing.pages.len() >= MAX_PAGES {
                 Some(Incomplete::TooManyPages)
             } else if listing.items.len() >= MAX_ITEMS {
                 Some(Incomplete::TooManyItems)
