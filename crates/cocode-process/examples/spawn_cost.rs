@@ -69,7 +69,7 @@ struct Timings {
 
 impl Timings {
     fn medians(mut self) -> String {
-        let mut median = |times: &mut Vec<Duration>| {
+        let median = |times: &mut Vec<Duration>| {
             times.sort_unstable();
             times.get(times.len() / 2).copied().unwrap_or_default()
         };

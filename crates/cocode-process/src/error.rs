@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::spec::ProcessSpec;
 
-/// Where a program like `/bin:/usr/bin` is searched when its environment has no `PATH`.
+/// Where a program is searched when its environment has no `PATH`.
 const DEFAULT_SEARCH_PATH: &str = "/bin:/usr/bin";
 
 /// Why a program could not be started. No process is left behind.

@@ -9,6 +9,8 @@ mod system;
 mod tree;
 
 #[cfg(target_os = "linux")]
+mod launch;
+#[cfg(target_os = "linux")]
 mod proc;
 #[cfg(target_os = "linux")]
 mod slim;
@@ -20,7 +22,7 @@ use std::time::Duration;
 use libc::{c_int, pid_t};
 use tokio::process::Command;
 
-use system::{Fork, LIFELINE};
+use system::LIFELINE;
 use tree::Tree;
 
 /// How long a guard tries to kill what is left. Only a process that the system cannot end at the
@@ -32,12 +34,26 @@ pub(crate) const KILL_LIMIT: Duration = Duration::from_secs(5);
 #[cfg(target_os = "linux")]
 const GUARD_NAME: &std::ffi::CStr = c"process-guard";
 
-/// Makes the command start its program behind a guard. `lifeline` is the guard's end of the
-/// socket to the owner and must stay open until the command has been spawned.
-pub(crate) fn install(command: &mut Command, lifeline: RawFd, term_grace: Duration) {
+/// Makes the command, complete but for its standard streams, start its program behind a guard.
+/// `lifeline` is the guard's end of the socket to the owner and must stay open until the command
+/// has been spawned.
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(
+        clippy::unnecessary_wraps,
+        reason = "only Linux lays the program out here"
+    )
+)]
+pub(crate) fn install(
+    command: &mut Command,
+    lifeline: RawFd,
+    term_grace: Duration,
+) -> io::Result<()> {
     let orders = Orders {
         lifeline,
         term_grace,
+        #[cfg(target_os = "linux")]
+        program: launch::Program::of(command)?,
         #[cfg(target_os = "linux")]
         layout: slim::Layout::capture(),
     };
@@ -47,6 +63,7 @@ pub(crate) fn install(command: &mut Command, lifeline: RawFd, term_grace: Durati
     unsafe {
         command.pre_exec(move || split(&orders));
     }
+    Ok(())
 }
 
 /// Gives a pipe more room where the system can; it works the same without.
@@ -64,11 +81,14 @@ struct Orders {
     lifeline: c_int,
     term_grace: Duration,
     #[cfg(target_os = "linux")]
+    program: launch::Program,
+    #[cfg(target_os = "linux")]
     layout: slim::Layout,
 }
 
-/// Runs in the forked copy. It forks once more: the first process becomes the guard and never
-/// returns from here, the second returns and is turned into the program.
+/// Runs in the forked copy, which becomes the guard and then does not return from here. If the
+/// program cannot be started, it returns the error, which the standard library brings to the
+/// owner.
 fn split(orders: &Orders) -> io::Result<()> {
     // Before the program exists, so that neither its exit nor its orphans can be missed.
     system::block_all_signals();
@@ -77,15 +97,20 @@ fn split(orders: &Orders) -> io::Result<()> {
     system::become_subreaper();
     let guard = system::getpid();
     system::setpgid(guard, guard);
+    #[cfg(target_os = "linux")]
+    watch(orders.program.start(guard, orders.lifeline)?, orders);
+    // Elsewhere the second copy returns, and the standard library turns it into the program.
+    #[cfg(not(target_os = "linux"))]
     match system::fork()? {
-        Fork::Child => {
+        system::Fork::Parent(server) => watch(server, orders),
+        system::Fork::Child => {
             prepare_program(guard, orders.lifeline);
             Ok(())
         }
-        Fork::Parent(server) => watch(server, orders),
     }
 }
 
+/// Runs in the process that becomes the program.
 fn prepare_program(guard: pid_t, lifeline: c_int) {
     #[cfg(target_os = "linux")]
     system::die_with_parent();

@@ -29,12 +29,14 @@ pub(super) fn getppid() -> pid_t {
     unsafe { libc::getppid() }
 }
 
+#[cfg(not(target_os = "linux"))]
 pub(super) enum Fork {
     Child,
     Parent(pid_t),
 }
 
 /// Forks a process that was itself just forked, and so has a single thread.
+#[cfg(not(target_os = "linux"))]
 pub(super) fn fork() -> io::Result<Fork> {
     // SAFETY: both sides go on in the same single-threaded code between fork and exec.
     match unsafe { libc::fork() } {
@@ -92,7 +94,7 @@ pub(super) fn reap_one() -> Reaped {
     }
 }
 
-fn last_errno() -> c_int {
+pub(super) fn last_errno() -> c_int {
     io::Error::last_os_error()
         .raw_os_error()
         .unwrap_or_default()

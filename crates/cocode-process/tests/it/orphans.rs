@@ -157,10 +157,9 @@ fn sigkill_of_the_owner_leaves_nothing() {
     if is_owner() {
         play_owner();
     }
-    let (mut owner, pids) = start_owner("orphans::sigkill_of_the_owner_leaves_nothing");
+    let (owner, pids) = start_owner("orphans::sigkill_of_the_owner_leaves_nothing");
     assert!(pids.iter().copied().all(is_alive));
-    owner.kill().unwrap();
-    owner.wait().unwrap();
+    owner.kill();
     eventually_gone(&pids);
 }
 
@@ -169,8 +168,7 @@ fn a_guard_is_not_hit_by_who_kills_the_owner_by_name() {
     if is_owner() {
         play_owner();
     }
-    let (mut owner, pids) =
-        start_owner("orphans::a_guard_is_not_hit_by_who_kills_the_owner_by_name");
+    let (owner, pids) = start_owner("orphans::a_guard_is_not_hit_by_who_kills_the_owner_by_name");
     let guard = pids[3];
     let read = |file: &str| std::fs::read_to_string(format!("/proc/{guard}/{file}")).unwrap();
     eventually("the guard has its own name", || {
@@ -179,9 +177,23 @@ fn a_guard_is_not_hit_by_who_kills_the_owner_by_name() {
     eventually("the guard has its own command line", || {
         read("cmdline").trim_end_matches('\0') == "process-guard"
     });
-    owner.kill().unwrap();
-    owner.wait().unwrap();
+    owner.kill();
     eventually_gone(&pids);
+}
+
+#[test]
+fn the_program_dies_with_its_guard_even_if_nobody_waits() {
+    if is_owner() {
+        play_owner();
+    }
+    let (owner, pids) =
+        start_owner("orphans::the_program_dies_with_its_guard_even_if_nobody_waits");
+    kill(pids[3], libc::SIGKILL);
+    eventually_gone(&pids[..1]);
+    owner.kill();
+    // Out of reach without guard and owner; the test cleans up behind itself.
+    kill(pids[1], libc::SIGKILL);
+    kill(pids[2], libc::SIGKILL);
 }
 
 #[expect(
@@ -205,8 +217,24 @@ fn play_owner() -> ! {
     }
 }
 
+/// A process that owns a tree. It does not outlive its test, also if that fails.
+struct Owner(Child);
+
+impl Owner {
+    fn kill(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
 /// Runs the named test of this binary as an owner, on its main thread.
-fn start_owner(test: &str) -> (Child, Vec<u32>) {
+fn start_owner(test: &str) -> (Owner, Vec<u32>) {
     #[expect(
         clippy::disallowed_methods,
         reason = "the owner is to be killed, not guarded"
@@ -223,7 +251,7 @@ fn start_owner(test: &str) -> (Child, Vec<u32>) {
         .map(Result::unwrap)
         .find_map(|line| line.strip_prefix("pids: ").map(parse_pids))
         .unwrap();
-    (owner, pids)
+    (Owner(owner), pids)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -128,6 +128,26 @@ async fn a_script_without_its_interpreter_is_not_taken_for_missing() {
     assert_eq!(path, fixtures.join("no-interpreter"));
 }
 
+// The C library does this, and musl does not.
+#[cfg(not(target_env = "musl"))]
+#[tokio::test]
+async fn a_script_without_an_interpreter_line_is_run_by_the_shell() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures");
+    let mut spec = ProcessSpec::new(fixtures.join("no-interpreter-line"));
+    spec.args = (0..20_000)
+        .map(|number| number.to_string().into())
+        .collect();
+    let mut child = spawn(&spec).unwrap();
+    assert_eq!(read_all(&mut child).await, "20000 arguments\n");
+}
+
+#[tokio::test]
+async fn the_last_of_two_variables_with_one_name_counts() {
+    let mut spec = ProcessSpec::new("/usr/bin/env");
+    spec.env = vec![("A".into(), "1".into()), ("A".into(), "2".into())];
+    assert_eq!(read_all(&mut spawn(&spec).unwrap()).await, "A=2\n");
+}
+
 #[tokio::test]
 async fn an_argument_that_cannot_be_passed_on_is_an_error() {
     let mut spec = shell("exit 0");

@@ -42,7 +42,7 @@ async fn the_tap_sees_lines_as_they_come() {
 }
 
 #[tokio::test]
-async fn a_slow_tap_sees_all_lines_before_the_exit_is_known() {
+async fn the_tap_has_seen_all_lines_when_the_exit_is_known() {
     let seen = Arc::new(Mutex::new(0));
     let counter = Arc::clone(&seen);
     let mut spec = shell("seq 20000 >&2");
