@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cocode_wire::RawJson;
+use cocode_wire::{RawJson, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -39,10 +39,10 @@ struct InputRequest<'a> {
 impl Session {
     /// Makes a call and answers the server's questions until it has a final result.
     pub(crate) async fn call_with_input(&self, call: &Call<'_>) -> Result<RawJson, RequestError> {
-        let mut result = self.call(call).await?;
         if self.server().era() == Era::Legacy {
-            return Ok(result);
+            return self.call_after_visits(call).await;
         }
+        let mut result = self.call(call).await?;
         let begun = Instant::now();
         let mut asked = std::time::Duration::ZERO;
         let rounds = self.shared().options.max_input_rounds;
@@ -80,6 +80,59 @@ impl Session {
             method: call.method.to_owned(),
             rounds,
         })
+    }
+
+    /// The older era has one kind of result that asks for input: an error that names URLs which the
+    /// person has to visit first (revision 2025-11-25).
+    async fn call_after_visits(&self, call: &Call<'_>) -> Result<RawJson, RequestError> {
+        for _round in 0..self.shared().options.max_input_rounds {
+            match self.call(call).await {
+                Err(RequestError::Rpc { method, error })
+                    if error.code == code::URL_ELICITATION_REQUIRED =>
+                {
+                    if !self.visit(&error).await {
+                        return Err(RequestError::Rpc { method, error });
+                    }
+                }
+                other => return other,
+            }
+        }
+        let rounds = self.shared().options.max_input_rounds;
+        Err(RequestError::InputRounds {
+            method: call.method.to_owned(),
+            rounds,
+        })
+    }
+
+    /// Whether the person has visited every URL that the error names.
+    async fn visit(&self, error: &RpcError) -> bool {
+        #[derive(Deserialize)]
+        struct Data<'a> {
+            #[serde(borrow)]
+            elicitations: Vec<&'a RawValue>,
+        }
+        let Some(data) = &error.data else {
+            return false;
+        };
+        let Ok(Data { elicitations }) = data.decode() else {
+            return false;
+        };
+        let shared = self.shared();
+        for elicitation in &elicitations {
+            let params = Some(data.share(elicitation));
+            let patience = shared.options.timeouts.answer;
+            let answer = ask(
+                &*shared.options.handler,
+                "elicitation/create",
+                params,
+                patience,
+            );
+            let accepted = answer.await.is_ok_and(|answer| is_accepted(&answer));
+            if !accepted {
+                return false;
+            }
+        }
+        !elicitations.is_empty()
     }
 
     /// The members to add to the next attempt: `inputResponses`, and `requestState` as it came.
@@ -126,6 +179,17 @@ impl Session {
         }
         Ok(text)
     }
+}
+
+fn is_accepted(answer: &RawJson) -> bool {
+    #[derive(Deserialize)]
+    struct Action<'a> {
+        #[serde(borrow)]
+        action: Cow<'a, str>,
+    }
+    answer
+        .decode::<Action<'_>>()
+        .is_ok_and(|answer| answer.action == "accept")
 }
 
 /// Whether a result is final. A kind of result that nobody defined is an error.

@@ -255,6 +255,10 @@ impl Inbox for Mux {
     fn closed(&self, reason: Closed) {
         let pending = {
             let mut table = self.lock();
+            if table.closed.is_some() {
+                // The first reason is the cause; what follows from it is not.
+                return;
+            }
             table.closed = Some(reason.clone());
             std::mem::take(&mut table.pending)
         };

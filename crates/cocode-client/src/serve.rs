@@ -13,6 +13,9 @@ use crate::connection::Connection;
 use crate::handler::{Elicitation, ElicitationAnswer, Handler, roots_json};
 use crate::mux::{Incoming, MAX_WAITING_REQUESTS};
 
+/// How long a server may take to accept an answer of ours.
+const TAKING_TIME: Duration = Duration::from_secs(30);
+
 /// Serves until the link is gone, or this task is aborted with its session.
 pub(crate) async fn serve(
     connection: Arc<Connection>,
@@ -146,14 +149,16 @@ fn internal(error: serde_json::Error) -> RpcError {
 }
 
 async fn send(connection: &Connection, body: Vec<u8>) {
-    let message = Outgoing {
+    let headers = HeaderMap::new();
+    let sending = connection.link.send(Outgoing {
         body,
-        headers: HeaderMap::new(),
+        headers,
         request: None,
-    };
-    match connection.link.send(message).await {
-        Ok(()) => {}
-        Err(error @ LinkError::Closed(_)) => tracing::debug!(%error, "an answer came too late"),
-        Err(error) => tracing::warn!(%error, "the server did not take an answer"),
+    });
+    match tokio::time::timeout(TAKING_TIME, sending).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error @ LinkError::Closed(_))) => tracing::debug!(%error, "an answer came too late"),
+        Ok(Err(error)) => tracing::warn!(%error, "the server did not take an answer"),
+        Err(_elapsed) => tracing::warn!("the server did not take an answer in time"),
     }
 }

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cocode_wire::{Closed, LinkError, RawJson, Target, code};
+use cocode_wire::{Closed, Inbox as _, LinkError, RawJson, Target, code};
 use http::HeaderMap;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinSet;
 
 use crate::clock::Deadlines;
@@ -180,6 +180,8 @@ impl Session {
                 .unwrap_or_else(PoisonError::into_inner),
         );
         drop(tasks);
+        // Whoever still waits for an answer learns at once that none will come.
+        self.shared.connection.mux.closed(Closed::ByUs);
         self.shared.connection.link.close().await;
     }
 
@@ -211,11 +213,7 @@ impl Session {
     async fn attempt(&self, call: &Call<'_>) -> Result<RawJson, RequestError> {
         let shared = &self.shared;
         let method = call.method;
-        let closed = |_| RequestError::Closed {
-            method: method.to_owned(),
-            reason: Closed::ByUs,
-        };
-        let _place = shared.places.acquire().await.map_err(closed)?;
+        let _place = self.place(call).await?;
         let mut headers = self.mirror(method, call.name);
         headers.extend(call.headers.clone());
         let modern = shared.facts.era() == Era::Modern;
@@ -244,6 +242,20 @@ impl Session {
             method: method.to_owned(),
             reason: "the answer has neither result nor error".into(),
         })
+    }
+
+    /// A place among the requests in flight. Waiting for one counts like waiting for an answer.
+    async fn place(&self, call: &Call<'_>) -> Result<SemaphorePermit<'_>, RequestError> {
+        let method = call.method.to_owned();
+        let after = call.deadlines.idle.min(call.deadlines.total);
+        match tokio::time::timeout(after, self.shared.places.acquire()).await {
+            Ok(Ok(place)) => Ok(place),
+            Ok(Err(_never_closed)) => Err(RequestError::Closed {
+                method,
+                reason: Closed::ByUs,
+            }),
+            Err(_elapsed) => Err(RequestError::Timeout { method, after }),
+        }
     }
 
     fn mirror(&self, method: &str, name: Option<&str>) -> HeaderMap {

@@ -15,7 +15,7 @@ pub(crate) struct Running {
 }
 
 /// How long a server may take to come up on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 impl Running {
     /// A script of ours, which picks a port and says `READY PORT`.
