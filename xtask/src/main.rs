@@ -12,6 +12,7 @@
 mod conformance;
 mod counts;
 mod failure;
+mod macos;
 mod peers;
 mod shell;
 mod system;
@@ -67,6 +68,12 @@ const TASKS: &[Task] = &[
         usage: "bench [NAME] [--json]",
         about: "run the benchmarks in release mode",
         run: tools::bench,
+    },
+    Task {
+        name: "macos",
+        usage: "macos",
+        about: "check that everything compiles for macOS; needs the Rust target, no Mac",
+        run: macos::run_check,
     },
     Task {
         name: "help",
