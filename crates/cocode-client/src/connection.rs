@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cocode_wire::{Closed, Frame, Link, LinkError, OpenError, Outgoing, Target, encode};
 use http::HeaderMap;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{sleep_until, timeout, timeout_at};
+use tokio::time::{sleep_until, timeout};
 
 use crate::clock::{CallClock, Deadlines, Verdict};
 use crate::error::RequestError;
@@ -95,7 +95,7 @@ impl Connection {
             connection: self,
             id,
             cancel,
-            sent: false,
+            sent: self.link.sends_uncertainly(),
             reason: GIVEN_UP,
         };
         let timed_out = |after| RequestError::Timeout {
@@ -107,21 +107,16 @@ impl Connection {
             headers,
             request: Some(id),
         });
-        let sent = match clock.check() {
-            Verdict::Until(end) => timeout_at(end, sending).await,
-            Verdict::Expired(after) => return Err(timed_out(after)),
-        };
-        match sent {
-            Ok(Ok(())) => ticket.sent = true,
-            Ok(Err(error)) => return Err(self.explain(method, error).await),
-            Err(_elapsed) => return Err(timed_out(deadlines.idle.min(deadlines.total))),
-        }
-        match wait(reply, &clock).await {
+        match carry(sending, reply, &clock, &mut ticket.sent).await {
             Ok(outcome) => {
                 ticket.sent = false;
                 outcome.map_err(|failure| failure.of(method))
             }
-            Err(after) => {
+            Err(Unanswered::NotSent(error)) => {
+                ticket.sent = false;
+                Err(self.explain(method, error).await)
+            }
+            Err(Unanswered::TimedOut(after)) => {
                 ticket.reason = TIMED_OUT;
                 Err(timed_out(after))
             }
@@ -182,7 +177,7 @@ struct Ticket<'a> {
     connection: &'a Connection,
     id: u64,
     cancel: Cancel,
-    /// The server has the request, and no answer has come.
+    /// The server has the request, or may have it, and no answer has come.
     sent: bool,
     reason: &'static str,
 }
@@ -232,21 +227,39 @@ fn write_request(
     Ok(body)
 }
 
-/// The answer, or how long it was waited for in vain.
-async fn wait(
+/// Why there is no answer.
+enum Unanswered {
+    NotSent(LinkError),
+    /// After this long.
+    TimedOut(std::time::Duration),
+}
+
+/// Sends a request and waits for its answer, which may come before the link is done sending: a
+/// server can answer on one stream what it takes its time to accept on another, and a link that
+/// ended frees no room for those who wait to send.
+async fn carry(
+    sending: impl Future<Output = Result<(), LinkError>>,
     mut reply: oneshot::Receiver<Outcome>,
     clock: &CallClock,
-) -> Result<Outcome, std::time::Duration> {
+    sent: &mut bool,
+) -> Result<Outcome, Unanswered> {
+    tokio::pin!(sending);
+    let mut is_sending = true;
     loop {
         let end = match clock.check() {
             Verdict::Until(end) => end,
-            Verdict::Expired(after) => return Err(after),
+            Verdict::Expired(after) => return Err(Unanswered::TimedOut(after)),
         };
         tokio::select! {
             biased;
             outcome = &mut reply => {
                 // The sender is dropped without an answer only together with the mux.
                 return Ok(outcome.unwrap_or(Err(Failure::Closed(Closed::ByUs))));
+            }
+            outcome = &mut sending, if is_sending => {
+                outcome.map_err(Unanswered::NotSent)?;
+                is_sending = false;
+                *sent = true;
             }
             () = sleep_until(end) => {}
         }

@@ -166,7 +166,8 @@ impl Link {
     /// Sends a message, or begins to: the exchange of a request over streamable HTTP goes on by
     /// itself, and its failure reaches the inbox. Waits while a slow peer has too much before it.
     ///
-    /// Cancel safe: a message is sent whole or not at all.
+    /// Cancel safe: a message is sent whole or not at all. Which of the two is not always known; see
+    /// [`Link::sends_uncertainly`].
     pub async fn send(&self, message: Outgoing) -> Result<(), LinkError> {
         let Outgoing {
             body,
@@ -226,6 +227,11 @@ impl Link {
     /// Whether a request is cancelled by closing its own stream, given a stateless server.
     pub fn has_request_streams(&self) -> bool {
         matches!(self.kind, Kind::Streamable(_))
+    }
+
+    /// Whether a message may reach the peer although its sending was given up.
+    pub fn sends_uncertainly(&self) -> bool {
+        matches!(self.kind, Kind::LegacySse(_))
     }
 
     /// Tells the link that nobody waits for the answer to `id` any more.
