@@ -4,21 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cocode_wire::{HttpTarget, LinkError, OpenError, Target};
-use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::connection::Connection;
 use crate::error::{ConnectError, RequestError};
 use crate::handshake::{Probe, discover, failed, initialize};
-use crate::mux::Incoming;
 use crate::options::SessionOptions;
 use crate::protocol::{Era, Protocol, Revision};
+use crate::serve::serve;
 use crate::server::{ServerFacts, Step};
 
 /// A connection on which both sides know each other.
 pub(crate) struct Established {
     pub(crate) connection: Arc<Connection>,
-    pub(crate) incoming: mpsc::Receiver<Incoming>,
+    /// Answers the server from the first moment: it may ping before the handshake is over.
+    pub(crate) serving: JoinSet<()>,
     pub(crate) facts: ServerFacts,
 }
 
@@ -29,21 +30,30 @@ pub(crate) async fn establish(
 ) -> Result<Established, ConnectError> {
     let mut climb = Climb::new(target, options);
     let limit = options.timeouts.connect;
-    let Ok(outcome) = tokio::time::timeout(limit, climb.up()).await else {
-        let stderr = climb.stderr();
-        return Err(ConnectError::Timeout {
-            after: limit,
-            step: climb.doing,
-            stderr,
-        });
+    let outcome = tokio::time::timeout(limit, climb.up()).await;
+    let mut facts = match outcome {
+        Ok(Ok(facts)) => facts,
+        // A request that may take as long as everything can be first to notice that time is up.
+        Err(_)
+        | Ok(Err(ConnectError::Handshake {
+            error: RequestError::Timeout { .. },
+            ..
+        })) => {
+            let stderr = climb.stderr();
+            return Err(ConnectError::Timeout {
+                after: limit,
+                step: climb.doing,
+                stderr,
+            });
+        }
+        Ok(Err(error)) => return Err(error),
     };
-    let mut facts = outcome?;
     facts.steps = climb.steps;
     facts.transport = climb.transport;
     match climb.current {
-        Some((connection, incoming)) => Ok(Established {
-            connection: Arc::new(connection),
-            incoming,
+        Some((connection, serving)) => Ok(Established {
+            connection,
+            serving,
             facts,
         }),
         None => Err(OpenError::Target("no connection was made".into()).into()),
@@ -53,7 +63,7 @@ pub(crate) async fn establish(
 struct Climb<'a> {
     target: &'a Target,
     options: &'a SessionOptions,
-    current: Option<(Connection, mpsc::Receiver<Incoming>)>,
+    current: Option<(Arc<Connection>, JoinSet<()>)>,
     transport: &'static str,
     doing: &'static str,
     steps: Vec<Step>,
@@ -170,9 +180,16 @@ impl<'a> Climb<'a> {
             return Err(ConnectError::Handshake { error, stderr });
         };
         let target = Target::LegacySse(http);
-        if let Err(also) = self.open_target(&target).await {
-            tracing::debug!(error = %also, "not an HTTP+SSE server either");
-            return Err(ConnectError::Handshake { error, stderr });
+        match self.open_target(&target).await {
+            Ok(()) => {}
+            // It is one, for those who may use it.
+            Err(wants @ ConnectError::Open(OpenError::Link(LinkError::AuthRequired(_)))) => {
+                return Err(wants);
+            }
+            Err(also) => {
+                tracing::debug!(error = %also, "not an HTTP+SSE server either");
+                return Err(ConnectError::Handshake { error, stderr });
+            }
         }
         self.transport = transport_name(&target);
         self.handshake(offer, accept).await
@@ -238,7 +255,12 @@ impl<'a> Climb<'a> {
             old.link.close().await;
         }
         let handler = Arc::clone(&self.options.handler);
-        self.current = Some(Connection::open(target, handler).await?);
+        let (connection, incoming) = Connection::open(target, Arc::clone(&handler)).await?;
+        let connection = Arc::new(connection);
+        let patience = self.options.timeouts.answer;
+        let mut serving = JoinSet::new();
+        serving.spawn(serve(Arc::clone(&connection), incoming, handler, patience));
+        self.current = Some((connection, serving));
         let name = if matches!(target, Target::Stdio(_)) {
             "start"
         } else {

@@ -74,20 +74,13 @@ impl Session {
     pub async fn connect(target: Target, options: SessionOptions) -> Result<Self, ConnectError> {
         let Established {
             connection,
-            incoming,
+            serving,
             facts,
         } = establish(&target, &options).await?;
         let meta = match facts.era() {
             Era::Modern => modern_meta(&options, facts.revision),
             Era::Legacy => Vec::new(),
         };
-        let mut tasks = JoinSet::new();
-        tasks.spawn(crate::serve::serve(
-            Arc::clone(&connection),
-            incoming,
-            Arc::clone(&options.handler),
-            options.timeouts.answer,
-        ));
         let shared = Shared {
             connection,
             facts,
@@ -97,7 +90,7 @@ impl Session {
             renewing: Semaphore::new(1),
             tool_headers: ToolHeaders::default(),
             listener: Listener::default(),
-            tasks: Mutex::new(tasks),
+            tasks: Mutex::new(serving),
             options,
         };
         let session = Self {
