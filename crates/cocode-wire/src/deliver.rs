@@ -18,7 +18,7 @@ pub(crate) fn deliver_text(inbox: &dyn Inbox, bytes: &Bytes, origin: Origin) {
 
 /// The messages in one JSON text.
 pub(crate) fn frames_in(bytes: &Bytes) -> FramesIn {
-    if bytes.first() != Some(&b'[') {
+    if bytes.trim_ascii_start().first() != Some(&b'[') {
         return FramesIn {
             one: Some(Frame::parse(bytes.clone())),
             more: Vec::new().into_iter(),
