@@ -85,6 +85,9 @@ impl Connection {
             Reports::Yes(on_progress) => on_progress,
         };
         let clock = Arc::new(CallClock::start(deadlines));
+        if method == "initialize" {
+            self.link.opens_session(id);
+        }
         let registered = self.mux.register(id, Arc::clone(&clock), on_progress);
         let closed = |reason| RequestError::Closed {
             method: method.to_owned(),

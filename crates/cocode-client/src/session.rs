@@ -270,7 +270,6 @@ impl Session {
             return Ok(());
         }
         tracing::info!("the server has ended the session; opening a new one");
-        shared.connection.link.forget_session();
         let revision = shared.facts.revision;
         let only = [revision];
         let renewed = initialize(&shared.connection, &shared.options, revision, &only);

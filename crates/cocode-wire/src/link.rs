@@ -248,10 +248,11 @@ impl Link {
         }
     }
 
-    /// Forgets the server's session, where the transport knows such a thing.
-    pub fn forget_session(&self) {
+    /// Tells the link that request `id` asks for a new session, where the transport has such: it
+    /// names none itself, and what its answer assigns replaces the old one.
+    pub fn opens_session(&self, id: u64) {
         if let Kind::Streamable(link) = &self.kind {
-            link.forget_session();
+            link.opens_session(id);
         }
     }
 
@@ -283,7 +284,7 @@ impl Link {
         match &self.kind {
             Kind::Line(link) => link.close().await,
             Kind::Streamable(link) => link.close().await,
-            Kind::LegacySse(link) => link.close(),
+            Kind::LegacySse(link) => link.close().await,
             Kind::WebSocket(link) => link.close().await,
         }
     }

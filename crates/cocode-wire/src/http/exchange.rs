@@ -1,7 +1,7 @@
 //! One POST of the streamable HTTP transport and everything that can come back.
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, header};
 use reqwest::Response;
 
 use super::response::{Body, body_kind, read_body, read_start, refuse, transport_error};
@@ -12,8 +12,6 @@ use crate::error::LinkError;
 use crate::inbox::excerpt;
 use crate::limits::MAX_ERROR_BODY_BYTES;
 
-/// Names the method of a request; only revisions without sessions have it.
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
@@ -24,12 +22,16 @@ pub(super) async fn request(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<(), LinkError> {
-    let session = shared.session();
-    // A stateless server has no sessions, whatever it says.
-    let stateless = headers.contains_key(METHOD);
+    let opens_session = shared.is_opening(id);
+    let session = if opens_session {
+        SessionState::default()
+    } else {
+        shared.session()
+    };
     let response = post(shared, &session, headers, body).await?;
-    if !stateless {
-        shared.learn_session(response.headers());
+    // Other answers may repeat the header, also that of a session which has been replaced.
+    if opens_session {
+        shared.begin_session(response.headers());
     }
     match body_kind(&response) {
         Body::Json => {

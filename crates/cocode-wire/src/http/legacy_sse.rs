@@ -28,7 +28,9 @@ pub(crate) struct LegacySseLink {
     target: HttpTarget,
     /// Where the server wants messages to be posted.
     endpoint: Url,
-    tasks: Mutex<JoinSet<()>>,
+    reader: Mutex<JoinSet<()>>,
+    /// Messages on their way that nobody waits for, but which closing does not cut off.
+    posts: Mutex<JoinSet<()>>,
     runtime: Handle,
 }
 
@@ -56,18 +58,18 @@ impl LegacySseLink {
         }
         let mut parser = EventParser::new(target.max_frame);
         let endpoint = first_endpoint(&mut response, &mut parser, &target.url).await?;
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async move {
+        let mut reader = JoinSet::new();
+        reader.spawn(async move {
             let reason = read_on(response, parser, &*inbox).await;
             inbox.closed(reason);
         });
-        let (tasks, runtime) = (Mutex::new(tasks), Handle::current());
         Ok(Self {
             client,
             target,
             endpoint,
-            tasks,
-            runtime,
+            reader: Mutex::new(reader),
+            posts: Mutex::default(),
+            runtime: Handle::current(),
         })
     }
 
@@ -81,8 +83,9 @@ impl LegacySseLink {
     /// Posts a message without anybody waiting for it. Needs no runtime around it.
     pub(crate) fn post(&self, body: Bytes) {
         let request = self.request(body).timeout(GOODBYE_TIMEOUT);
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        tasks.spawn_on(
+        let mut posts = self.posts.lock().unwrap_or_else(PoisonError::into_inner);
+        while posts.try_join_next().is_some() {}
+        posts.spawn_on(
             async move {
                 if let Err(error) = request.send().await {
                     tracing::debug!(error = %error.without_url(), "message not taken");
@@ -101,8 +104,12 @@ impl LegacySseLink {
             .body(body)
     }
 
-    pub(crate) fn close(&self) {
-        self.tasks
+    pub(crate) async fn close(&self) {
+        let mut posts =
+            std::mem::take(&mut *self.posts.lock().unwrap_or_else(PoisonError::into_inner));
+        // Each of them gives up by itself in time.
+        while posts.join_next().await.is_some() {}
+        self.reader
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .abort_all();

@@ -37,6 +37,9 @@ pub struct HttpTarget {
 pub(crate) struct StreamableLink {
     pub(super) shared: Arc<Shared>,
     tasks: Mutex<JoinSet<()>>,
+    /// Messages on their way that nobody waits for, but which closing does not cut off.
+    posts: Mutex<JoinSet<()>>,
+    listening: Mutex<Option<AbortHandle>>,
     runtime: Handle,
 }
 
@@ -47,6 +50,8 @@ pub(super) struct Shared {
     pub(super) inbox: Arc<dyn Inbox>,
     pub(super) max_frame: usize,
     session: Mutex<SessionState>,
+    /// The request that asks for a new session.
+    opening: Mutex<Option<u64>>,
     exchanges: Mutex<HashMap<u64, AbortHandle>>,
 }
 
@@ -67,13 +72,15 @@ impl StreamableLink {
             inbox,
             max_frame: target.max_frame,
             session: Mutex::default(),
+            opening: Mutex::default(),
             exchanges: Mutex::default(),
         };
-        let (tasks, runtime) = (Mutex::default(), Handle::current());
         Ok(Self {
             shared: Arc::new(shared),
-            tasks,
-            runtime,
+            tasks: Mutex::default(),
+            posts: Mutex::default(),
+            listening: Mutex::default(),
+            runtime: Handle::current(),
         })
     }
 
@@ -81,7 +88,7 @@ impl StreamableLink {
     pub(crate) fn send_request(&self, id: u64, headers: HeaderMap, body: Bytes) {
         let shared = Arc::clone(&self.shared);
         let mut exchanges = lock(&self.shared.exchanges);
-        let task = self.spawn(async move {
+        let task = self.spawn(&self.tasks, async move {
             if let Err(error) = exchange::request(&shared, id, headers, body).await {
                 shared.inbox.failed(id, error);
             }
@@ -103,7 +110,7 @@ impl StreamableLink {
     /// Posts a message without anybody waiting for it. Needs no runtime around it.
     pub(crate) fn post(&self, headers: HeaderMap, body: Bytes) {
         let shared = Arc::clone(&self.shared);
-        self.spawn(async move {
+        self.spawn(&self.posts, async move {
             let sent = exchange::message(&shared, headers, body);
             match tokio::time::timeout(GOODBYE_TIMEOUT, sent).await {
                 Ok(Ok(())) => {}
@@ -127,21 +134,29 @@ impl StreamableLink {
         session.resumable = resumable;
     }
 
-    /// Forgets the session, so that the next `initialize` begins a new one.
-    pub(crate) fn forget_session(&self) {
-        *lock(&self.shared.session) = SessionState::default();
+    /// Request `id` will ask for a new session. Until its answer, all others name the old one.
+    pub(crate) fn opens_session(&self, id: u64) {
+        *lock(&self.shared.opening) = Some(id);
     }
 
-    /// Opens the stream of unsolicited messages, and keeps it open.
+    /// Opens the stream of unsolicited messages, and keeps it open. One of an older session ends.
     pub(crate) fn listen(&self) {
         let shared = Arc::clone(&self.shared);
-        self.spawn(async move { super::listen::keep_listening(&shared).await });
+        let task = self.spawn(&self.tasks, async move {
+            super::listen::keep_listening(&shared).await;
+        });
+        if let Some(older) = lock(&self.listening).replace(task) {
+            older.abort();
+        }
     }
 
     /// Ends all exchanges and says goodbye to the server's session.
     pub(crate) async fn close(&self) {
         lock(&self.tasks).abort_all();
         lock(&self.shared.exchanges).clear();
+        // Each of them gives up by itself in time.
+        let mut posts = std::mem::take(&mut *lock(&self.posts));
+        while posts.join_next().await.is_some() {}
         let session = lock(&self.shared.session).clone();
         if session.id.is_none() {
             return;
@@ -158,8 +173,12 @@ impl StreamableLink {
         }
     }
 
-    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
-        let mut tasks = lock(&self.tasks);
+    fn spawn(
+        &self,
+        tasks: &Mutex<JoinSet<()>>,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> AbortHandle {
+        let mut tasks = lock(tasks);
         while tasks.try_join_next().is_some() {}
         tasks.spawn_on(work, &self.runtime)
     }
@@ -170,11 +189,16 @@ impl Shared {
         lock(&self.session).clone()
     }
 
-    /// Remembers the session that a server assigned, if it did and none is known yet.
-    pub(super) fn learn_session(&self, headers: &HeaderMap) {
-        if let Some(id) = headers.get(SESSION_ID) {
-            lock(&self.session).id.get_or_insert_with(|| id.clone());
-        }
+    /// Whether request `id` asks for a new session.
+    pub(super) fn is_opening(&self, id: u64) -> bool {
+        lock(&self.opening)
+            .take_if(|opening| *opening == id)
+            .is_some()
+    }
+
+    /// Remembers the session that a server assigned, or that it assigned none.
+    pub(super) fn begin_session(&self, headers: &HeaderMap) {
+        lock(&self.session).id = headers.get(SESSION_ID).cloned();
     }
 
     /// The user's headers, overridden by those of the session.
