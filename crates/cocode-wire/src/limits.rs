@@ -29,6 +29,10 @@ pub const STDERR_LINES_SHOWN: usize = 20;
 /// Wait before an event stream is reopened when the server named no `retry:`.
 pub const DEFAULT_STREAM_RETRY: Duration = Duration::from_secs(1);
 
+/// The shortest wait before an event stream is reopened, whatever the server asked for: one that
+/// ends its streams at once must not be asked again at once, for ever.
+pub const MIN_STREAM_RETRY: Duration = Duration::from_millis(50);
+
 /// The longest wait before an event stream is reopened, whatever the server asked for.
 pub const MAX_STREAM_RETRY: Duration = Duration::from_secs(30);
 

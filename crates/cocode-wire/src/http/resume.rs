@@ -31,6 +31,11 @@ pub(super) async fn resume(
                 failures += 1;
                 continue;
             }
+            // Unlike a refused POST, this says nothing about whether the request has run.
+            Err(error @ LinkError::SessionGone) => {
+                let detail = error.to_string();
+                return Err(LinkError::NoAnswer { detail });
+            }
             Err(error) => return Err(error),
         };
         failures = 0;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::Response;
+use tokio::time::Instant;
 
 use super::client::chain;
 use super::events::{Event, EventParser, EventTooLarge};
@@ -11,7 +12,7 @@ use crate::deliver::{frames_in, malformed};
 use crate::error::LinkError;
 use crate::frame::FrameKind;
 use crate::inbox::{Inbox, MalformedReason, Origin};
-use crate::limits::{DEFAULT_STREAM_RETRY, MAX_STREAM_RETRY};
+use crate::limits::{DEFAULT_STREAM_RETRY, MAX_STREAM_RETRY, MIN_STREAM_RETRY};
 
 /// After the answer has come, how long the server may take to end its stream, so that the
 /// connection can be used again.
@@ -39,7 +40,7 @@ impl Position {
     pub(crate) fn wait(&self) -> Duration {
         self.retry
             .unwrap_or(DEFAULT_STREAM_RETRY)
-            .min(MAX_STREAM_RETRY)
+            .clamp(MIN_STREAM_RETRY, MAX_STREAM_RETRY)
     }
 }
 
@@ -64,10 +65,13 @@ pub(crate) async fn pump(
 ) -> StreamEnd {
     let mut parser = EventParser::new(max_event);
     let mut answered = false;
+    let mut tail_end = None;
     loop {
         let next = response.chunk();
         let chunk = if answered {
-            match tokio::time::timeout(TAIL_WAIT, next).await {
+            // Fixed by the answer: a server that talks on does not keep the stream.
+            let end = *tail_end.get_or_insert_with(|| Instant::now() + TAIL_WAIT);
+            match tokio::time::timeout_at(end, next).await {
                 Ok(chunk) => chunk,
                 Err(_still_open) => return StreamEnd::Answered,
             }
