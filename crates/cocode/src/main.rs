@@ -1,3 +1,28 @@
 //! The binary and composition root: arguments, wiring, output, exit codes.
+//!
+//! The only room that prints and the only one that reads the environment of the process.
 
-fn main() {}
+mod app;
+mod args;
+mod arguments;
+mod elicit;
+mod environment;
+mod error;
+mod generate;
+mod handler;
+mod hints;
+mod interrupt;
+mod logging;
+mod nearest;
+mod printer;
+mod progress;
+mod render;
+mod target;
+mod text;
+mod verbs;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    app::main(std::env::args_os().collect())
+}

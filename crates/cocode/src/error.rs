@@ -1,0 +1,231 @@
+//! What the program says when it fails: an exit code, a stable code with a page in `docs/errors`,
+//! the chain of causes, and hints.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::text::{plain, plain_lines};
+
+/// How the program ends. 6 is reserved for what a policy blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Ok = 0,
+    /// The tool reported an error, or the server refused to call it.
+    Tool = 1,
+    /// The command line, a file or a setting is wrong.
+    Usage = 2,
+    /// No connection, or a server that failed.
+    Server = 3,
+    /// The server wants credentials.
+    Auth = 4,
+    /// Something took too long.
+    Timeout = 5,
+    /// Somebody pressed Ctrl-C.
+    Interrupted = 130,
+}
+
+/// The stable names of errors that arise in this program. Those of the library are in
+/// [`cocode_client::ERROR_CODES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    FileError,
+    Interrupted,
+    InvalidArguments,
+    InvalidTarget,
+    InvalidUsage,
+    SetupFailed,
+    ToolError,
+    UnknownTool,
+    UnusableTool,
+}
+
+impl Code {
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 9] = [
+        Self::FileError,
+        Self::Interrupted,
+        Self::InvalidArguments,
+        Self::InvalidTarget,
+        Self::InvalidUsage,
+        Self::SetupFailed,
+        Self::ToolError,
+        Self::UnknownTool,
+        Self::UnusableTool,
+    ];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::FileError => "file-error",
+            Self::Interrupted => "interrupted",
+            Self::InvalidArguments => "invalid-arguments",
+            Self::InvalidTarget => "invalid-target",
+            Self::InvalidUsage => "invalid-usage",
+            Self::SetupFailed => "setup-failed",
+            Self::ToolError => "tool-error",
+            Self::UnknownTool => "unknown-tool",
+            Self::UnusableTool => "unusable-tool",
+        }
+    }
+
+    fn exit(self) -> Exit {
+        match self {
+            Self::ToolError => Exit::Tool,
+            Self::Interrupted => Exit::Interrupted,
+            Self::FileError
+            | Self::InvalidArguments
+            | Self::InvalidTarget
+            | Self::InvalidUsage
+            | Self::SetupFailed
+            | Self::UnknownTool
+            | Self::UnusableTool => Exit::Usage,
+        }
+    }
+}
+
+/// Why the program could not do what it was asked.
+#[derive(Debug)]
+pub(crate) struct CliError {
+    pub(crate) exit: Exit,
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    /// What led to it, nearest first.
+    pub(crate) causes: Vec<String>,
+    pub(crate) hints: Vec<String>,
+    /// The last lines that the server wrote to its stderr.
+    pub(crate) stderr: Vec<String>,
+    /// The error object that the server answered with, for scripts.
+    pub(crate) rpc: Option<Box<RpcDetails>>,
+}
+
+/// A JSON-RPC error as the server sent it.
+#[derive(Debug, Serialize)]
+pub(crate) struct RpcDetails {
+    pub(crate) code: i64,
+    pub(crate) message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) data: Option<Box<RawValue>>,
+}
+
+impl CliError {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self::with(code.exit(), code.as_str(), message)
+    }
+
+    pub(crate) fn with(exit: Exit, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            exit,
+            code,
+            message: message.into(),
+            causes: Vec::new(),
+            hints: Vec::new(),
+            stderr: Vec::new(),
+            rpc: None,
+        }
+    }
+
+    pub(crate) fn interrupted() -> Self {
+        Self::new(Code::Interrupted, "interrupted")
+    }
+
+    /// A file that cannot be read or written, with the path.
+    pub(crate) fn file(action: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
+        let message = format!("cannot {action} `{}`", path.display());
+        Self::new(Code::FileError, message).because(error)
+    }
+
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Adds an error and everything that caused it.
+    #[must_use]
+    pub(crate) fn because(mut self, error: &dyn std::error::Error) -> Self {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            let text = error.to_string();
+            // Some errors only repeat what caused them.
+            if self.causes.last() != Some(&text) {
+                self.causes.push(text);
+            }
+            next = error.source();
+        }
+        self
+    }
+
+    /// One JSON object, for scripts.
+    pub(crate) fn to_json(&self) -> String {
+        let Self {
+            exit,
+            code,
+            message,
+            causes,
+            hints,
+            stderr,
+            rpc,
+        } = self;
+        let wire = ErrorObject {
+            error: ErrorWire {
+                code,
+                message,
+                causes,
+                hints,
+                exit: *exit as u8,
+                rpc: rpc.as_deref(),
+                stderr,
+            },
+        };
+        serde_json::to_string(&wire)
+            .unwrap_or_else(|_| format!(r#"{{"error":{{"code":"{code}"}}}}"#))
+    }
+
+    /// Lines for people, without color. The first is the message.
+    pub(crate) fn to_lines(&self) -> Vec<String> {
+        let Self {
+            exit: _,
+            code,
+            message,
+            causes,
+            hints,
+            stderr,
+            rpc: _,
+        } = self;
+        let mut lines = vec![plain(message)];
+        for cause in causes {
+            lines.push(format!("  caused by: {}", plain(cause)));
+        }
+        if !stderr.is_empty() {
+            lines.push("  the last lines that the server wrote to stderr:".to_owned());
+            let shown = stderr.iter().flat_map(|line| plain_lines(line));
+            lines.extend(shown.map(|line| format!("    | {line}")));
+        }
+        for hint in hints {
+            lines.push(format!("  hint: {}", plain(hint)));
+        }
+        lines.push(format!("  code: {code}, see docs/errors/{code}.md"));
+        lines
+    }
+}
+
+#[derive(Serialize)]
+struct ErrorObject<'a> {
+    error: ErrorWire<'a>,
+}
+
+#[derive(Serialize)]
+struct ErrorWire<'a> {
+    code: &'a str,
+    message: &'a str,
+    causes: &'a [String],
+    hints: &'a [String],
+    exit: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rpc: Option<&'a RpcDetails>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    stderr: &'a [String],
+}
+
+#[cfg(test)]
+#[path = "error_tests.rs"]
+mod tests;

@@ -1,0 +1,184 @@
+//! The client's side of a session at a terminal: answers questions, names roots, shows log messages.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cocode_client::{
+    Answer, ClientCapabilities, Elicitation, ElicitationAnswer, ElicitationMode, Form, Handler,
+    Notification, Root, RpcError,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use url::Url;
+
+use crate::args::TargetArgs;
+use crate::arguments::pairs;
+use crate::elicit::{Person, fill_from};
+use crate::error::{CliError, Code};
+use crate::printer::{ErrWriter, Printer};
+use crate::text::plain;
+
+/// Serves what the server asks.
+#[derive(Debug)]
+pub(crate) struct TerminalHandler {
+    printer: Arc<Printer>,
+    /// How the server is called when it asks something.
+    server: String,
+    answers: BTreeMap<String, String>,
+    /// Somebody sits at the terminal.
+    interactive: bool,
+    /// One question at a time.
+    turn: Arc<Semaphore>,
+    roots: Vec<Root>,
+}
+
+#[derive(Deserialize)]
+struct LogMessage {
+    #[serde(default)]
+    level: String,
+    #[serde(default)]
+    logger: Option<String>,
+    #[serde(default)]
+    data: Value,
+}
+
+impl TerminalHandler {
+    pub(crate) fn new(
+        args: &TargetArgs,
+        server: &str,
+        printer: &Arc<Printer>,
+    ) -> Result<Self, CliError> {
+        let roots: Result<Vec<Root>, CliError> = args.root.iter().map(root).collect();
+        Ok(Self {
+            printer: Arc::clone(printer),
+            server: server.to_owned(),
+            answers: pairs(&args.answer)?,
+            interactive: io::stdin().is_terminal() && printer.stderr_is_terminal(),
+            turn: Arc::new(Semaphore::new(1)),
+            roots: roots?,
+        })
+    }
+
+    /// What was asked, answered without asking anybody.
+    fn answer_beforehand(&self, mode: &ElicitationMode) -> ElicitationAnswer {
+        let filled = match mode {
+            ElicitationMode::Form(schema) => Form::parse(schema)
+                .map_err(|error| format!("its form cannot be read: {error}"))
+                .and_then(|form| fill_from(&form, &self.answers)),
+            _ => Err("it wants a page to be visited, which needs a terminal".to_owned()),
+        };
+        filled.unwrap_or_else(|why| {
+            let server = &self.server;
+            self.printer.warn(&format!(
+                "declined a question of the server `{server}`: {why}"
+            ));
+            ElicitationAnswer::Decline
+        })
+    }
+
+    async fn answer(&self, request: Elicitation) -> ElicitationAnswer {
+        if !self.interactive || !self.answers.is_empty() {
+            return self.answer_beforehand(&request.mode);
+        }
+        let Ok(turn) = Arc::clone(&self.turn).acquire_owned().await else {
+            return ElicitationAnswer::Cancel;
+        };
+        let (server, printer) = (self.server.clone(), Arc::clone(&self.printer));
+        let asking = tokio::task::spawn_blocking(move || {
+            let _held_until_answered = turn;
+            ask_person(&server, &printer, &request)
+        });
+        match asking.await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => {
+                self.printer
+                    .warn(&format!("cannot ask at the terminal: {error}"));
+                ElicitationAnswer::Cancel
+            }
+            Err(_ended) => ElicitationAnswer::Cancel,
+        }
+    }
+}
+
+fn ask_person(
+    server: &str,
+    printer: &Arc<Printer>,
+    request: &Elicitation,
+) -> io::Result<ElicitationAnswer> {
+    let mut person = Person {
+        input: io::stdin().lock(),
+        output: ErrWriter(Arc::clone(printer)),
+    };
+    match &request.mode {
+        ElicitationMode::Form(schema) => {
+            let form = Form::parse(schema).map_err(io::Error::other)?;
+            person.fill_in(server, &request.message, &form)
+        }
+        ElicitationMode::Url(url) => person.visit(server, &request.message, url),
+        _ => Ok(ElicitationAnswer::Decline),
+    }
+}
+
+impl Handler for TerminalHandler {
+    fn capabilities(&self) -> ClientCapabilities {
+        let by_hand = self.interactive && self.answers.is_empty();
+        ClientCapabilities {
+            elicitation_form: self.interactive || !self.answers.is_empty(),
+            elicitation_url: by_hand,
+            roots: !self.roots.is_empty(),
+            ..ClientCapabilities::default()
+        }
+    }
+
+    fn notified(&self, notification: &Notification) {
+        if !self.printer.verbose() || notification.method != "notifications/message" {
+            return;
+        }
+        let message = notification
+            .params
+            .as_ref()
+            .map(cocode_client::RawJson::decode::<LogMessage>);
+        let Some(Ok(LogMessage {
+            level,
+            logger,
+            data,
+        })) = message
+        else {
+            return;
+        };
+        let text = data
+            .as_str()
+            .map_or_else(|| data.to_string(), str::to_owned);
+        let logger = logger
+            .map(|logger| format!(" {logger}"))
+            .unwrap_or_default();
+        self.printer
+            .err_line(&plain(&format!("server {level}{logger}: {text}")));
+    }
+
+    fn elicit(&self, request: Elicitation) -> Answer<'_, ElicitationAnswer> {
+        Box::pin(self.answer(request))
+    }
+
+    fn roots(&self) -> Answer<'_, Result<Vec<Root>, RpcError>> {
+        Box::pin(async { Ok(self.roots.clone()) })
+    }
+}
+
+fn root(path: &PathBuf) -> Result<Root, CliError> {
+    let whole = Path::new(path).canonicalize();
+    let whole = whole.map_err(|error| CliError::file("find the root", path, &error))?;
+    let uri = Url::from_file_path(&whole);
+    let uri = uri.map_err(|()| {
+        let message = format!("the root `{}` has no URI", whole.display());
+        CliError::new(Code::InvalidUsage, message)
+    })?;
+    let name = whole
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    let uri = uri.to_string();
+    Ok(Root { uri, name })
+}

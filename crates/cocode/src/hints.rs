@@ -1,0 +1,235 @@
+//! Errors of the library as this program tells them: exit code, chain of causes, and what to try.
+
+use cocode_client::{
+    Closed, ConnectError, LinkError, OpenError, RequestError, RpcError, SpawnError,
+};
+use serde_json::value::RawValue;
+
+use crate::error::{CliError, Exit, RpcDetails};
+
+/// JSON-RPC codes that deserve a hint.
+const METHOD_NOT_FOUND: i64 = -32601;
+const MISSING_CLIENT_CAPABILITY: i64 = -32021;
+const URL_ELICITATION_REQUIRED: i64 = -32042;
+
+/// What was being done when a request failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    /// A tool was being called: a refusal is the tool's own failure.
+    Call,
+    /// Anything else.
+    Other,
+}
+
+/// Says why there is no session with `server`.
+pub(crate) fn connect_error(error: &ConnectError, server: &str, protocol_chosen: bool) -> CliError {
+    let code = error.code();
+    let exit = exit_of(code, Doing::Other);
+    let mut told =
+        CliError::with(exit, code, format!("cannot connect to `{server}`")).because(error);
+    told.stderr = error.stderr().to_vec();
+    match error {
+        ConnectError::Open(OpenError::Spawn(error)) => told.hints = spawn_hints(error),
+        ConnectError::Open(OpenError::Link(error)) => told.hints = link_hints(error),
+        ConnectError::Open(OpenError::Unix { .. }) => {
+            told.hints
+                .push("is the server running, and is this its socket?".into());
+        }
+        ConnectError::Open(OpenError::HttpSetup(_)) => told.hints.push(
+            "proxies come from HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, certificates from \
+             COCODE_CA_FILE and NODE_EXTRA_CA_CERTS"
+                .into(),
+        ),
+        ConnectError::Handshake { error, .. } => {
+            told.rpc = rpc_of(error);
+            told.hints = request_hints(error, Moment::Handshake { protocol_chosen });
+        }
+        ConnectError::Timeout { .. } => told.hints.push(
+            "a first download by npx or uvx takes long; `--connect-timeout SECONDS` allows more"
+                .into(),
+        ),
+        ConnectError::Version { .. } if protocol_chosen => {
+            told.hints
+                .push("leave out `--protocol` to take what the server speaks".into());
+        }
+        ConnectError::Version { .. } => {
+            told.hints
+                .push("`--protocol REVISION` insists on one revision".into());
+        }
+        _ => {}
+    }
+    told
+}
+
+/// Says why a request has no result.
+pub(crate) fn request_error(error: &RequestError, doing: Doing) -> CliError {
+    let code = error.code();
+    let exit = exit_of(code, doing);
+    let mut told = CliError::with(exit, code, error.to_string());
+    if let Some(cause) = std::error::Error::source(error) {
+        told = told.because(cause);
+    }
+    if let RequestError::Closed {
+        reason: Closed::Exited { stderr, .. },
+        ..
+    } = error
+    {
+        told.stderr.clone_from(stderr);
+    }
+    told.rpc = rpc_of(error);
+    told.hints = request_hints(error, Moment::Session);
+    told
+}
+
+/// Whether the last words of the server may explain this error.
+pub(crate) fn stderr_may_explain(error: &CliError) -> bool {
+    matches!(error.exit, Exit::Server | Exit::Timeout) && error.rpc.is_none()
+}
+
+fn exit_of(code: &str, doing: Doing) -> Exit {
+    match (code, doing) {
+        ("server-error", Doing::Call) => Exit::Tool,
+        ("auth-required", _) => Exit::Auth,
+        ("connect-timeout" | "request-timeout", _) => Exit::Timeout,
+        ("invalid-target" | "http-setup" | "invalid-params" | "message-too-large", _) => {
+            Exit::Usage
+        }
+        _ => Exit::Server,
+    }
+}
+
+fn rpc_of(error: &RequestError) -> Option<Box<RpcDetails>> {
+    let RequestError::Rpc { error, .. } = error else {
+        return None;
+    };
+    let RpcError {
+        code,
+        message,
+        data,
+    } = error;
+    let data = data
+        .as_ref()
+        .and_then(|data| RawValue::from_string(data.as_str().to_owned()).ok());
+    let (code, message) = (*code, message.clone());
+    Some(Box::new(RpcDetails {
+        code,
+        message,
+        data,
+    }))
+}
+
+fn spawn_hints(error: &SpawnError) -> Vec<String> {
+    let hint = match error {
+        SpawnError::NotFound { program, .. } if program.to_string_lossy().contains(' ') => {
+            "the command is one word with blanks; leave out the quotes around it".into()
+        }
+        SpawnError::NotFound { program, .. } if program.to_string_lossy().contains('/') => {
+            "a relative path begins at `--cwd`, or else at the current directory".into()
+        }
+        SpawnError::NotFound { .. } => "is it installed, and is its directory in PATH?".into(),
+        SpawnError::NotExecutable { path, .. } => {
+            format!("`chmod +x {}` makes it executable", path.display())
+        }
+        SpawnError::InterpreterMissing { .. } => {
+            "look at its first line: the interpreter named there is not installed".into()
+        }
+        SpawnError::WorkingDirectory { .. } => "check the directory in `--cwd`".into(),
+        SpawnError::Pipe { .. } | SpawnError::Process { .. } | SpawnError::NoRuntime(_) => {
+            return Vec::new();
+        }
+    };
+    vec![hint]
+}
+
+/// When a request failed.
+#[derive(Clone, Copy)]
+enum Moment {
+    Handshake { protocol_chosen: bool },
+    Session,
+}
+
+fn request_hints(error: &RequestError, moment: Moment) -> Vec<String> {
+    let hint = match (error, moment) {
+        (RequestError::Rpc { error, .. }, _) => return rpc_hints(error, moment),
+        (RequestError::Timeout { .. }, Moment::Session) => "`--timeout SECONDS` allows more time",
+        (RequestError::Timeout { .. }, Moment::Handshake { .. }) => {
+            "`--connect-timeout SECONDS` allows more time"
+        }
+        (
+            RequestError::Closed {
+                reason: Closed::Exited { stderr, .. },
+                ..
+            },
+            _,
+        ) if stderr.is_empty() => {
+            "the server wrote nothing to stderr; run its command by itself to see why it ends"
+        }
+        (RequestError::Link { error, .. }, _) => return link_hints(error),
+        (RequestError::Malformed { .. }, _) => {
+            "a server must write nothing but messages to its stdout"
+        }
+        (RequestError::Unexpected { reason, .. }, _) if reason.contains("elicitation/create") => {
+            "the server has a question: run this at a terminal, or answer with `--answer KEY=VALUE`"
+        }
+        (RequestError::Unexpected { reason, .. }, _) if reason.contains("roots/list") => {
+            "the server wants to know where it may work: name a directory with `--root DIR`"
+        }
+        (
+            RequestError::Closed { .. },
+            Moment::Handshake {
+                protocol_chosen: false,
+            },
+        ) => "`--protocol legacy` leaves out the question that older servers do not know",
+        _ => return Vec::new(),
+    };
+    vec![hint.to_owned()]
+}
+
+fn rpc_hints(error: &RpcError, moment: Moment) -> Vec<String> {
+    let hint = match (error.code, moment) {
+        (METHOD_NOT_FOUND, Moment::Session) => {
+            "the server does not offer this; `cocode mcp inspect` shows what it can do"
+        }
+        (MISSING_CLIENT_CAPABILITY, _) => {
+            "the server needs more from its client: questions are answered at a terminal or with \
+             `--answer KEY=VALUE`, directories are named with `--root DIR`"
+        }
+        (URL_ELICITATION_REQUIRED, _) => {
+            "the server wants a page to be visited first; see its message"
+        }
+        (
+            _,
+            Moment::Handshake {
+                protocol_chosen: true,
+            },
+        ) => "leave out `--protocol` to take what the server speaks",
+        _ => return Vec::new(),
+    };
+    vec![hint.to_owned()]
+}
+
+fn link_hints(error: &LinkError) -> Vec<String> {
+    let hint = match error {
+        LinkError::AuthRequired(_) => {
+            "authentication needed: pass --header 'Authorization: Bearer …'"
+        }
+        LinkError::Unreachable { .. } => "is the server running at this address?",
+        LinkError::Status {
+            status: 404 | 405, ..
+        } => "check the path of the URL; it is often /mcp, or /sse for older servers",
+        LinkError::Status {
+            status: 429 | 503, ..
+        } => "the server is busy; try again later",
+        LinkError::Redirect { .. } => {
+            "use the address that it redirects to, if you trust that server"
+        }
+        LinkError::ContentType { .. } | LinkError::Malformed { .. } => {
+            "is this the address of an MCP endpoint?"
+        }
+        LinkError::TooLarge { .. } | LinkError::AnswerTooLarge { .. } => {
+            "`--max-message-bytes BYTES` allows larger messages"
+        }
+        _ => return Vec::new(),
+    };
+    vec![hint.to_owned()]
+}

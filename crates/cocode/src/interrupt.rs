@@ -1,0 +1,43 @@
+//! Ctrl-C and the signals that mean the same. The first ends the work politely, the second at once.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::error::{CliError, Code};
+
+/// Waits for somebody who wants the program to end.
+#[derive(Debug)]
+pub(crate) struct Interrupts {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Interrupts {
+    /// From here on, signals no longer end the program by themselves.
+    pub(crate) fn catch() -> Result<Self, CliError> {
+        let catch = |kind| {
+            let cannot =
+                |error| CliError::new(Code::SetupFailed, "cannot catch signals").because(&error);
+            signal(kind).map_err(cannot)
+        };
+        Ok(Self {
+            interrupt: catch(SignalKind::interrupt())?,
+            terminate: catch(SignalKind::terminate())?,
+            hangup: catch(SignalKind::hangup())?,
+        })
+    }
+
+    /// Resolves with the next signal. Cancel safe.
+    pub(crate) async fn next(&mut self) {
+        let Self {
+            interrupt,
+            terminate,
+            hangup,
+        } = self;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! All output of the program: results on stdout, everything else on stderr.
+//!
+//! A reader of stdout that goes away (`| head`) is no error: what is left is dropped quietly. The
+//! progress bar lives on the last line of stderr and makes room for every other line.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::args::{Color, OutputArgs};
+use crate::environment::Environment;
+use crate::error::{CliError, Code};
+use crate::text::plain;
+
+/// The one way to the terminal.
+#[derive(Debug)]
+pub(crate) struct Printer {
+    settings: Settings,
+    state: Mutex<State>,
+}
+
+/// What decides how things are printed.
+#[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact about the streams"
+)]
+struct Settings {
+    json: bool,
+    quiet: bool,
+    verbose: bool,
+    stdout_is_terminal: bool,
+    stderr_is_terminal: bool,
+    stdout_color: bool,
+    stderr_color: bool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// A progress bar is on the last line of stderr.
+    bar: bool,
+    /// Nobody reads stdout any more.
+    broken: bool,
+}
+
+/// Stderr for those who write by themselves, such as logs and prompts.
+#[derive(Clone, Debug)]
+pub(crate) struct ErrWriter(pub(crate) Arc<Printer>);
+
+impl io::Write for ErrWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        clear_bar(&mut self.0.state());
+        io::stderr().lock().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().lock().flush()
+    }
+}
+
+/// How a piece of text stands out, where there are colors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Style {
+    Bold,
+    Dim,
+    Red,
+    Yellow,
+}
+
+/// Gives text its style, or not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paint {
+    pub(crate) on: bool,
+}
+
+impl Paint {
+    pub(crate) fn paint(self, style: Style, text: &str) -> String {
+        if !self.on || text.is_empty() {
+            return text.to_owned();
+        }
+        let code = match style {
+            Style::Bold => "1",
+            Style::Dim => "2",
+            Style::Red => "1;31",
+            Style::Yellow => "1;33",
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}
+
+impl Printer {
+    pub(crate) fn new(args: &OutputArgs, environment: &Environment) -> Self {
+        let (stdout_is_terminal, stderr_is_terminal) =
+            (io::stdout().is_terminal(), io::stderr().is_terminal());
+        let color = |is_terminal| match args.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => is_terminal && !environment.no_color,
+        };
+        let settings = Settings {
+            json: args.json,
+            quiet: args.quiet,
+            verbose: args.verbose > 0,
+            stdout_is_terminal,
+            stderr_is_terminal,
+            stdout_color: color(stdout_is_terminal),
+            stderr_color: color(stderr_is_terminal),
+        };
+        let state = Mutex::default();
+        Self { settings, state }
+    }
+
+    /// Whether results are wanted as the server sent them.
+    pub(crate) fn json(&self) -> bool {
+        self.settings.json
+    }
+
+    pub(crate) fn verbose(&self) -> bool {
+        self.settings.verbose
+    }
+
+    pub(crate) fn stdout_is_terminal(&self) -> bool {
+        self.settings.stdout_is_terminal
+    }
+
+    pub(crate) fn stderr_is_terminal(&self) -> bool {
+        self.settings.stderr_is_terminal
+    }
+
+    /// Whether a progress bar would be seen and is wanted.
+    pub(crate) fn shows_bar(&self) -> bool {
+        self.settings.stderr_is_terminal && !self.settings.quiet
+    }
+
+    /// The paint for stdout.
+    pub(crate) fn paint(&self) -> Paint {
+        let on = self.settings.stdout_color;
+        Paint { on }
+    }
+
+    /// How wide lines on stdout may be; without a terminal, as wide as they are.
+    pub(crate) fn width(&self) -> usize {
+        let size = terminal_size::terminal_size().filter(|_| self.settings.stdout_is_terminal);
+        size.map_or(usize::MAX / 4, |(width, _)| usize::from(width.0))
+    }
+
+    /// Writes to stdout, as it is.
+    pub(crate) fn out(&self, bytes: impl AsRef<[u8]>) -> Result<(), CliError> {
+        let mut state = self.state();
+        if state.broken {
+            return Ok(());
+        }
+        if self.settings.stdout_is_terminal {
+            clear_bar(&mut state);
+        }
+        let mut stdout = io::stdout().lock();
+        let written = stdout
+            .write_all(bytes.as_ref())
+            .and_then(|()| stdout.flush());
+        match written {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                state.broken = true;
+                Ok(())
+            }
+            Err(error) => {
+                Err(CliError::new(Code::FileError, "cannot write to stdout").because(&error))
+            }
+        }
+    }
+
+    /// Writes a line to stdout.
+    pub(crate) fn out_line(&self, line: &str) -> Result<(), CliError> {
+        self.out(format!("{line}\n"))
+    }
+
+    /// Writes a line to stderr. There is nobody to tell if that fails.
+    pub(crate) fn err_line(&self, line: &str) {
+        let mut state = self.state();
+        clear_bar(&mut state);
+        let _nobody_listens = writeln!(io::stderr().lock(), "{line}");
+    }
+
+    /// Writes text to stderr as it is, ending its last line.
+    pub(crate) fn err_text(&self, text: &str) {
+        self.err_line(text.strip_suffix('\n').unwrap_or(text));
+    }
+
+    /// Warns, unless nobody wants to hear.
+    pub(crate) fn warn(&self, message: &str) {
+        if !self.settings.quiet {
+            let paint = self.error_paint();
+            self.err_line(&format!(
+                "{} {}",
+                paint.paint(Style::Yellow, "warning:"),
+                plain(message)
+            ));
+        }
+    }
+
+    /// Says something that is good to know, unless nobody wants to hear.
+    pub(crate) fn note(&self, message: &str) {
+        if !self.settings.quiet {
+            self.err_line(&plain(message));
+        }
+    }
+
+    /// Says why the program failed.
+    pub(crate) fn error(&self, error: &CliError) {
+        if self.settings.json {
+            return self.err_line(&error.to_json());
+        }
+        let paint = self.error_paint();
+        for (index, line) in error.to_lines().iter().enumerate() {
+            if index == 0 {
+                self.err_line(&format!("{} {line}", paint.paint(Style::Red, "error:")));
+            } else {
+                self.err_line(line);
+            }
+        }
+    }
+
+    /// Shows this on the last line of the terminal until something else is written.
+    pub(crate) fn bar(&self, line: &str) {
+        let width = terminal_size::terminal_size_of(io::stderr())
+            .map_or(80, |(width, _)| usize::from(width.0));
+        let line: String = line.chars().take(width.saturating_sub(1)).collect();
+        let mut state = self.state();
+        state.bar = true;
+        let mut stderr = io::stderr().lock();
+        let _nobody_listens = write!(stderr, "\r\x1b[K{line}").and_then(|()| stderr.flush());
+    }
+
+    /// Takes the progress bar away.
+    pub(crate) fn end_bar(&self) {
+        clear_bar(&mut self.state());
+    }
+
+    /// The paint for stderr.
+    pub(crate) fn error_paint(&self) -> Paint {
+        let on = self.settings.stderr_color;
+        Paint { on }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn clear_bar(state: &mut State) {
+    if std::mem::take(&mut state.bar) {
+        let mut stderr = io::stderr().lock();
+        let _nobody_listens = stderr.write_all(b"\r\x1b[K").and_then(|()| stderr.flush());
+    }
+}

@@ -1,0 +1,334 @@
+//! Which server is meant: from the options of the command line to a target and session options.
+//!
+//! Values of headers and variables and the query of a URL may be secrets, so no message repeats
+//! them.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cocode_client::{
+    Handler, HttpClient, HttpTarget, Protocol, SessionOptions, StdioTarget, Target, Timeouts,
+    UnixTarget, WebSocketTarget, http as http_target, legacy_sse, stdio, unix, websocket,
+};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use url::Url;
+
+use crate::args::{TargetArgs, Transport};
+use crate::environment::{self, Environment};
+use crate::error::{CliError, Code};
+use crate::printer::Printer;
+use crate::text::plain;
+
+/// What a server may write for people with one `-v`, and with more.
+const LOG_LEVELS: [&str; 2] = ["info", "debug"];
+
+/// A server and how to show it: without arguments, credentials and query.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) target: Target,
+    pub(crate) shown: String,
+    /// Whether a failed streamable HTTP handshake may be followed by HTTP+SSE.
+    pub(crate) sse_fallback: bool,
+}
+
+impl Server {
+    pub(crate) fn of(
+        args: &TargetArgs,
+        environment: &Environment,
+        printer: &Arc<Printer>,
+    ) -> Result<Self, CliError> {
+        match (args.command.split_first(), &args.url) {
+            (Some(_), Some(_)) => Err(usage("both a command and `--url` are given")
+                .hint("a server is either a program or an address")),
+            (None, None) => Err(usage("no server is given")
+                .hint("name a program after `--`, as in: cocode mcp tools -- npx -y SERVER")
+                .hint("or an address, as in: cocode mcp tools --url https://example.com/mcp")),
+            (Some((program, rest)), None) => process(program, rest, args, printer),
+            (None, Some(url)) => address(url, args, environment),
+        }
+    }
+}
+
+/// How the session is to be made.
+pub(crate) fn session_options(
+    args: &TargetArgs,
+    server: &Server,
+    verbose: u8,
+    handler: Arc<dyn Handler>,
+) -> SessionOptions {
+    let mut timeouts = Timeouts::default();
+    if let Some(limit) = args.timeout {
+        timeouts.request = limit;
+        timeouts.call.idle = limit;
+        timeouts.call.total = timeouts.call.total.max(limit);
+    }
+    if let Some(limit) = args.connect_timeout {
+        timeouts.connect = limit;
+    }
+    let log_level = match verbose {
+        0 => None,
+        1 => LOG_LEVELS.first(),
+        _ => LOG_LEVELS.last(),
+    };
+    SessionOptions {
+        protocol: args.protocol,
+        handler,
+        timeouts,
+        sse_fallback: server.sse_fallback,
+        log_level: log_level.map(|level| (*level).to_owned()),
+        // Nobody waits for changes while one command runs.
+        listen: false,
+        ..SessionOptions::default()
+    }
+}
+
+/// Whether the user chose what to speak.
+pub(crate) fn is_protocol_chosen(args: &TargetArgs) -> bool {
+    args.protocol != Protocol::Auto
+}
+
+fn process(
+    program: &OsStr,
+    rest: &[OsString],
+    args: &TargetArgs,
+    printer: &Arc<Printer>,
+) -> Result<Server, CliError> {
+    if args
+        .transport
+        .is_some_and(|transport| transport != Transport::Stdio)
+    {
+        return Err(usage("this transport needs `--url`, not a command"));
+    }
+    if !args.header.is_empty() {
+        return Err(usage("`--header` is for servers with a URL").hint("`--env` reaches a program"));
+    }
+    let mut env = environment::for_servers();
+    for given in &args.env {
+        let (name, value) = variable(given)?;
+        env.retain(|(other, _)| *other != name);
+        env.push((name, value));
+    }
+    let mut target = stdio(program, rest, env);
+    if let Target::Stdio(StdioTarget { process, max_frame }) = &mut target {
+        process.cwd.clone_from(&args.cwd);
+        set_limit(max_frame, args)?;
+        if printer.verbose() {
+            let printer = Arc::clone(printer);
+            process.stderr_tap = Some(Arc::new(move |line: &str| {
+                printer.err_line(&format!("server: {}", plain(line)));
+            }));
+        }
+    }
+    Ok(Server {
+        target,
+        shown: plain(&program.to_string_lossy()),
+        sse_fallback: false,
+    })
+}
+
+/// `NAME=VALUE`, or `NAME` for what is set here.
+fn variable(given: &OsStr) -> Result<(OsString, OsString), CliError> {
+    let bytes = given.as_bytes();
+    let split = bytes.iter().position(|byte| *byte == b'=');
+    let (name, value) = match split {
+        Some(at) => {
+            let (name, rest) = bytes.split_at(at);
+            (name, rest.get(1..))
+        }
+        None => (bytes, None),
+    };
+    let name = OsStr::from_bytes(name).to_owned();
+    if name.is_empty() {
+        return Err(usage("a variable in `--env` has no name"));
+    }
+    let value = value.map(|value| OsStr::from_bytes(value).to_owned());
+    let Some(value) = value.or_else(|| environment::variable(&name)) else {
+        let name = plain(&name.to_string_lossy());
+        return Err(usage(format!("the variable `{name}` is not set here"))
+            .hint("`--env NAME=VALUE` sets a variable"));
+    };
+    Ok((name, value))
+}
+
+fn address(given: &str, args: &TargetArgs, environment: &Environment) -> Result<Server, CliError> {
+    if !args.env.is_empty() || args.cwd.is_some() {
+        return Err(usage(
+            "`--env` and `--cwd` are for servers that are programs",
+        ));
+    }
+    if args.transport == Some(Transport::Stdio) {
+        return Err(usage("the transport stdio needs a command, not `--url`"));
+    }
+    if args.transport == Some(Transport::Unix) && given.starts_with('/') {
+        return socket(PathBuf::from(given), args);
+    }
+    let url = Url::parse(given).map_err(|error| {
+        invalid("the value of `--url` is no URL")
+            .because(&error)
+            .hint("a URL begins with http://, https://, ws://, wss:// or unix://")
+    })?;
+    let transport = match (url.scheme(), args.transport) {
+        ("unix", None | Some(Transport::Unix)) => return socket(socket_path(&url)?, args),
+        ("http" | "https", transport @ (None | Some(Transport::Http | Transport::Sse))) => {
+            transport
+        }
+        ("ws" | "wss", None | Some(Transport::Ws)) => Some(Transport::Ws),
+        (scheme, None) => {
+            let message = format!("a server cannot be reached by `{scheme}:`");
+            return Err(invalid(message).hint("use http, https, ws, wss or unix"));
+        }
+        (scheme, Some(_)) => {
+            let message = format!("a URL with `{scheme}:` does not fit this transport");
+            return Err(invalid(message)
+                .hint("http and sse need http(s)://, ws needs ws(s)://, unix needs unix:///path"));
+        }
+    };
+    let shown = shown(&url);
+    let parts = HttpParts {
+        headers: headers(&args.header)?,
+        client: HttpClient::new(environment.http.clone()),
+    };
+    let mut target = match transport {
+        Some(Transport::Ws) => websocket(url),
+        Some(Transport::Sse) => legacy_sse(url),
+        _ => http_target(url),
+    };
+    parts.put_into(&mut target, args)?;
+    let sse_fallback = transport.is_none();
+    Ok(Server {
+        target,
+        shown,
+        sse_fallback,
+    })
+}
+
+/// What all targets with a URL have in common.
+struct HttpParts {
+    headers: HeaderMap,
+    client: HttpClient,
+}
+
+impl HttpParts {
+    fn put_into(self, target: &mut Target, args: &TargetArgs) -> Result<(), CliError> {
+        let Self {
+            headers: own_headers,
+            client: own_client,
+        } = self;
+        match target {
+            Target::Http(HttpTarget {
+                headers,
+                client,
+                max_frame,
+                ..
+            })
+            | Target::LegacySse(HttpTarget {
+                headers,
+                client,
+                max_frame,
+                ..
+            })
+            | Target::WebSocket(WebSocketTarget {
+                headers,
+                client,
+                max_frame,
+                ..
+            }) => {
+                *headers = own_headers;
+                *client = own_client;
+                set_limit(max_frame, args)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn socket(path: PathBuf, args: &TargetArgs) -> Result<Server, CliError> {
+    if !args.header.is_empty() {
+        return Err(usage("a unix socket carries no headers"));
+    }
+    let shown = path.display().to_string();
+    let mut target = unix(path);
+    if let Target::Unix(UnixTarget { max_frame, .. }) = &mut target {
+        set_limit(max_frame, args)?;
+    }
+    let sse_fallback = false;
+    Ok(Server {
+        target,
+        shown,
+        sse_fallback,
+    })
+}
+
+fn socket_path(url: &Url) -> Result<PathBuf, CliError> {
+    let bad = || {
+        invalid("the URL of a unix socket names no absolute path")
+            .hint("write unix:///path/to/socket")
+    };
+    // The path of such a URL is the same as that of a file.
+    let path = url
+        .as_str()
+        .strip_prefix("unix:")
+        .map(|rest| format!("file:{rest}"));
+    let path = path.and_then(|url| Url::parse(&url).ok()?.to_file_path().ok());
+    path.filter(|_| url.host_str().is_none_or(str::is_empty))
+        .ok_or_else(bad)
+}
+
+fn headers(given: &[String]) -> Result<HeaderMap, CliError> {
+    let mut headers = HeaderMap::new();
+    for (index, header) in given.iter().enumerate() {
+        let number = index + 1;
+        let Some((name, value)) = header.split_once(':') else {
+            let message = format!("header number {number} has no colon");
+            return Err(usage(message).hint("write --header 'Name: value'"));
+        };
+        let Ok(name) = HeaderName::from_bytes(name.trim().as_bytes()) else {
+            return Err(usage(format!(
+                "the name of header number {number} is not valid"
+            )));
+        };
+        let Ok(mut value) = HeaderValue::from_str(value.trim()) else {
+            let message =
+                format!("the value of header `{name}` has characters that no header can have");
+            return Err(usage(message));
+        };
+        value.set_sensitive(true);
+        headers.append(name, value);
+    }
+    Ok(headers)
+}
+
+fn set_limit(max_frame: &mut usize, args: &TargetArgs) -> Result<(), CliError> {
+    if let Some(limit) = args.max_message_bytes {
+        let too_large = |_| usage("`--max-message-bytes` is larger than memory");
+        *max_frame = usize::try_from(limit).map_err(too_large)?;
+    }
+    Ok(())
+}
+
+/// A URL without what may be secret.
+pub(crate) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    // These fail only for URLs that cannot have credentials.
+    let _cannot_have_any = url.set_username("").and_then(|()| url.set_password(None));
+    url.set_fragment(None);
+    if url.query().is_some() {
+        url.set_query(None);
+        return format!("{url}?…");
+    }
+    url.to_string()
+}
+
+fn usage(message: impl Into<String>) -> CliError {
+    CliError::new(Code::InvalidUsage, message)
+}
+
+fn invalid(message: impl Into<String>) -> CliError {
+    CliError::new(Code::InvalidTarget, message)
+}
+
+#[cfg(test)]
+#[path = "target_tests.rs"]
+mod tests;

@@ -1,0 +1,186 @@
+//! Which server the options of the command line mean.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser as _;
+use cocode_client::{NoHandler, Target};
+
+use super::{Server, session_options};
+use crate::args::{Cli, Command, OutputArgs, TargetArgs};
+use crate::environment::Environment;
+use crate::error::CliError;
+use crate::printer::Printer;
+
+fn args(words: &[&str]) -> TargetArgs {
+    let words = ["cocode", "mcp", "ping"].iter().chain(words);
+    let Command::Mcp(verb) = Cli::try_parse_from(words).unwrap().command else {
+        panic!("not an mcp command");
+    };
+    verb.target().clone()
+}
+
+fn server(words: &[&str]) -> Result<Server, CliError> {
+    let environment = Environment::read();
+    let printer = Arc::new(Printer::new(&OutputArgs::default(), &environment));
+    Server::of(&args(words), &environment, &printer)
+}
+
+#[track_caller]
+fn kind(words: &[&str]) -> (&'static str, String, bool) {
+    let Server {
+        target,
+        shown,
+        sse_fallback,
+    } = server(words).unwrap();
+    let kind = match target {
+        Target::Stdio(_) => "stdio",
+        Target::Http(_) => "http",
+        Target::LegacySse(_) => "sse",
+        Target::WebSocket(_) => "ws",
+        Target::Unix(_) => "unix",
+        _ => "other",
+    };
+    (kind, shown, sse_fallback)
+}
+
+#[test]
+fn the_transport_follows_from_the_address_or_is_named() {
+    for (words, expected, shown, fallback) in [
+        (&["--", "server", "--token=x"][..], "stdio", "server", false),
+        (
+            &["--transport", "stdio", "--", "a/b"],
+            "stdio",
+            "a/b",
+            false,
+        ),
+        (&["--url", "http://h/mcp"], "http", "http://h/mcp", true),
+        (
+            &["--url", "https://h/mcp", "--transport", "http"],
+            "http",
+            "https://h/mcp",
+            false,
+        ),
+        (
+            &["--url", "https://h/sse", "--transport", "sse"],
+            "sse",
+            "https://h/sse",
+            false,
+        ),
+        (&["--url", "wss://h/ws"], "ws", "wss://h/ws", false),
+        (&["--url", "unix:///tmp/a%20b"], "unix", "/tmp/a b", false),
+        (
+            &["--url", "/tmp/a", "--transport", "unix"],
+            "unix",
+            "/tmp/a",
+            false,
+        ),
+        (
+            &["--url", "https://u:p@h/mcp?key=k#f"],
+            "http",
+            "https://h/mcp?…",
+            true,
+        ),
+    ] {
+        assert_eq!(
+            kind(words),
+            (expected, shown.to_owned(), fallback),
+            "{words:?}"
+        );
+    }
+}
+
+#[test]
+fn servers_that_make_no_sense_are_refused_without_repeating_secrets() {
+    for words in [
+        &[][..],
+        &["--url", "http://h", "--", "server"],
+        &["--url", "hunter2"],
+        &["--url", "ftp://hunter2"],
+        &["--url", "ws://h/?hunter2", "--transport", "http"],
+        &["--url", "http://h", "--transport", "stdio"],
+        &["--url", "http://h", "--transport", "unix"],
+        &["--url", "unix://host/path"],
+        &["--url", "http://h", "--env", "A=hunter2"],
+        &["--url", "http://h", "--cwd", "/"],
+        &["--url", "http://h", "--header", "hunter2"],
+        &["--url", "http://h", "--header", "a b: hunter2"],
+        &["--url", "http://h", "--header", "a: hunter2\nb: c"],
+        &["--url", "unix:///a", "--header", "a: hunter2"],
+        &["--header", "a: hunter2", "--", "server"],
+        &["--transport", "ws", "--", "server"],
+        &["--env", "=hunter2", "--", "server"],
+        &["--env", "COCODE_NO_SUCH_VARIABLE", "--", "server"],
+    ] {
+        match server(words) {
+            Ok(server) => panic!("{words:?} was taken for {server:?}"),
+            Err(error) => {
+                let shown = error.to_lines().join("\n");
+                assert_eq!(error.exit as u8, 2, "{words:?}");
+                assert!(!shown.contains("hunter2"), "{words:?}: {shown}");
+            }
+        }
+    }
+}
+
+#[test]
+fn header_values_are_not_shown_by_debug_output() {
+    let server = server(&[
+        "--url",
+        "http://h",
+        "--header",
+        "Authorization: Bearer hunter2",
+    ])
+    .unwrap();
+    assert!(!format!("{server:?}").contains("hunter2"));
+}
+
+#[test]
+fn variables_are_set_or_passed_on() {
+    let words = [
+        "--env",
+        "A=1=2",
+        "--env",
+        "PATH=/nowhere",
+        "--env",
+        "A=3",
+        "--",
+        "server",
+    ];
+    let Target::Stdio(stdio) = server(&words).unwrap().target else {
+        panic!("not a program");
+    };
+    let value = |name: &str| {
+        let mut found = stdio.process.env.iter().filter(|(other, _)| other == name);
+        let value = found
+            .next()
+            .map(|(_, value)| value.to_string_lossy().into_owned());
+        assert!(found.next().is_none(), "{name} is there twice");
+        value
+    };
+    assert_eq!(value("A").as_deref(), Some("3"));
+    assert_eq!(value("PATH").as_deref(), Some("/nowhere"));
+    assert_eq!(value("CARGO_MANIFEST_DIR"), None);
+}
+
+#[test]
+fn timeouts_bound_requests_and_calls_but_not_the_connection() {
+    let words = [
+        "--timeout",
+        "7200",
+        "--connect-timeout",
+        "0.5",
+        "--",
+        "server",
+    ];
+    let args = args(&words);
+    let options = session_options(&args, &server(&words).unwrap(), 2, Arc::new(NoHandler));
+    let hours = Duration::from_hours(2);
+    assert_eq!(options.timeouts.request, hours);
+    assert_eq!(
+        (options.timeouts.call.idle, options.timeouts.call.total),
+        (hours, hours)
+    );
+    assert_eq!(options.timeouts.connect, Duration::from_millis(500));
+    assert_eq!(options.log_level.as_deref(), Some("debug"));
+}

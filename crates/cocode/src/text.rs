@@ -1,0 +1,164 @@
+//! Text from servers made fit for a terminal: no control characters, sensible width.
+
+use std::fmt::Write as _;
+
+/// One line that cannot move the cursor, change colors or ring the bell.
+pub(crate) fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '\r' | '\t' => plain.push(' '),
+            control if is_unsafe(control) => plain.push('\u{fffd}'),
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+/// The lines of a text, each as [`plain`].
+pub(crate) fn plain_lines(text: &str) -> Vec<String> {
+    text.lines().map(plain).collect()
+}
+
+/// Control characters, and those that reorder text so that it reads as something else.
+fn is_unsafe(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The first line, or the first paragraph where that is how it is written.
+pub(crate) fn summary(text: &str) -> String {
+    let paragraph = text.trim().split("\n\n").next().unwrap_or_default();
+    let words: Vec<&str> = paragraph.split_whitespace().collect();
+    plain(&words.join(" "))
+}
+
+/// Breaks a text into lines of at most `width` characters, at blanks where there are any.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(20);
+    let mut lines = Vec::new();
+    for paragraph in text.lines() {
+        let paragraph = plain(paragraph);
+        if paragraph.chars().count() <= width {
+            lines.push(paragraph.trim_end().to_owned());
+            continue;
+        }
+        let indent: String = paragraph.chars().take_while(|c| *c == ' ').collect();
+        let mut line = indent.clone();
+        let mut length = line.len();
+        let mut empty = true;
+        for word in paragraph.split_whitespace() {
+            let word_length = word.chars().count();
+            if !empty && length + 1 + word_length > width {
+                lines.push(std::mem::replace(&mut line, indent.clone()));
+                length = line.len();
+                empty = true;
+            }
+            if !empty {
+                line.push(' ');
+                length += 1;
+            }
+            line.push_str(word);
+            length += word_length;
+            empty = false;
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+/// `12.3 kB`.
+pub(crate) fn size(bytes: usize) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "shown with one decimal")]
+    let mut value = bytes as f64;
+    if bytes < 1000 {
+        return format!("{bytes} B");
+    }
+    let mut unit = "B";
+    for next in ["kB", "MB", "GB"] {
+        if value < 999.95 {
+            break;
+        }
+        value /= 1000.0;
+        unit = next;
+    }
+    format!("{value:.1} {unit}")
+}
+
+/// `1.2 ms`, or `3.40 s` for what people can feel.
+pub(crate) fn duration(duration: std::time::Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    if seconds < 1.0 {
+        format!("{:.1} ms", seconds * 1000.0)
+    } else {
+        format!("{seconds:.2} s")
+    }
+}
+
+/// `a, b or c`.
+pub(crate) fn either<S: AsRef<str>>(names: &[S]) -> String {
+    let mut text = String::new();
+    for (index, name) in names.iter().enumerate() {
+        let separator = match index {
+            0 => "",
+            _ if index + 1 == names.len() => " or ",
+            _ => ", ",
+        };
+        // Writing to a string cannot fail.
+        let _infallible = write!(text, "{separator}{}", name.as_ref());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{duration, either, plain, size, summary, wrap};
+
+    #[test]
+    fn no_escape_sequence_reaches_a_terminal() {
+        assert_eq!(
+            plain("a\u{1b}[31mb\tc\nd\u{7}\u{202e}"),
+            "a\u{fffd}[31mb c d\u{fffd}\u{fffd}"
+        );
+    }
+
+    #[test]
+    fn summaries_are_the_first_paragraph_on_one_line() {
+        assert_eq!(summary("\n  One\n  two.\n\nThree."), "One two.");
+        assert_eq!(summary(""), "");
+    }
+
+    #[test]
+    fn lines_break_at_blanks_and_keep_their_indentation() {
+        let wrapped = wrap(
+            "aaaaaaaaa bbbbbbbbb ccccccccc\n  dd eeeeeeeeee ffffffffff",
+            20,
+        );
+        assert_eq!(
+            wrapped,
+            [
+                "aaaaaaaaa bbbbbbbbb",
+                "ccccccccc",
+                "  dd eeeeeeeeee",
+                "  ffffffffff"
+            ]
+        );
+        let long = "x".repeat(50);
+        assert_eq!(wrap(&long, 20), [long]);
+    }
+
+    #[test]
+    fn quantities_read_well() {
+        let sizes = [0, 999, 1000, 12_345, 999_960, 5_000_000].map(size);
+        assert_eq!(
+            sizes,
+            ["0 B", "999 B", "1.0 kB", "12.3 kB", "1.0 MB", "5.0 MB"]
+        );
+        assert_eq!(duration(Duration::from_micros(1234)), "1.2 ms");
+        assert_eq!(duration(Duration::from_millis(3400)), "3.40 s");
+        assert_eq!(either(&["a"]), "a");
+        assert_eq!(either(&["a", "b", "c"]), "a, b or c");
+    }
+}

@@ -1,0 +1,97 @@
+//! What all lists have in common: the raw form for scripts, and what has to be said about gaps.
+
+use cocode_client::{Listing, Quarantined, RawJson};
+use serde_json::value::RawValue;
+
+use super::Context;
+use crate::arguments::members;
+use crate::error::CliError;
+use crate::render::{Row, rows};
+use crate::text::plain;
+
+/// Warns about items that cannot be used, and about an end that was not reached.
+pub(crate) fn warn<T>(context: &Context<'_>, kind: &str, listing: &Listing<T>) {
+    for Quarantined { name, reason } in &listing.quarantined {
+        let name = name
+            .as_ref()
+            .map(|name| format!(" `{}`", plain(name)))
+            .unwrap_or_default();
+        context
+            .printer
+            .warn(&format!("the {kind}{name} cannot be used: {reason}"));
+    }
+    if let Some(reason) = &listing.incomplete {
+        context
+            .printer
+            .warn(&format!("the list is not complete: {reason}"));
+    }
+}
+
+/// Prints a list as the server sent it: its one page, or the items of all pages as they are.
+pub(crate) fn print_raw(
+    context: &Context<'_>,
+    member: &str,
+    pages: &[RawJson],
+) -> Result<(), CliError> {
+    if let [page] = pages {
+        return context.printer.out_line(page.as_str());
+    }
+    context.printer.out_line(&joined(member, pages))
+}
+
+fn joined(member: &str, pages: &[RawJson]) -> String {
+    let mut items: Vec<&str> = Vec::new();
+    for page in pages {
+        let members = members(page.as_str()).unwrap_or_default();
+        let list = members
+            .iter()
+            .find(|(key, _)| key.get() == format!("\"{member}\""));
+        let list =
+            list.and_then(|(_, list)| serde_json::from_str::<Vec<&RawValue>>(list.get()).ok());
+        items.extend(list.unwrap_or_default().iter().map(|item| item.get()));
+    }
+    format!("{{\"{member}\":[{}]}}", items.join(","))
+}
+
+/// Prints a list for people; `nothing` says that it is empty.
+pub(crate) fn print_rows(
+    context: &Context<'_>,
+    list: &[Row],
+    nothing: &str,
+) -> Result<(), CliError> {
+    if list.is_empty() {
+        context.printer.warn(nothing);
+        return Ok(());
+    }
+    context
+        .printer
+        .out(rows(list, context.printer.width(), context.printer.paint()))
+}
+
+/// A row for an item that cannot be used.
+pub(crate) fn quarantined_row(quarantined: &Quarantined) -> Row {
+    let Quarantined { name, reason } = quarantined;
+    Row {
+        name: name.clone().unwrap_or_else(|| "(no name)".to_owned()),
+        text: String::new(),
+        note: format!("cannot be used: {reason}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cocode_client::RawJson;
+
+    use super::joined;
+
+    #[test]
+    fn pages_are_joined_without_touching_the_items() {
+        let pages = [
+            r#"{"a":[{ "n":1.10 }, 1e400],"nextCursor":"x"}"#,
+            r#"{ "a" : [] }"#,
+            r#"{"a":["é"]}"#,
+        ];
+        let pages = pages.map(|page| RawJson::parse(page).unwrap());
+        assert_eq!(joined("a", &pages), r#"{"a":[{ "n":1.10 },1e400,"é"]}"#);
+    }
+}

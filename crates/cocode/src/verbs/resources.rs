@@ -1,0 +1,157 @@
+//! Lists resources and their templates, and reads resources.
+
+use std::path::Path;
+
+use cocode_client::{ReadResult, RequestOptions, ResourceContents};
+
+use super::Context;
+use super::listing::{print_raw, print_rows, quarantined_row, warn};
+use crate::error::CliError;
+use crate::hints::{Doing, request_error};
+use crate::render::{Row, decoded};
+use crate::text::{plain, size, summary};
+
+pub(crate) async fn resources(context: &Context<'_>) -> Result<(), CliError> {
+    let listing = context.session.resources().await;
+    let listing = listing.map_err(|error| request_error(&error, Doing::Other))?;
+    warn(context, "resource", &listing);
+    if context.printer.json() {
+        return print_raw(context, "resources", &listing.pages);
+    }
+    let items = listing.items.iter().map(|one| {
+        row(
+            &one.uri,
+            &one.name,
+            one.description.as_deref(),
+            one.mime_type.as_deref(),
+        )
+    });
+    let list: Vec<Row> = items
+        .chain(listing.quarantined.iter().map(quarantined_row))
+        .collect();
+    print_rows(context, &list, "the server has no resources")
+}
+
+pub(crate) async fn templates(context: &Context<'_>) -> Result<(), CliError> {
+    let listing = context.session.resource_templates().await;
+    let listing = listing.map_err(|error| request_error(&error, Doing::Other))?;
+    warn(context, "resource template", &listing);
+    if context.printer.json() {
+        return print_raw(context, "resourceTemplates", &listing.pages);
+    }
+    let items = listing.items.iter().map(|one| {
+        row(
+            &one.uri_template,
+            &one.name,
+            one.description.as_deref(),
+            one.mime_type.as_deref(),
+        )
+    });
+    let list: Vec<Row> = items
+        .chain(listing.quarantined.iter().map(quarantined_row))
+        .collect();
+    print_rows(context, &list, "the server has no resource templates")
+}
+
+fn row(uri: &str, name: &str, description: Option<&str>, mime_type: Option<&str>) -> Row {
+    let name = if uri == name { "" } else { name };
+    let description = summary(description.unwrap_or_default());
+    let parts: Vec<&str> = [name, &description]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect();
+    Row {
+        name: uri.to_owned(),
+        text: parts.join(": "),
+        note: mime_type
+            .map(|kind| format!("[{kind}]"))
+            .unwrap_or_default(),
+    }
+}
+
+pub(crate) async fn read(
+    context: &Context<'_>,
+    uri: &str,
+    output: Option<&Path>,
+) -> Result<(), CliError> {
+    let result = context
+        .session
+        .read_resource(uri, RequestOptions::default())
+        .await;
+    let result = result.map_err(|error| request_error(&error, Doing::Other))?;
+    if let Some(path) = output {
+        let bytes = bytes(context, &result, BlobsAs::Bytes);
+        std::fs::write(path, &bytes).map_err(|error| CliError::file("write", path, &error))?;
+        context.printer.note(&format!(
+            "wrote {} to {}",
+            size(bytes.len()),
+            path.display()
+        ));
+        if !context.printer.json() {
+            return Ok(());
+        }
+    }
+    if context.printer.json() {
+        return context.printer.out_line(result.raw.as_str());
+    }
+    let blobs = if context.printer.stdout_is_terminal() {
+        BlobsAs::Summary
+    } else {
+        BlobsAs::Bytes
+    };
+    context.printer.out(bytes(context, &result, blobs))
+}
+
+/// What to do with contents that are not text.
+#[derive(Clone, Copy)]
+enum BlobsAs {
+    Bytes,
+    /// Fit for a terminal.
+    Summary,
+}
+
+/// All contents, one after the other, and exactly as they are if there is only one.
+fn bytes(context: &Context<'_>, result: &ReadResult, blobs: BlobsAs) -> Vec<u8> {
+    let contents = result.contents();
+    if contents.is_empty() {
+        context.printer.warn("the resource is empty");
+    }
+    let at_terminal = matches!(blobs, BlobsAs::Summary);
+    let mut all = Vec::new();
+    for (index, one) in contents.iter().enumerate() {
+        let ResourceContents {
+            uri,
+            mime_type,
+            text,
+            blob,
+        } = one;
+        match (text, blob) {
+            (Some(text), _) => {
+                all.extend_from_slice(text.as_bytes());
+                let is_last = index + 1 == contents.len();
+                if (at_terminal || !is_last) && !text.ends_with('\n') {
+                    all.push(b'\n');
+                }
+            }
+            (None, Some(blob)) => match (decoded(blob), blobs) {
+                (Some(bytes), BlobsAs::Bytes) => all.extend_from_slice(&bytes),
+                (Some(bytes), BlobsAs::Summary) => {
+                    let kind = plain(mime_type.as_deref().unwrap_or("binary"));
+                    let line = format!(
+                        "[{}, {kind}, {}; --output FILE saves it]\n",
+                        plain(uri),
+                        size(bytes.len())
+                    );
+                    all.extend_from_slice(line.as_bytes());
+                }
+                (None, _) => context
+                    .printer
+                    .warn(&format!("the blob of {uri} is not valid base64")),
+            },
+            (None, None) => context
+                .printer
+                .warn(&format!("{uri} has neither text nor blob")),
+        }
+    }
+    all
+}

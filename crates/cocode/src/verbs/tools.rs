@@ -1,0 +1,145 @@
+//! Lists tools, or shows one of them in full.
+
+use cocode_client::{Listing, Tool};
+use serde_json::Value;
+
+use super::Context;
+use super::listing::{print_raw, print_rows, quarantined_row, warn};
+use crate::arguments::InputSchema;
+use crate::error::{CliError, Code};
+use crate::hints::{Doing, request_error};
+use crate::nearest::nearest;
+use crate::printer::Style;
+use crate::render::{Row, marks, rows};
+use crate::text::{plain, summary, wrap};
+
+/// With no more tools than this, an error names all of them.
+const MAX_NAMES_SHOWN: usize = 20;
+
+pub(crate) async fn run(context: &Context<'_>, name: Option<&str>) -> Result<(), CliError> {
+    let listing = list(context).await?;
+    if let Some(name) = name {
+        let tool = find(&listing, name)?;
+        if context.printer.json() {
+            return context.printer.out_line(tool.raw.as_str());
+        }
+        return context.printer.out(detail(context, tool));
+    }
+    warn(context, "tool", &listing);
+    if context.printer.json() {
+        return print_raw(context, "tools", &listing.pages);
+    }
+    let usable = listing.items.iter().map(|tool| Row {
+        name: tool.name.clone(),
+        text: summary(
+            tool.description
+                .as_deref()
+                .or(tool.title.as_deref())
+                .unwrap_or_default(),
+        ),
+        note: marks(tool.annotations),
+    });
+    let list: Vec<Row> = usable
+        .chain(listing.quarantined.iter().map(quarantined_row))
+        .collect();
+    print_rows(context, &list, "the server has no tools")
+}
+
+pub(crate) async fn list(context: &Context<'_>) -> Result<Listing<Tool>, CliError> {
+    let listing = context.session.tools().await;
+    listing.map_err(|error| request_error(&error, Doing::Other))
+}
+
+/// The tool of this name, or an error that helps to find the right one.
+pub(crate) fn find<'a>(listing: &'a Listing<Tool>, name: &str) -> Result<&'a Tool, CliError> {
+    if let Some(tool) = listing.items.iter().find(|tool| tool.name == name) {
+        return Ok(tool);
+    }
+    let quarantined = listing
+        .quarantined
+        .iter()
+        .find(|one| one.name.as_deref() == Some(name));
+    if let Some(quarantined) = quarantined {
+        let message = format!("the tool `{name}` cannot be used: {}", quarantined.reason);
+        return Err(CliError::new(Code::UnusableTool, message)
+            .hint("`call --no-check` calls it nevertheless"));
+    }
+    let mut error = CliError::new(
+        Code::UnknownTool,
+        format!("the server lists no tool `{name}`"),
+    );
+    let names = || listing.items.iter().map(|tool| tool.name.as_str());
+    let close = nearest(name, names());
+    if !close.is_empty() {
+        let close: Vec<String> = close.iter().map(|name| format!("`{name}`")).collect();
+        error = error.hint(format!("did you mean {}?", crate::text::either(&close)));
+    }
+    error = match listing.items.len() {
+        0 => error.hint("it lists no tools at all"),
+        1..=MAX_NAMES_SHOWN => error.hint(format!(
+            "its tools are {}",
+            names().collect::<Vec<_>>().join(", ")
+        )),
+        n_tools => error.hint(format!("`cocode mcp tools` lists all {n_tools}")),
+    };
+    if let Some(reason) = &listing.incomplete {
+        error = error.hint(format!("the list is not complete: {reason}"));
+    }
+    Err(error.hint("`call --no-check` calls a tool that is not listed"))
+}
+
+fn detail(context: &Context<'_>, tool: &Tool) -> String {
+    let (width, paint) = (context.printer.width(), context.printer.paint());
+    let width = width.saturating_sub(2);
+    let mut head = paint.paint(Style::Bold, &plain(&tool.name));
+    if let Some(title) = tool.title.as_ref().filter(|title| **title != tool.name) {
+        head = format!("{head} - {}", plain(title));
+    }
+    let marks = marks(tool.annotations);
+    if !marks.is_empty() {
+        head = format!("{head}  {}", paint.paint(Style::Dim, &marks));
+    }
+    let mut lines = vec![head];
+    let description = tool.description.as_deref().unwrap_or_default().trim();
+    lines.extend(
+        wrap(description, width)
+            .iter()
+            .map(|line| format!("  {line}")),
+    );
+    lines.push(String::new());
+    let arguments = arguments(tool);
+    lines.push(match arguments.len() {
+        0 => "no arguments are described".to_owned(),
+        _ => "arguments".to_owned(),
+    });
+    lines.extend(
+        rows(&arguments, width, paint)
+            .lines()
+            .map(|line| format!("  {line}")),
+    );
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+    format!("{}\n", lines.join("\n"))
+}
+
+/// One row for each argument: name, type, whether it is required, default, and what it means.
+fn arguments(tool: &Tool) -> Vec<Row> {
+    let Ok(schema) = InputSchema::parse(&tool.input_schema) else {
+        return Vec::new();
+    };
+    let row = |property: crate::arguments::Property<'_>| {
+        let default = property
+            .schema
+            .get("default")
+            .map(|default| format!("default {default}"));
+        let required = property.required.then(|| "required".to_owned());
+        let facts = [Some(schema.describe(property.schema)), required, default];
+        let facts: Vec<String> = facts.into_iter().flatten().collect();
+        let description = property.schema.get("description").and_then(Value::as_str);
+        Row {
+            name: property.name.to_owned(),
+            text: facts.join(", "),
+            note: summary(description.unwrap_or_default()),
+        }
+    };
+    schema.properties().into_iter().map(row).collect()
+}
