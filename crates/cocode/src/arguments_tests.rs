@@ -281,6 +281,16 @@ fn missing_and_unknown_arguments_are_told_before_the_call() {
     );
     let whole = run(Some(&closed), Some(r#"{"path":"x"}"#), &["mode=r"]);
     assert_eq!(whole.unwrap(), r#"{"path":"x","mode":"r"}"#);
+    let open = schema(r#"{"required":["message"],"properties":{"message":{}}}"#);
+    fails(
+        Some(&open),
+        None,
+        &["mesage=hi"],
+        &[
+            "needs `message`",
+            "did you mean `message` instead of `mesage`?",
+        ],
+    );
     let none = schema(r#"{"type":"object","additionalProperties":false}"#);
     fails(Some(&none), None, &["a=1"], &["it takes no arguments"]);
 }

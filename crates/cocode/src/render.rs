@@ -11,7 +11,7 @@ use crate::printer::{Paint, Style};
 use crate::text::{plain, size, wrap};
 
 /// How wide the first column of a list may be.
-const MAX_NAME_COLUMN: usize = 32;
+const MAX_NAME_COLUMN: usize = 48;
 
 /// Base64 as servers write it: padded or not.
 const BASE64: GeneralPurpose = GeneralPurpose::new(

@@ -18,7 +18,11 @@ fn lists_are_aligned_and_wrapped() {
             "Says what it is told, and nothing else at all.",
             "[read-only]",
         ),
-        row("a-name-that-is-far-too-long-for-the-column", "Text.", ""),
+        row(
+            "a-name-that-is-far-too-long-for-the-column-it-is-in",
+            "Text.",
+            "",
+        ),
         row("bare\u{1b}", "", ""),
     ];
     let plain = Paint { on: false };
@@ -27,7 +31,7 @@ fn lists_are_aligned_and_wrapped() {
         "\
 echo   Says what it is told, and nothing
        else at all. [read-only]
-a-name-that-is-far-too-long-for-the-column  Text.
+a-name-that-is-far-too-long-for-the-column-it-is-in  Text.
 bare\u{fffd}
 "
     );

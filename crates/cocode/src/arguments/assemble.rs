@@ -194,18 +194,26 @@ impl Subject<'_> {
                 return Err(self.unknown(name));
             }
         }
-        let missing: Vec<String> = schema
-            .required()
-            .into_iter()
+        let required = schema.required().into_iter();
+        let missing: Vec<&str> = required
             .filter(|required| !object.names().any(|name| name == *required))
-            .map(|name| format!("`{name}`"))
             .collect();
         if missing.is_empty() {
             return Ok(());
         }
+        let properties = schema.properties();
+        let shown: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
         let tool = plain(self.tool);
-        let message = format!("tool `{tool}` needs {}", missing.join(" and "));
-        Err(invalid(message).hint(self.usage(&schema.properties())))
+        let mut error = invalid(format!("tool `{tool}` needs {}", shown.join(" and ")));
+        // What nobody asked for may be a misspelled name of what is missing.
+        for name in object.names() {
+            let known = properties.iter().any(|property| property.name == name);
+            let close = nearest(name, missing.iter().copied().filter(|_| !known));
+            if let Some(close) = close.first() {
+                error = error.hint(format!("did you mean `{close}` instead of `{name}`?"));
+            }
+        }
+        Err(error.hint(self.usage(&properties)))
     }
 
     /// All arguments of the tool in one sentence.

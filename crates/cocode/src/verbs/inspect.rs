@@ -258,8 +258,8 @@ impl Report<'_> {
             .chain([format!("total {}", duration(total))])
             .collect();
         field("timing", steps);
-        lines.push(String::new());
-        lines.join("\n")
+        let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+        format!("{}\n", lines.join("\n"))
     }
 }
 

@@ -1,0 +1,221 @@
+//! Calls: arguments in, results out.
+
+use cocode_testkit::Script;
+use serde_json::Value;
+
+use crate::harness::{Scratch, mcp, mcp_with_stdin};
+
+const LIST: &str = r#"{"tools":[{"name":"demo","inputSchema":{"type":"object","additionalProperties":false,"required":["path"],"properties":{"path":{"type":"string"},"limit":{"type":"integer"},"tags":{"type":"array","items":{"type":"string"}},"any":{}}}},{"name":"bad"}]}"#;
+
+/// A server whose tool answers with the arguments that it got.
+fn demo() -> Script {
+    Script::new()
+        .on("tools/list")
+        .result(LIST)
+        .on("tools/call")
+        .result(r#"{"content":[],"structuredContent":$arguments}"#)
+}
+
+#[test]
+fn words_become_the_arguments_that_the_schema_asks_for() {
+    let server = demo().stdio();
+    let words = [
+        "call",
+        "demo",
+        "path=5",
+        "limit=12345678901234567890123",
+        "tags=a",
+        "tags=b",
+        "any:= 1.10",
+    ];
+    assert_eq!(
+        mcp(&words, &server).clean(),
+        "{\"path\":\"5\",\"limit\":12345678901234567890123,\"tags\":[\"a\",\"b\"],\"any\": 1.10}\n"
+    );
+}
+
+#[test]
+fn objects_come_from_an_option_stdin_or_files() {
+    let server = demo().stdio();
+    let args = r#"{ "path" : "x", "any":1e400 }"#;
+    assert_eq!(
+        mcp(&["call", "demo", "--args", args], &server).clean(),
+        format!("{args}\n")
+    );
+    let words = ["call", "demo", "--args", args, "path=y"];
+    assert_eq!(
+        mcp(&words, &server).clean(),
+        "{\"path\":\"y\",\"any\":1e400}\n"
+    );
+    let words = ["call", "demo", "-", "limit=3"];
+    assert_eq!(
+        mcp_with_stdin(&words, &server, "{\"path\":\"in\",\n\"any\":1.10}\n").clean(),
+        "{\"path\":\"in\",\"any\":1.10,\"limit\":3}\n"
+    );
+    let scratch = Scratch::new();
+    let text = format!("path=@{}", scratch.file("text", "line\n"));
+    let json = format!("any:=@{}", scratch.file("json", "[1.10]"));
+    assert_eq!(
+        mcp(&["call", "demo", &text, &json], &server).clean(),
+        "{\"path\":\"line\\n\",\"any\":[1.10]}\n"
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_told_before_anything_is_called() {
+    let server = demo().stdio();
+    for (words, parts) in [
+        (
+            &["call", "demo"][..],
+            &["tool `demo` needs `path`", "limit (integer)"][..],
+        ),
+        (
+            &["call", "demo", "path=x", "limit=many"],
+            &["argument `limit` of tool `demo` must be integer, not `many`"],
+        ),
+        (
+            &["call", "demo", "path=x", "limti=1"],
+            &["has no argument `limti`", "did you mean `limit`?"],
+        ),
+        (
+            &["call", "dmeo"],
+            &[
+                "lists no tool `dmeo`",
+                "did you mean `demo`?",
+                "unknown-tool",
+            ],
+        ),
+        (
+            &["call", "bad"],
+            &[
+                "`bad` cannot be used: it has no inputSchema",
+                "--no-check",
+                "unusable-tool",
+            ],
+        ),
+    ] {
+        mcp(words, &server).with_code(2).complains(parts);
+    }
+    assert_eq!(
+        server.received().count(|message| message.is("tools/call")),
+        0
+    );
+}
+
+#[test]
+fn mistakes_that_need_no_server_start_none() {
+    let server = demo().stdio();
+    for words in [
+        &["call", "demo", "word"][..],
+        &["call", "demo", "a:={"],
+        &["call", "demo", "--args", "[]"],
+        &["ping", "--root", "/no/such/directory"],
+    ] {
+        mcp(words, &server).with_code(2);
+    }
+    assert_eq!(server.runs().all(), [0_u32; 0]);
+}
+
+#[test]
+fn unchecked_calls_ask_for_no_list_and_convert_nothing() {
+    let server = demo().stdio();
+    let words = ["call", "hidden", "--no-check", "limit=5", "limit2:=5"];
+    assert_eq!(
+        mcp(&words, &server).clean(),
+        "{\"limit\":\"5\",\"limit2\":5}\n"
+    );
+    assert_eq!(
+        server.received().count(|message| message.is("tools/list")),
+        0
+    );
+}
+
+#[test]
+fn content_of_every_kind_is_shown_or_saved() {
+    let server = Script::new()
+        .on("tools/call")
+        .result(r#"{"content":[{"type":"text","text":"one"},{"type":"image","data":"AQID","mimeType":"image/png"},{"type":"resource_link","uri":"a:b","name":"B"},{"type":"resource","resource":{"uri":"c:","text":"inside"}},{"type":"new","x":1.10}],"structuredContent":{"a":1}}"#)
+        .stdio();
+    assert_eq!(
+        mcp(&["call", "echo"], &server).clean(),
+        "one\n[image image/png, 3 B]\na:b (B)\ninside\n{\"type\":\"new\",\"x\":1.10}\n"
+    );
+    let scratch = Scratch::new();
+    let directory = scratch.path().join("new");
+    let saved = mcp(
+        &["call", "echo", "--save", directory.to_str().unwrap()],
+        &server,
+    )
+    .clean();
+    let path = directory.join("echo-1.png");
+    assert_eq!(saved.lines().nth(1), path.to_str());
+    assert_eq!(std::fs::read(path).unwrap(), [1, 2, 3]);
+}
+
+#[test]
+fn results_without_content_are_shown_for_what_they_are() {
+    for (result, expected) in [
+        (r#"{"content":[]}"#, "(the result is empty)\n"),
+        (r#"{"toolResult":7}"#, "{\"toolResult\":7}\n"),
+        (
+            r#"{"content":[],"structuredContent":{"b":1,"a":2}}"#,
+            "{\"b\":1,\"a\":2}\n",
+        ),
+    ] {
+        let server = Script::new().on("tools/call").result(result).stdio();
+        assert_eq!(mcp(&["call", "echo"], &server).clean(), expected);
+    }
+}
+
+#[test]
+fn a_tool_that_fails_says_so_on_stderr() {
+    let server = Script::new()
+        .on("tools/call")
+        .result(r#"{"isError":true,"content":[{"type":"text","text":"no such file"}]}"#)
+        .stdio();
+    let finished = mcp(&["call", "echo"], &server).with_code(1);
+    assert_eq!(finished.stdout, "");
+    assert_eq!(
+        finished.stderr,
+        "no such file\nerror: the tool `echo` reported an error\n  code: tool-error, see docs/errors/tool-error.md\n"
+    );
+    let finished = mcp(&["call", "echo", "--json"], &server).with_code(1);
+    assert_eq!(
+        finished.stdout,
+        "{\"isError\":true,\"content\":[{\"type\":\"text\",\"text\":\"no such file\"}]}\n"
+    );
+    assert_eq!(finished.error()["code"], "tool-error");
+}
+
+#[test]
+fn progress_is_shown_in_verbose_lines_where_there_is_no_terminal() {
+    let script = Script::new()
+        .on("tools/call")
+        .progress(1, 2)
+        .progress(2, 2)
+        .text_result("done");
+    let server = script.stdio();
+    assert_eq!(mcp(&["call", "echo"], &server).clean(), "done\n");
+    let finished = mcp(&["call", "echo", "-v"], &server).with_code(0);
+    finished.complains(&["progress: 1/2\nprogress: 2/2\n"]);
+    assert_eq!(finished.stdout, "done\n");
+}
+
+#[test]
+fn roots_are_offered_when_they_are_named() {
+    let script = Script::new()
+        .on("tools/call")
+        .ask("roots/list", "{}")
+        .result(r#"{"content":[],"structuredContent":$answer}"#);
+    let server = script.stdio();
+    let scratch = Scratch::new();
+    let root = scratch.path().canonicalize().unwrap();
+    let words = ["call", "echo", "--root", root.to_str().unwrap()];
+    let answer: Value = serde_json::from_str(&mcp(&words, &server).clean()).unwrap();
+    assert_eq!(
+        answer["result"]["roots"][0]["uri"],
+        format!("file://{}", root.display())
+    );
+    let refused: Value = serde_json::from_str(&mcp(&["call", "echo"], &server).clean()).unwrap();
+    assert_eq!(refused["error"]["code"], -32601);
+}

@@ -1,0 +1,167 @@
+//! Runs the program as a user would, and keeps what it printed.
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cocode_testkit::StdioServer;
+use serde_json::Value;
+
+/// What the program left behind.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Finished {
+    pub(crate) fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Fails unless the program ended with this code.
+    #[track_caller]
+    pub(crate) fn with_code(self, code: i32) -> Self {
+        assert_eq!(
+            self.code,
+            Some(code),
+            "stdout: {}\nstderr: {}",
+            self.stdout,
+            self.stderr
+        );
+        self
+    }
+
+    /// What was printed by a program that had nothing to complain about.
+    #[track_caller]
+    pub(crate) fn clean(self) -> String {
+        let finished = self.with_code(0);
+        assert_eq!(finished.stderr, "", "stdout: {}", finished.stdout);
+        finished.stdout
+    }
+
+    /// The error object of a program that was asked for JSON.
+    #[track_caller]
+    pub(crate) fn error(&self) -> Value {
+        let object: Value = serde_json::from_str(&self.stderr)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.stderr));
+        object["error"].clone()
+    }
+
+    #[track_caller]
+    pub(crate) fn complains(&self, parts: &[&str]) {
+        for part in parts {
+            assert!(
+                self.stderr.contains(part),
+                "{part:?} is not in:\n{}",
+                self.stderr
+            );
+        }
+    }
+}
+
+/// The program with a clean environment, so that no proxy or color setting gets in.
+pub(crate) fn program<I, S>(words: I) -> Command
+where
+    I: IntoIterator<Item = S>,
+    S: AsRef<OsStr>,
+{
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cocode"));
+    command.args(words).env_clear().stdin(Stdio::null());
+    for name in ["PATH", "HOME"] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    command
+}
+
+/// Runs the program without a server.
+pub(crate) fn run<I, S>(words: I) -> Finished
+where
+    I: IntoIterator<Item = S>,
+    S: AsRef<OsStr>,
+{
+    Finished::of(program(words).output().unwrap())
+}
+
+/// `cocode mcp WORDS… -- SERVER`.
+pub(crate) fn command(words: &[&str], server: &StdioServer) -> Command {
+    let mut command = program(["mcp"]);
+    command
+        .args(words)
+        .arg("--")
+        .arg(server.program())
+        .args(server.args());
+    command
+}
+
+/// Runs `cocode mcp WORDS… -- SERVER`.
+pub(crate) fn mcp(words: &[&str], server: &StdioServer) -> Finished {
+    Finished::of(command(words, server).output().unwrap())
+}
+
+/// Runs `cocode mcp WORDS… --url URL`.
+pub(crate) fn mcp_at(words: &[&str], url: &str) -> Finished {
+    run(["mcp"].iter().chain(words).chain(&["--url", url]))
+}
+
+/// Runs `cocode mcp WORDS… -- SERVER` with this on stdin.
+pub(crate) fn mcp_with_stdin(words: &[&str], server: &StdioServer, stdin: &str) -> Finished {
+    let mut child = start(command(words, server).stdin(Stdio::piped()));
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(stdin.as_bytes())
+        .unwrap();
+    Finished::of(child.wait_with_output().unwrap())
+}
+
+/// Starts a command whose output is kept.
+pub(crate) fn start(command: &mut Command) -> Child {
+    command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// A directory that is removed at the end of the test.
+#[derive(Debug)]
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        static LAST: AtomicU32 = AtomicU32::new(0);
+        let number = LAST.fetch_add(1, Ordering::SeqCst);
+        let name = format!("cocode-cli-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn file(&self, name: &str, content: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let removed = std::fs::remove_dir_all(&self.0);
+        assert!(removed.is_ok() || std::thread::panicking());
+    }
+}

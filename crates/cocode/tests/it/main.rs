@@ -1,0 +1,18 @@
+//! The whole program, run against scripted servers.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests only, which start the program as a user would"
+)]
+
+mod calling;
+mod elicitation;
+mod exit_codes;
+mod fidelity;
+mod harness;
+mod interrupting;
+mod output;
+mod terminal;
+mod transports;
+mod verbs;
