@@ -1,8 +1,9 @@
 //! Errors of the library as this program tells them: exit code, chain of causes, and what to try.
 
 use cocode_client::{
-    Closed, ConnectError, LinkError, OpenError, RequestError, RpcError, SpawnError,
+    Closed, ConnectError, LinkError, OpenError, RawJson, RequestError, RpcError, SpawnError,
 };
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::{CliError, Exit, RpcDetails};
@@ -194,9 +195,7 @@ fn rpc_hints(error: &RpcError, moment: Moment) -> Vec<String> {
             "the server needs more from its client: questions are answered at a terminal or with \
              `--answer KEY=VALUE`, directories are named with `--root DIR`"
         }
-        (URL_ELICITATION_REQUIRED, _) => {
-            "the server wants a page to be visited first; see its message"
-        }
+        (URL_ELICITATION_REQUIRED, _) => return urls_to_visit(error),
         (
             _,
             Moment::Handshake {
@@ -206,6 +205,24 @@ fn rpc_hints(error: &RpcError, moment: Moment) -> Vec<String> {
         _ => return Vec::new(),
     };
     vec![hint.to_owned()]
+}
+
+/// The pages that a server wants to be visited before it is asked again.
+fn urls_to_visit(error: &RpcError) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Data {
+        elicitations: Vec<Page>,
+    }
+    #[derive(Deserialize)]
+    struct Page {
+        url: String,
+    }
+    let data = error.data.as_ref().map(RawJson::decode::<Data>);
+    let Some(Ok(Data { elicitations })) = data else {
+        return vec!["the server wants a page to be visited first".to_owned()];
+    };
+    let hint = |page: &Page| format!("visit {} if you trust it, then try again", page.url);
+    elicitations.iter().map(hint).collect()
 }
 
 fn link_hints(error: &LinkError) -> Vec<String> {

@@ -5,11 +5,17 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::args::{Color, OutputArgs};
+use crate::arguments::quoted;
 use crate::environment::Environment;
 use crate::error::{CliError, Code};
 use crate::text::plain;
+
+/// The least time between two drawings of the progress bar: a flood of reports must not become a
+/// flood of output.
+const BAR_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The one way to the terminal.
 #[derive(Debug)]
@@ -38,6 +44,8 @@ struct Settings {
 struct State {
     /// A progress bar is on the last line of stderr.
     bar: bool,
+    /// When the bar was drawn last.
+    bar_drawn: Option<Instant>,
     /// Nobody reads stdout any more.
     broken: bool,
 }
@@ -187,19 +195,19 @@ impl Printer {
 
     /// Warns, unless nobody wants to hear.
     pub(crate) fn warn(&self, message: &str) {
-        if !self.settings.quiet {
-            let paint = self.error_paint();
-            self.err_line(&format!(
-                "{} {}",
-                paint.paint(Style::Yellow, "warning:"),
-                plain(message)
-            ));
+        if self.settings.quiet {
+            return;
         }
+        if self.settings.json {
+            return self.err_line(&format!("{{\"warning\":{}}}", quoted(message)));
+        }
+        let label = self.error_paint().paint(Style::Yellow, "warning:");
+        self.err_line(&format!("{label} {}", plain(message)));
     }
 
-    /// Says something that is good to know, unless nobody wants to hear.
+    /// Says something that is good to know for people.
     pub(crate) fn note(&self, message: &str) {
-        if !self.settings.quiet {
+        if !self.settings.quiet && !self.settings.json {
             self.err_line(&plain(message));
         }
     }
@@ -225,7 +233,15 @@ impl Printer {
             .map_or(80, |(width, _)| usize::from(width.0));
         let line: String = line.chars().take(width.saturating_sub(1)).collect();
         let mut state = self.state();
+        if state.bar
+            && state
+                .bar_drawn
+                .is_some_and(|drawn| drawn.elapsed() < BAR_INTERVAL)
+        {
+            return;
+        }
         state.bar = true;
+        state.bar_drawn = Some(Instant::now());
         let mut stderr = io::stderr().lock();
         let _nobody_listens = write!(stderr, "\r\x1b[K{line}").and_then(|()| stderr.flush());
     }

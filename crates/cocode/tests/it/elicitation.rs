@@ -85,3 +85,15 @@ fn questions_are_offered_only_when_they_can_be_answered() {
         .with_code(3)
         .complains(&["hint: the server has a question", "--answer KEY=VALUE"]);
 }
+
+#[test]
+fn pages_that_have_to_be_visited_first_are_named() {
+    let server = Script::new()
+        .on("tools/call")
+        .line(r#"{"jsonrpc":"2.0","id":$id,"error":{"code":-32042,"message":"Sign in first","data":{"elicitations":[{"mode":"url","elicitationId":"1","url":"https://login.example/x","message":"Sign in"}]}}}"#)
+        .stdio();
+    mcp(&["call", "echo"], &server).with_code(1).complains(&[
+        "Sign in first (code -32042)",
+        "hint: visit https://login.example/x if you trust it, then try again",
+    ]);
+}

@@ -33,6 +33,11 @@ fn tools_are_listed_with_marks_and_the_unusable_ones_with_their_reason() {
         "warning: the tool `broken` cannot be used: it has no inputSchema\n"
     );
     assert_eq!(mcp(&["tools", "-q"], &server).clean(), finished.stdout);
+    let warned = mcp(&["tools", "--json"], &server).with_code(0).stderr;
+    assert_eq!(
+        warned,
+        "{\"warning\":\"the tool `broken` cannot be used: it has no inputSchema\"}\n"
+    );
 }
 
 #[test]
