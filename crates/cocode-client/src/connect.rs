@@ -96,20 +96,38 @@ impl<'a> Climb<'a> {
             (Protocol::Exact(_) | Protocol::Modern, _) => self.modern_only().await,
             (Protocol::Legacy, _) => self.any_legacy().await,
             (Protocol::Auto, Some(Era::Legacy)) => match self.any_legacy().await {
-                // The memory may be wrong: a stateless server refuses the handshake.
-                Err(ConnectError::Handshake {
-                    error: error @ RequestError::Rpc { .. },
-                    stderr,
-                }) => {
-                    let patience = self.options.timeouts.probe;
-                    match self.probe(patience).await? {
-                        Probe::Modern(facts) => Ok(facts),
-                        _ => Err(ConnectError::Handshake { error, stderr }),
-                    }
+                Err(refusal @ ConnectError::Handshake { .. }) => {
+                    self.modern_after_all(refusal).await
                 }
                 other => other,
             },
             (Protocol::Auto, _) => self.either().await,
+        }
+    }
+
+    /// The memory of a server may be wrong: a stateless one refuses the handshake, each in its way.
+    async fn modern_after_all(
+        &mut self,
+        refusal: ConnectError,
+    ) -> Result<ServerFacts, ConnectError> {
+        match &refusal {
+            ConnectError::Handshake { error, .. } if settles_nothing(error) => {}
+            _ => return Err(refusal),
+        }
+        let answered = matches!(
+            refusal,
+            ConnectError::Handshake {
+                error: RequestError::Rpc { .. },
+                ..
+            }
+        );
+        // Anything but an answer may have cost the connection, or led to another transport.
+        if !answered && self.open().await.is_err() {
+            return Err(refusal);
+        }
+        match self.probe(self.options.timeouts.probe).await? {
+            Probe::Modern(facts) => Ok(facts),
+            _ => Err(refusal),
         }
     }
 
@@ -191,7 +209,6 @@ impl<'a> Climb<'a> {
                 return Err(ConnectError::Handshake { error, stderr });
             }
         }
-        self.transport = transport_name(&target);
         self.handshake(offer, accept).await
     }
 
@@ -249,6 +266,7 @@ impl<'a> Climb<'a> {
 
     async fn open_target(&mut self, target: &Target) -> Result<(), ConnectError> {
         self.doing = "connecting";
+        self.transport = transport_name(target);
         let began = Instant::now();
         // The old connection ends before the new one begins.
         if let Some((old, _)) = self.current.take() {
@@ -290,6 +308,21 @@ impl<'a> Climb<'a> {
             .map(|(connection, _)| connection.link.stderr_lines());
         lines.unwrap_or_default()
     }
+}
+
+/// Whether the other era may still work after this failure of a handshake.
+fn settles_nothing(error: &RequestError) -> bool {
+    let settled = matches!(
+        error,
+        RequestError::Timeout { .. }
+            | RequestError::Link {
+                error: LinkError::AuthRequired(_)
+                    | LinkError::Unreachable { .. }
+                    | LinkError::Redirect { .. },
+                ..
+            }
+    );
+    !settled
 }
 
 fn transport_name(target: &Target) -> &'static str {
