@@ -24,6 +24,9 @@ impl Deadlines {
     }
 }
 
+/// As good as no deadline; keeps the arithmetic of moments finite.
+const FOREVER: Duration = Duration::from_hours(10 * 365 * 24);
+
 /// Nothing is checked more often than this, so that a paused clock costs no busy loop.
 const GRAIN: Duration = Duration::from_millis(10);
 
@@ -59,6 +62,10 @@ impl CallClock {
             begun: now,
             pauses: 0,
             paused_at: now,
+        };
+        let deadlines = Deadlines {
+            idle: deadlines.idle.min(FOREVER),
+            total: deadlines.total.min(FOREVER),
         };
         Self {
             deadlines,

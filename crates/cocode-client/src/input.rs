@@ -42,8 +42,8 @@ impl Session {
         if self.server().era() == Era::Legacy {
             return self.call_after_visits(call).await;
         }
-        let mut result = self.call(call).await?;
         let begun = Instant::now();
+        let mut result = self.call(call).await?;
         let mut asked = std::time::Duration::ZERO;
         let rounds = self.shared().options.max_input_rounds;
         for _round in 0..rounds {
@@ -85,11 +85,15 @@ impl Session {
     /// The older era has one kind of result that asks for input: an error that names URLs which the
     /// person has to visit first (revision 2025-11-25).
     async fn call_after_visits(&self, call: &Call<'_>) -> Result<RawJson, RequestError> {
-        for _round in 0..self.shared().options.max_input_rounds {
+        let rounds = self.shared().options.max_input_rounds;
+        for round in 0..=rounds {
             match self.call(call).await {
                 Err(RequestError::Rpc { method, error })
                     if error.code == code::URL_ELICITATION_REQUIRED =>
                 {
+                    if round == rounds {
+                        break;
+                    }
                     if !self.visit(&error).await {
                         return Err(RequestError::Rpc { method, error });
                     }
@@ -97,7 +101,6 @@ impl Session {
                 other => return other,
             }
         }
-        let rounds = self.shared().options.max_input_rounds;
         Err(RequestError::InputRounds {
             method: call.method.to_owned(),
             rounds,

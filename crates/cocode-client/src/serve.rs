@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::connection::Connection;
-use crate::handler::{Elicitation, ElicitationAnswer, Handler, roots_json};
+use crate::handler::{Elicitation, ElicitationAnswer, ElicitationMode, Handler, roots_json};
 use crate::mux::{Incoming, MAX_WAITING_REQUESTS};
 
 /// How long a server may take to accept an answer of ours.
@@ -122,6 +122,14 @@ async fn ask_without_limit(
     match method {
         "elicitation/create" if capabilities.elicitation_form || capabilities.elicitation_url => {
             let elicitation = Elicitation::parse(params.ok_or_else(missing)?)?;
+            let declared = match &elicitation.mode {
+                ElicitationMode::Form(_) => capabilities.elicitation_form,
+                ElicitationMode::Url(_) => capabilities.elicitation_url,
+            };
+            if !declared {
+                let refusal = "this client does not support elicitation of this mode";
+                return Err(RpcError::new(code::INVALID_PARAMS, refusal));
+            }
             handler
                 .elicit(elicitation)
                 .await
