@@ -208,8 +208,8 @@ fn handshake_error(url: &Url, error: WsError) -> LinkError {
             .map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned())
             .collect::<Vec<_>>()
     };
-    if status == 401 {
-        let www_authenticate = header("www-authenticate");
+    let www_authenticate = header("www-authenticate");
+    if status == 401 || (status == 403 && !www_authenticate.is_empty()) {
         let auth_server = header("mcp-auth-server").into_iter().next();
         return LinkError::AuthRequired(Challenge {
             status,
