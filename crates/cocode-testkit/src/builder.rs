@@ -239,7 +239,7 @@ impl Script {
         })
     }
 
-    /// WebSocket only: accepts without naming the subprotocol.
+    /// WebSocket only: neither asks for the subprotocol nor names it.
     pub fn no_subprotocol(mut self) -> Self {
         self.websocket.no_subprotocol = true;
         self

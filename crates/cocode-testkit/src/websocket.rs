@@ -166,7 +166,8 @@ impl Callback for Handshake {
                 .split(',')
                 .any(|protocol| protocol.trim() == SUBPROTOCOL)
         });
-        let refusal = self.habits.refuse_with.or((!offered).then_some(400));
+        let unwelcome = !offered && !self.habits.no_subprotocol;
+        let refusal = self.habits.refuse_with.or(unwelcome.then_some(400));
         if let Some(status) = refusal {
             let mut refused = ErrorResponse::new(None);
             *refused.status_mut() = StatusCode::from_u16(status).expect("a status of HTTP");
