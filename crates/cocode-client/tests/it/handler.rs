@@ -104,7 +104,7 @@ async fn a_prompt_is_completed() {
 async fn roots_are_named() {
     let witness = Arc::new(Witness::willing());
     let answer = answer(&witness, "roots/list", "{}").await;
-    let expected = json!({"roots": [{"uri": "file:///home/ada", "name": "home"}]});
+    let expected = json!({"roots": [{"uri": "file:///projects/ada", "name": "home"}]});
     assert_eq!(answer["result"], expected);
 }
 

@@ -284,7 +284,7 @@ impl Handler for Witness {
         Box::pin(async move {
             self.asked.push(("roots/list".to_owned(), String::new()));
             Ok(vec![Root {
-                uri: "file:///home/ada".to_owned(),
+                uri: "file:///projects/ada".to_owned(),
                 name: Some("home".to_owned()),
             }])
         })
