@@ -175,12 +175,6 @@ fn request_hints(error: &RequestError, moment: Moment) -> Vec<String> {
         (RequestError::Unexpected { reason, .. }, _) if reason.contains("roots/list") => {
             "the server wants to know where it may work: name a directory with `--root DIR`"
         }
-        (
-            RequestError::Closed { .. },
-            Moment::Handshake {
-                protocol_chosen: false,
-            },
-        ) => "`--protocol legacy` leaves out the question that older servers do not know",
         _ => return Vec::new(),
     };
     vec![hint.to_owned()]
