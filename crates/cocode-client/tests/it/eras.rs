@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use cocode_client::{
-    ConnectError, Era, Protocol, RequestError, Revision, Session, SessionOptions, Timeouts,
+    ConnectError, Era, Protocol, RequestError, Revision, Session, SessionOptions, Target, Timeouts,
 };
-use cocode_testkit::{Script, StdioServer};
+use cocode_testkit::{Script, UnixServer};
 
 use crate::support::{
-    assert_works, call, connect, connect_with, http, raw, rpc_error, speaking, stdio, text_of,
-    within,
+    assert_works, call, connect, connect_with, count, http, raw, received, rpc_error, speaking,
+    stdio, text_of, within,
 };
 
 const UNSUPPORTED: &str = r#"{"jsonrpc":"2.0","id":$id,"error":{"code":-32022,"message":"unsupported","data":{"supported":["2099-01-01","2026-07-28"],"requested":"?"}}}"#;
 
-fn count(server: &StdioServer, method: &str) -> usize {
-    server.received().count(|message| message.is(method))
+fn unix(server: &UnixServer) -> Target {
+    cocode_client::unix(server.path().to_owned())
 }
 
 fn remembering(era: Era) -> SessionOptions {
@@ -42,7 +42,7 @@ async fn a_stateless_server_is_recognized() {
     assert_eq!(session.server().revision, Revision::V2026_07_28);
     assert_eq!(session.server().name.as_deref(), Some("scripted"));
     assert_works(&session).await;
-    assert_eq!(count(&server, "initialize"), 0);
+    assert_eq!(count(&server, &session, "initialize").await, 0);
 }
 
 #[tokio::test]
@@ -59,10 +59,8 @@ async fn a_server_that_does_not_know_the_question_is_older() {
     let session = connect(stdio(&server)).await;
     assert_eq!(session.server().revision, Revision::V2025_11_25);
     assert_works(&session).await;
-    assert_eq!(
-        (server.runs().all().len(), count(&server, "server/discover")),
-        (1, 1)
-    );
+    assert_eq!(count(&server, &session, "server/discover").await, 1);
+    assert_eq!(server.runs().all(), [1]);
 }
 
 #[tokio::test]
@@ -85,7 +83,7 @@ async fn a_server_that_is_silent_about_its_era_is_older_and_not_started_again() 
     let server = Script::new().on("server/discover").ignore().stdio();
     let session = connect_with(stdio(&server), impatient()).await;
     assert_eq!(session.server().era(), Era::Legacy);
-    assert_works(&session).await;
+    assert_eq!(count(&server, &session, "initialize").await, 1);
     assert_eq!(server.runs().all(), [1]);
 }
 
@@ -94,14 +92,14 @@ async fn a_server_that_exits_when_asked_is_started_again() {
     let server = Script::new().on("server/discover").exit(1).stdio();
     let session = connect(stdio(&server)).await;
     assert_eq!(session.server().era(), Era::Legacy);
-    assert_works(&session).await;
+    assert_eq!(count(&server, &session, "initialize").await, 1);
     assert_eq!(server.runs().all(), [1, 2]);
 }
 
 #[tokio::test]
 async fn a_server_that_hangs_up_when_asked_is_called_again() {
     let server = Script::new().on("server/discover").disconnect().unix();
-    let session = connect(cocode_client::unix(server.path().to_owned())).await;
+    let session = connect(unix(&server)).await;
     assert_eq!(session.server().era(), Era::Legacy);
     assert_works(&session).await;
     let server = Script::new().on("server/discover").disconnect().http();
@@ -123,23 +121,27 @@ async fn a_stateless_server_that_was_slow_to_start_is_asked_again() {
 
 #[tokio::test]
 async fn insisting_on_the_stateless_era_fails_with_an_older_server() {
-    let server = Script::new().stdio();
+    let server = Script::new().unix();
     for protocol in [Protocol::Modern, Protocol::Exact(Revision::V2026_07_28)] {
-        let outcome = Session::connect(stdio(&server), speaking(protocol)).await;
+        let outcome = Session::connect(unix(&server), speaking(protocol)).await;
         assert!(
             matches!(outcome, Err(ConnectError::Version { .. })),
             "{outcome:?}"
         );
     }
-    assert_eq!(count(&server, "initialize"), 0);
+    let asked = server.received().count(|message| message.is("initialize"));
+    assert_eq!(asked, 0);
 }
 
 #[tokio::test]
 async fn insisting_on_the_older_era_fails_with_a_stateless_server() {
-    let server = Script::modern().stdio();
-    let outcome = Session::connect(stdio(&server), speaking(Protocol::Legacy)).await;
+    let server = Script::modern().unix();
+    let outcome = Session::connect(unix(&server), speaking(Protocol::Legacy)).await;
     assert_eq!(outcome.unwrap_err().code(), "handshake-refused");
-    assert_eq!(count(&server, "server/discover"), 0);
+    let asked = server
+        .received()
+        .count(|message| message.is("server/discover"));
+    assert_eq!(asked, 0);
 }
 
 #[tokio::test]
@@ -150,7 +152,7 @@ async fn a_revision_can_be_insisted_upon() {
     assert_eq!(session.server().revision, older);
     let hello = server.wait_for(|message| message.is("initialize")).await;
     assert_eq!(hello.params()["protocolVersion"], "2025-03-26");
-    assert_eq!(count(&server, "server/discover"), 0);
+    assert_eq!(count(&server, &session, "server/discover").await, 0);
 
     let stubborn = Script::new()
         .on("initialize")
@@ -176,7 +178,7 @@ async fn a_right_memory_saves_the_question() {
     let server = Script::new().stdio();
     let session = connect_with(stdio(&server), remembering(Era::Legacy)).await;
     assert_works(&session).await;
-    assert_eq!(count(&server, "server/discover"), 0);
+    assert_eq!(count(&server, &session, "server/discover").await, 0);
 }
 
 #[tokio::test]
@@ -226,7 +228,7 @@ async fn a_version_that_the_server_names_instead_is_tried() {
         .stdio();
     let session = connect(stdio(&server)).await;
     assert_eq!(session.server().era(), Era::Modern);
-    assert_eq!(count(&server, "server/discover"), 2);
+    assert_eq!(count(&server, &session, "server/discover").await, 2);
 }
 
 #[tokio::test]
@@ -234,13 +236,16 @@ async fn a_server_that_refuses_the_version_it_offers_is_given_up() {
     let server = Script::modern()
         .on("server/discover")
         .line(UNSUPPORTED)
-        .stdio();
-    let outcome = Session::connect(stdio(&server), SessionOptions::default()).await;
+        .unix();
+    let outcome = Session::connect(unix(&server), SessionOptions::default()).await;
     assert!(
         matches!(outcome, Err(ConnectError::Handshake { .. })),
         "{outcome:?}"
     );
-    assert_eq!(count(&server, "server/discover"), 2);
+    let asked = server
+        .received()
+        .count(|message| message.is("server/discover"));
+    assert_eq!(asked, 2);
 }
 
 #[tokio::test]
@@ -259,7 +264,7 @@ async fn a_request_refused_for_its_version_is_repeated_once() {
     let stubborn = Script::modern().on("tools/call").line(UNSUPPORTED).stdio();
     let session = connect(stdio(&stubborn)).await;
     assert_eq!(rpc_error(call(&session).await).code, -32022);
-    assert_eq!(count(&stubborn, "tools/call"), 2);
+    assert_eq!(count(&stubborn, &session, "tools/call").await, 2);
 }
 
 #[tokio::test]
@@ -267,7 +272,7 @@ async fn every_stateless_request_introduces_itself() {
     let server = Script::modern().stdio();
     let session = connect(stdio(&server)).await;
     call(&session).await.unwrap();
-    for message in server.received().all() {
+    for message in received(&server, &session).await {
         let meta = &message.params()["_meta"];
         let key = |name: &str| meta[format!("io.modelcontextprotocol/{name}")].clone();
         assert_eq!(key("protocolVersion"), "2026-07-28");

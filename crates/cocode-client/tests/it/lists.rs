@@ -3,7 +3,7 @@
 use cocode_client::{Incomplete, MAX_PAGES, Quarantined, RequestError};
 use cocode_testkit::Script;
 
-use crate::support::{connect, http, stdio};
+use crate::support::{connect, http, received, stdio};
 
 #[tokio::test]
 async fn a_tool_without_schema_is_set_aside_alone() {
@@ -72,7 +72,7 @@ async fn a_numeric_cursor_is_sent_back_as_it_came() {
     let listing = session.tools().await.unwrap();
     assert_eq!(listing.incomplete, Some(Incomplete::RepeatedCursor));
     assert_eq!((listing.items.len(), listing.pages.len()), (2, 2));
-    let received = server.received().all();
+    let received = received(&server, &session).await;
     let asked: Vec<_> = received
         .iter()
         .filter(|message| message.is("tools/list"))

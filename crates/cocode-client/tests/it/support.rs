@@ -9,7 +9,7 @@ use cocode_client::{
     ElicitationMode, Handler, LinkError, Notification, Protocol, RawJson, RequestError,
     RequestOptions, Root, RpcError, Session, SessionOptions, Target, baseline_environment,
 };
-use cocode_testkit::{HttpServer, StdioServer, WebSocketServer};
+use cocode_testkit::{HttpServer, Message, StdioServer, WebSocketServer};
 use tokio::sync::{Semaphore, watch};
 
 /// How long a test waits for something that should come at once. Only a failing test reaches it.
@@ -106,6 +106,27 @@ pub(crate) fn text_of(result: &CallResult) -> String {
 pub(crate) async fn assert_works(session: &Session) {
     let resources = session.resources().await.unwrap();
     assert_eq!(resources.items.len(), 1);
+}
+
+/// Everything that the server has received so far. Its record comes by another way than its
+/// answers, so a last message shows when it is complete.
+pub(crate) async fn received(server: &StdioServer, session: &Session) -> Vec<Message> {
+    let mark = "notifications/last";
+    let marks = |all: &[Message]| all.iter().filter(|message| message.is(mark)).count();
+    let before = marks(&server.received().all());
+    session.notify(mark, None).await.unwrap();
+    let received = server.received();
+    received.wait_until(|all| marks(all) > before).await;
+    let all = received.all();
+    all.into_iter()
+        .filter(|message| !message.is(mark))
+        .collect()
+}
+
+/// How many messages of the method the server has received so far.
+pub(crate) async fn count(server: &StdioServer, session: &Session, method: &str) -> usize {
+    let received = received(server, session).await;
+    received.iter().filter(|message| message.is(method)).count()
 }
 
 #[track_caller]
