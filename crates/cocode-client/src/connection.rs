@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cocode_wire::{Closed, Frame, Link, LinkError, OpenError, Outgoing, Target, encode};
+use cocode_wire::{
+    Closed, Frame, Inbox as _, Link, LinkError, OpenError, Outgoing, Target, encode,
+};
 use http::HeaderMap;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep_until, timeout};
@@ -165,10 +167,10 @@ impl Connection {
             .ok()
             .and_then(Result::ok)
             .and_then(|reason| reason.clone());
-        RequestError::Closed {
-            method,
-            reason: better.unwrap_or(reason),
-        }
+        let reason = better.unwrap_or(reason);
+        // A peer that takes nothing any more is gone, even if it does not say so.
+        self.mux.closed(reason.clone());
+        RequestError::Closed { method, reason }
     }
 }
 

@@ -186,7 +186,8 @@ impl Session {
                 error: LinkError::SessionGone,
                 ..
             }) => {
-                self.renew(generation, call.method).await?;
+                // Rare, and kept out of the size of every other call.
+                Box::pin(self.renew_for(generation, call)).await?;
                 self.attempt(call).await
             }
             Err(RequestError::Rpc { method, error })
@@ -259,6 +260,16 @@ impl Session {
             }
             Era::Legacy => HeaderMap::new(),
         }
+    }
+
+    /// Renews the session on behalf of a call, which waits no longer for it than for its answer.
+    async fn renew_for(&self, seen: u64, call: &Call<'_>) -> Result<(), RequestError> {
+        let after = call.deadlines.idle.min(call.deadlines.total);
+        let renewed = tokio::time::timeout(after, self.renew(seen, call.method)).await;
+        renewed.unwrap_or_else(|_elapsed| {
+            let method = call.method.to_owned();
+            Err(RequestError::Timeout { method, after })
+        })
     }
 
     /// Opens a new session on the server, unless another request has done so meanwhile.

@@ -8,7 +8,7 @@ use cocode_testkit::{Gate, HttpRequest, HttpServer, Script, SseEvent};
 
 use crate::support::{
     Witness, assert_timeout, assert_works, call, call_with, connect, connect_with, handled_by,
-    http, link_error, speaking, text_of, within,
+    http, link_error, soon, speaking, text_of, within,
 };
 
 const NOTICE: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
@@ -131,6 +131,23 @@ async fn a_request_that_begins_during_the_renewal_waits_for_it() {
     before.unwrap();
     assert_eq!(during.unwrap().items.len(), 1);
     assert_eq!(count(&server, |request| request.is("initialize")), 2);
+}
+
+#[tokio::test]
+async fn a_renewal_that_hangs_costs_no_more_than_the_deadline() {
+    let server = Script::new().on("initialize").nth(2).stall().http();
+    let session = legacy_session(&server).await;
+    server.expire_sessions();
+    let next = async {
+        let hellos = |all: &[HttpRequest]| all.iter().filter(|r| r.is("initialize")).count();
+        server.requests().wait_until(|all| hellos(all) == 2).await;
+        session.tools().await
+    };
+    let both = async { tokio::join!(call_with(&session, within(300)), next) };
+    let (hurried, patient) = soon("the end of both requests", Box::pin(both)).await;
+    assert_timeout(hurried);
+    // The next in line renews the session itself.
+    assert_eq!(patient.unwrap().items.len(), 1);
 }
 
 #[tokio::test]

@@ -1,13 +1,13 @@
 //! Servers on pipes that take nothing, give too much, or half close: bounded memory, no hang.
 
-use cocode_client::{Closed, Protocol, RequestError, SessionOptions};
+use cocode_client::{Closed, Protocol, RequestError, Session, SessionOptions};
 use cocode_testkit::Script;
 use tokio::task::JoinSet;
 
 use crate::peer::Peer;
 use crate::support::{
-    assert_timeout, assert_works, call, connect, connect_with, environment, raw, resident_memory,
-    soon, speaking, stdio, text_of, within,
+    assert_timeout, assert_works, call, call_with, connect, connect_with, environment, raw,
+    resident_memory, soon, speaking, stdio, text_of, within,
 };
 
 const MIB: usize = 1024 * 1024;
@@ -78,14 +78,17 @@ async fn a_flood_on_stderr_neither_blocks_nor_grows() {
     assert_works(&session).await;
 }
 
+/// A server that greets and then does this, after it has read that the handshake is over.
+async fn greeting_and_then(program: &str) -> Session {
+    let greeting = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"sh"}}}"#;
+    let program = format!("read hello; echo '{greeting}'; read initialized; {program}");
+    let target = cocode_client::stdio("sh", ["-c", program.as_str()], environment());
+    connect_with(target, speaking(Protocol::Legacy)).await
+}
+
 #[tokio::test]
 async fn a_closed_stdout_ends_the_session_even_if_the_server_lives_on() {
-    let greeting = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"sh"}}}"#;
-    let program = format!(
-        "read hello; echo '{greeting}'; read initialized; read call; exec >&-; cat >/dev/null"
-    );
-    let target = cocode_client::stdio("sh", ["-c", program.as_str()], environment());
-    let session = connect_with(target, speaking(Protocol::Legacy)).await;
+    let session = greeting_and_then("read call; exec >&-; cat >/dev/null").await;
     match call(&session).await {
         Err(RequestError::Closed {
             reason: Closed::ByPeer,
@@ -93,5 +96,23 @@ async fn a_closed_stdout_ends_the_session_even_if_the_server_lives_on() {
         }) => {}
         other => panic!("{other:?}"),
     }
+    soon("the end of the session", session.close()).await;
+}
+
+#[tokio::test]
+async fn a_closed_stdin_ends_the_session_even_if_the_server_lives_on() {
+    let session = greeting_and_then("exec <&-; echo '{}'; sleep 600").await;
+    let refused = async {
+        // Until the server has closed it, the pipe takes a request that nobody reads.
+        while let Err(RequestError::Timeout { .. }) = call_with(&session, within(100)).await {}
+        session.closed().await
+    };
+    let reason = soon("the news that nothing can be sent", refused).await;
+    assert!(matches!(reason, Closed::ByPeer), "{reason:?}");
+    let again = call(&session).await;
+    assert!(
+        matches!(again, Err(RequestError::Closed { .. })),
+        "{again:?}"
+    );
     soon("the end of the session", session.close()).await;
 }
