@@ -1,6 +1,7 @@
 //! Matches answers to requests, and passes on everything else a server says.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -172,10 +173,11 @@ impl Mux {
             ("notifications/cancelled", Some(params)) => self.cancelled(params),
             _ => {}
         }
-        self.handler.notified(&Notification {
+        let notification = Notification {
             method: method.to_owned(),
             params,
-        });
+        };
+        shielded(|| self.handler.notified(&notification));
     }
 
     fn progress(&self, params: &RawJson) {
@@ -192,7 +194,7 @@ impl Mux {
         };
         // Called without the lock, so that the callback may use the session.
         if let Some(on_progress) = on_progress {
-            on_progress(&progress);
+            shielded(|| on_progress(&progress));
         }
     }
 
@@ -216,6 +218,14 @@ impl Mux {
 
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs code of the caller's. If it panics, that harms its own notification and not the link that
+/// reads for everybody; the panic hook has shown it by then.
+fn shielded(callback: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(callback)).is_err() {
+        tracing::error!("a handler panicked on a notification");
     }
 }
 

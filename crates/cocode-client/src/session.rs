@@ -314,7 +314,13 @@ impl Session {
         }
         let params = RawJson::of(&serde_json::json!({ "level": level }));
         let Ok(params) = params else { return };
-        let set = self.request("logging/setLevel", Some(&params), RequestOptions::default());
+        // A server that does not care for this must not hold up the session.
+        let deadlines = Some(Deadlines::fixed(self.shared.options.timeouts.probe));
+        let options = RequestOptions {
+            deadlines,
+            on_progress: None,
+        };
+        let set = self.request("logging/setLevel", Some(&params), options);
         if let Err(error) = set.await {
             tracing::warn!(%error, "the server did not take the log level");
         }

@@ -58,7 +58,7 @@ struct Envelope<'a> {
     #[serde(borrow, default)]
     id: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    method: Option<Cow<'a, str>>,
+    method: Option<Text<'a>>,
     #[serde(borrow, default)]
     params: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -66,6 +66,11 @@ struct Envelope<'a> {
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
+
+/// A string that is borrowed where it holds no escapes; `Option<Cow<str>>` alone always copies.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Keeps `"result": null` apart from no result at all.
 fn present<'de, D: Deserializer<'de>>(input: D) -> Result<Option<&'de RawValue>, D::Error> {
@@ -95,7 +100,7 @@ impl Frame {
                 .result
                 .filter(|raw| error.is_none() || raw.get() != "null"),
         );
-        let method = envelope.method.map(|method| match method {
+        let method = envelope.method.map(|method| match method.0 {
             Cow::Borrowed(text) => Method::Plain(range_of(text)),
             Cow::Owned(text) => Method::Unescaped(text.into_boxed_str()),
         });

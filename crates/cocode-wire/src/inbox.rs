@@ -39,6 +39,18 @@ pub struct Malformed {
     pub excerpt: String,
 }
 
+impl Malformed {
+    /// A message over the cap, of which nothing is left but maybe its id.
+    pub(crate) fn too_large(limit: usize, id: Option<u64>) -> Self {
+        let reason = MalformedReason::TooLarge { limit };
+        Self {
+            reason,
+            id,
+            excerpt: String::new(),
+        }
+    }
+}
+
 /// What is wrong with an unusable message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MalformedReason {

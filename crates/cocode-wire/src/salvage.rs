@@ -4,25 +4,32 @@
 /// The longest id worth remembering: our own ids are numbers.
 const MAX_ID_BYTES: usize = 24;
 
+/// Bytes of the longest key that matters.
+const LONGEST_KEY: usize = 7;
+
 /// Walks over JSON text of any size and remembers the top-level `id`, if it is a number (or the
-/// digits of one in a string). Cares for nothing else: strings, nesting and garbage are skipped.
+/// digits of one in a string) and the text looks like an answer: a log line in JSON may have an
+/// `id` too, and a request of the server has ids of its own.
 #[derive(Debug, Default)]
 pub(crate) struct IdScanner {
     depth: u32,
     in_string: bool,
     escaped: bool,
-    /// The current top-level string, while it can still be the key `id`.
+    /// The beginning of the current string, enough to tell the keys that matter.
     key: Vec<u8>,
     place: Place,
     digits: Vec<u8>,
     found: Option<u64>,
+    /// A member that only messages have.
+    is_message: bool,
+    is_request: bool,
 }
 
 #[derive(Debug, Default, PartialEq)]
 enum Place {
     #[default]
     Elsewhere,
-    /// The key `id` was read, the colon not yet.
+    /// A top-level string was read, which is a key if a colon follows.
     AfterKey,
     /// Inside the value of `id`.
     InValue,
@@ -36,7 +43,7 @@ impl IdScanner {
     }
 
     pub(crate) fn id(&self) -> Option<u64> {
-        self.found
+        self.found.filter(|_| self.is_message && !self.is_request)
     }
 
     fn step(&mut self, byte: u8) {
@@ -57,10 +64,20 @@ impl IdScanner {
                 self.place = Place::Elsewhere;
             }
             b'}' | b']' => self.depth = self.depth.saturating_sub(1),
-            b':' if self.place == Place::AfterKey => {
+            b':' if self.place == Place::AfterKey => self.key_ends(),
+            _ => {}
+        }
+    }
+
+    fn key_ends(&mut self) {
+        self.place = Place::Elsewhere;
+        match self.key.as_slice() {
+            b"id" => {
                 self.place = Place::InValue;
                 self.digits.clear();
             }
+            b"jsonrpc" | b"result" | b"error" => self.is_message = true,
+            b"method" => self.is_request = true,
             _ => {}
         }
     }
@@ -73,13 +90,12 @@ impl IdScanner {
             return;
         } else if byte == b'"' {
             self.in_string = false;
-            if self.depth == 1 && self.key == b"id" {
+            if self.depth == 1 {
                 self.place = Place::AfterKey;
             }
             return;
         }
-        // Three bytes are enough to know that a key is not `id`.
-        if self.key.len() < 3 {
+        if self.key.len() < LONGEST_KEY + 1 {
             self.key.push(byte);
         }
     }
@@ -128,8 +144,8 @@ mod tests {
             Some(12),
         );
         check(br#"{"id":"15","result":1"#, Some(15));
-        check(b"{\"text\":\"\xff\xfe\",\"id\":9}", Some(9));
-        check(br#"{"id":8"#, Some(8));
+        check(b"{\"result\":\"\xff\xfe\",\"id\":9}", Some(9));
+        check(br#"{"jsonrpc":"2.0","id":8"#, Some(8));
     }
 
     #[test]
@@ -139,5 +155,11 @@ mod tests {
         check(br#"{"result":{"id":5}}"#, None);
         check(br#"{"id":null,"result":5}"#, None);
         check(b"plain text id: 4", None);
+        check(br#"{"level":30,"id":5,"msg":"a log line"}"#, None);
+        check(
+            br#"{"jsonrpc":"2.0","id":5,"method":"roots/list","params":"#,
+            None,
+        );
+        check(br#"{"jsonrpc":"2.0","result":"method","id":5}"#, Some(5));
     }
 }

@@ -542,3 +542,28 @@ async fn an_older_server_may_answer_before_it_has_taken_the_post() {
     let (outcome, ()) = tokio::join!(call_with(&session, within(5_000)), answering);
     assert_eq!(outcome.unwrap().raw.as_str(), r#"{"content":[]}"#);
 }
+
+#[tokio::test]
+async fn an_event_over_the_cap_on_the_shared_stream_fails_its_request_alone() {
+    let server = Script::new()
+        .http_sse()
+        .on("tools/call")
+        .nth(1)
+        .ignore()
+        .http();
+    let session = connect(capped(legacy_sse(&server))).await;
+    let answering = async {
+        let request = server.wait_for(|request| request.is("tools/call")).await;
+        let id = request.json()["id"].clone();
+        let filler = "x".repeat(100_000);
+        server.push(format!(
+            r#"{{"jsonrpc":"2.0","result":"{filler}","id":{id}}}"#
+        ));
+    };
+    let (outcome, ()) = tokio::join!(call(&session), answering);
+    match outcome {
+        Err(RequestError::Malformed { reason, .. }) => assert!(reason.contains("cap"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+    assert_works(&session).await;
+}

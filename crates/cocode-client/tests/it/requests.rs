@@ -346,3 +346,30 @@ async fn a_notification_reaches_the_server() {
         .await;
     assert_eq!(told.raw_params(), Some(r#"{"x":1.10}"#));
 }
+
+/// Panics on whatever it is told.
+struct Clumsy;
+
+impl cocode_client::Handler for Clumsy {
+    fn notified(&self, notification: &cocode_client::Notification) {
+        panic!("dropped {}", notification.method);
+    }
+}
+
+#[tokio::test]
+async fn a_panicking_handler_harms_no_request() {
+    let server = talkative(3).unix();
+    let options = SessionOptions {
+        handler: Arc::new(Clumsy),
+        ..SessionOptions::default()
+    };
+    let session = connect_with(cocode_client::unix(server.path().to_owned()), options).await;
+    let options = RequestOptions {
+        on_progress: Some(Arc::new(|_report| panic!("dropped a report"))),
+        ..RequestOptions::default()
+    };
+    assert_eq!(
+        text_of(&call_with(&session, options).await.unwrap()),
+        "done"
+    );
+}

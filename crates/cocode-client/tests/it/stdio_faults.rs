@@ -189,6 +189,7 @@ async fn plain_text_on_stdout_is_skipped() {
         .line("[1, 2")
         .on("tools/call")
         .line("DEBUG calling a tool")
+        .line(r#"{"level":30,"id":$id,"msg":"a log line with an id of its own"}"#)
         .line(r#""just a string""#)
         .text_result("still here")
         .line("DEBUG called it")

@@ -5,6 +5,11 @@ use std::time::Duration;
 use bytes::{Buf as _, Bytes, BytesMut};
 use memchr::memchr2;
 
+use crate::salvage::IdScanner;
+
+/// Room for field names and comments beside the data of an event.
+const FIELD_ROOM: usize = 1024;
+
 /// One dispatched event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Event {
@@ -14,9 +19,12 @@ pub(crate) struct Event {
     pub(crate) data: Bytes,
 }
 
-/// An event is longer than the cap.
+/// An event was longer than the cap; its bytes were dropped as they came.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct EventTooLarge;
+pub(crate) struct EventTooLarge {
+    /// The request that it seems to answer.
+    pub(crate) id: Option<u64>,
+}
 
 /// Reads events out of chunks of any size.
 #[derive(Debug)]
@@ -33,6 +41,10 @@ pub(crate) struct EventParser {
     pending_id: Option<String>,
     last_id: Option<String>,
     retry: Option<Duration>,
+    /// Set while the rest of an event over the cap is dropped.
+    oversized: Option<IdScanner>,
+    /// The beginning of the current line has been dropped.
+    line_cut: bool,
 }
 
 impl EventParser {
@@ -49,6 +61,8 @@ impl EventParser {
             pending_id: None,
             last_id: None,
             retry: None,
+            oversized: None,
+            line_cut: false,
         }
     }
 
@@ -62,28 +76,62 @@ impl EventParser {
         self.retry
     }
 
+    /// Whether the event that is being read is over the cap already.
+    pub(crate) fn is_over_the_cap(&self) -> bool {
+        self.oversized.is_some()
+    }
+
     pub(crate) fn feed(&mut self, chunk: &[u8]) {
         self.buffer.extend_from_slice(chunk);
     }
 
-    /// The next whole event, or `None` if more bytes are needed.
+    /// The next whole event, or `None` if more bytes are needed. After an error, the events that
+    /// follow are fine.
     pub(crate) fn next(&mut self) -> Result<Option<Event>, EventTooLarge> {
         while let Some(line) = self.next_line() {
-            if line.is_empty() {
-                if let Some(event) = self.dispatch() {
-                    return Ok(Some(event));
+            let ends_event = line.is_empty() && !self.line_cut;
+            self.line_cut = false;
+            match &mut self.oversized {
+                Some(_) if ends_event => return Err(self.give_up()),
+                Some(scanner) => scanner.feed(&line),
+                None if ends_event => {
+                    if let Some(event) = self.dispatch() {
+                        return Ok(Some(event));
+                    }
                 }
-            } else {
-                self.field(&line);
-            }
-            if self.data.len() > self.max_event {
-                return Err(EventTooLarge);
+                None => {
+                    self.field(&line);
+                    if self.data.len() > self.max_event {
+                        self.drop_data();
+                    }
+                }
             }
         }
-        if self.buffer.len() + self.data.len() > self.max_event.saturating_add(1024) {
-            return Err(EventTooLarge);
+        let waiting = self.buffer.len() + self.data.len();
+        if self.oversized.is_some() || waiting > self.max_event.saturating_add(FIELD_ROOM) {
+            let begun = self.buffer.split();
+            self.searched = 0;
+            self.line_cut |= !begun.is_empty();
+            self.drop_data().feed(&begun);
         }
         Ok(None)
+    }
+
+    /// Drops what is there of an event over the cap, but for its id.
+    fn drop_data(&mut self) -> &mut IdScanner {
+        let data = self.data.split();
+        let scanner = self.oversized.get_or_insert_default();
+        scanner.feed(&data);
+        scanner
+    }
+
+    /// The end of an event over the cap.
+    fn give_up(&mut self) -> EventTooLarge {
+        let mut scanner = self.oversized.take().unwrap_or_default();
+        scanner.feed(b",");
+        // Its id counts as a position in the stream all the same.
+        let _nothing_left = self.dispatch();
+        EventTooLarge { id: scanner.id() }
     }
 
     fn next_line(&mut self) -> Option<Bytes> {

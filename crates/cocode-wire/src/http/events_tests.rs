@@ -74,13 +74,35 @@ fn an_id_counts_even_on_an_event_without_data() {
 }
 
 #[test]
-fn an_event_over_the_cap_is_refused_as_one_line_or_as_many() {
-    for text in [
-        format!("data: {}", "x".repeat(3000)),
-        "data: 0123456789\n".repeat(200),
-    ] {
-        let mut parser = EventParser::new(1024);
-        parser.feed(text.as_bytes());
-        assert_eq!(parser.next(), Err(EventTooLarge));
+fn an_event_over_the_cap_is_dropped_alone_however_it_comes() {
+    let filler = "x".repeat(3000);
+    let one_line = format!("data: {{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":\"{filler}\"}}\n\n");
+    let id_last = format!("id: e\ndata: {{\"result\":\"{filler}\",\"id\":4}}\n\n");
+    let many_lines = "data: [1,\n".repeat(300) + "\n";
+    for (text, id) in [(one_line, Some(4)), (id_last, Some(4)), (many_lines, None)] {
+        for size in [1, 7, 1000, 100_000] {
+            let mut parser = EventParser::new(1024);
+            let mut found = Vec::new();
+            for chunk in format!("data: a\n\n{text}data: b\n\n")
+                .as_bytes()
+                .chunks(size)
+            {
+                parser.feed(chunk);
+                loop {
+                    match parser.next() {
+                        Ok(None) => break,
+                        Ok(Some(event)) => found.push(Ok(event)),
+                        Err(error) => found.push(Err(error)),
+                    }
+                    assert!(parser.buffer.len() <= 100_000 && parser.data.len() <= 2048);
+                }
+            }
+            let expected = [
+                Ok(event("", "a")),
+                Err(EventTooLarge { id }),
+                Ok(event("", "b")),
+            ];
+            assert_eq!(found, expected, "in chunks of {size}");
+        }
     }
 }

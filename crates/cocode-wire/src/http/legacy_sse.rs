@@ -15,7 +15,7 @@ use super::response::{Body, body_kind, refuse, transport_error};
 use super::streamable::HttpTarget;
 use crate::deliver::deliver_text;
 use crate::error::{Closed, LinkError};
-use crate::inbox::{Inbox, Origin};
+use crate::inbox::{Inbox, Malformed, Origin};
 use crate::limits::GOODBYE_TIMEOUT;
 use crate::link::OpenError;
 
@@ -56,11 +56,12 @@ impl LegacySseLink {
             }
             .into());
         }
-        let mut parser = EventParser::new(target.max_frame);
+        let max_event = target.max_frame;
+        let mut parser = EventParser::new(max_event);
         let endpoint = first_endpoint(&mut response, &mut parser, &target.url).await?;
         let mut reader = JoinSet::new();
         reader.spawn(async move {
-            let reason = read_on(response, parser, &*inbox).await;
+            let reason = read_on(response, parser, &*inbox, max_event).await;
             inbox.closed(reason);
         });
         Ok(Self {
@@ -143,7 +144,9 @@ async fn first_endpoint(
                 return Err(no_endpoint(text));
             }
             Ok(None) => {}
-            Err(EventTooLarge) => return Err(no_endpoint("the first event is too large".into())),
+            Err(EventTooLarge { .. }) => {
+                return Err(no_endpoint("the first event is too large".into()));
+            }
         }
         match response.chunk().await {
             Ok(Some(chunk)) => parser.feed(&chunk),
@@ -153,7 +156,12 @@ async fn first_endpoint(
     }
 }
 
-async fn read_on(mut response: Response, mut parser: EventParser, inbox: &dyn Inbox) -> Closed {
+async fn read_on(
+    mut response: Response,
+    mut parser: EventParser,
+    inbox: &dyn Inbox,
+    max_event: usize,
+) -> Closed {
     loop {
         loop {
             match parser.next() {
@@ -162,9 +170,7 @@ async fn read_on(mut response: Response, mut parser: EventParser, inbox: &dyn In
                 }
                 Ok(Some(_other)) => {}
                 Ok(None) => break,
-                Err(EventTooLarge) => {
-                    return Closed::Protocol("the server sent an event over the cap".into());
-                }
+                Err(EventTooLarge { id }) => inbox.malformed(Malformed::too_large(max_event, id)),
             }
         }
         match response.chunk().await {

@@ -11,7 +11,7 @@ use super::events::{Event, EventParser, EventTooLarge};
 use crate::deliver::{frames_in, malformed};
 use crate::error::LinkError;
 use crate::frame::FrameKind;
-use crate::inbox::{Inbox, MalformedReason, Origin};
+use crate::inbox::{Inbox, Malformed, MalformedReason, Origin};
 use crate::limits::{DEFAULT_STREAM_RETRY, MAX_STREAM_RETRY, MIN_STREAM_RETRY};
 
 /// After the answer has come, how long the server may take to end its stream, so that the
@@ -64,6 +64,8 @@ pub(crate) async fn pump(
     max_event: usize,
 ) -> StreamEnd {
     let mut parser = EventParser::new(max_event);
+    let awaiting = matches!(awaits, Awaits::Answer(_));
+    let too_large = StreamEnd::Failed(LinkError::AnswerTooLarge { limit: max_event });
     let mut answered = false;
     let mut tail_end = None;
     loop {
@@ -95,10 +97,13 @@ pub(crate) async fn pump(
             match event {
                 Ok(Some(event)) => answered |= deliver(inbox, &event, awaits, position),
                 Ok(None) => break,
-                Err(EventTooLarge) => {
-                    return StreamEnd::Failed(LinkError::AnswerTooLarge { limit: max_event });
-                }
+                // Nothing else worth waiting for comes on the stream of one request.
+                Err(EventTooLarge { .. }) if awaiting && !answered => return too_large,
+                Err(EventTooLarge { id }) => inbox.malformed(Malformed::too_large(max_event, id)),
             }
+        }
+        if awaiting && !answered && parser.is_over_the_cap() {
+            return too_large;
         }
     }
     if answered {
