@@ -20,9 +20,19 @@ pub(crate) struct IdScanner {
     place: Place,
     digits: Vec<u8>,
     found: Option<u64>,
-    /// A member that only messages have.
-    is_message: bool,
-    is_request: bool,
+    role: Role,
+}
+
+/// What the members seen so far make of the text.
+#[derive(Debug, Default, PartialEq)]
+enum Role {
+    /// Maybe a log line.
+    #[default]
+    Unknown,
+    /// It has a member that only messages have.
+    Message,
+    /// It has a method, so it answers nothing.
+    Request,
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -43,7 +53,7 @@ impl IdScanner {
     }
 
     pub(crate) fn id(&self) -> Option<u64> {
-        self.found.filter(|_| self.is_message && !self.is_request)
+        self.found.filter(|_| self.role == Role::Message)
     }
 
     fn step(&mut self, byte: u8) {
@@ -76,8 +86,10 @@ impl IdScanner {
                 self.place = Place::InValue;
                 self.digits.clear();
             }
-            b"jsonrpc" | b"result" | b"error" => self.is_message = true,
-            b"method" => self.is_request = true,
+            b"jsonrpc" | b"result" | b"error" if self.role == Role::Unknown => {
+                self.role = Role::Message;
+            }
+            b"method" => self.role = Role::Request,
             _ => {}
         }
     }

@@ -36,8 +36,8 @@ pub(crate) struct EventParser {
     swallow_newline: bool,
     started: bool,
     name: String,
-    data: BytesMut,
-    has_data: bool,
+    /// The data lines so far, if there were any.
+    data: Option<BytesMut>,
     pending_id: Option<String>,
     last_id: Option<String>,
     retry: Option<Duration>,
@@ -56,8 +56,7 @@ impl EventParser {
             swallow_newline: false,
             started: false,
             name: String::new(),
-            data: BytesMut::new(),
-            has_data: false,
+            data: None,
             pending_id: None,
             last_id: None,
             retry: None,
@@ -101,13 +100,13 @@ impl EventParser {
                 }
                 None => {
                     self.field(&line);
-                    if self.data.len() > self.max_event {
+                    if self.data_bytes() > self.max_event {
                         self.drop_data();
                     }
                 }
             }
         }
-        let waiting = self.buffer.len() + self.data.len();
+        let waiting = self.buffer.len() + self.data_bytes();
         if self.oversized.is_some() || waiting > self.max_event.saturating_add(FIELD_ROOM) {
             let begun = self.buffer.split();
             self.searched = 0;
@@ -117,9 +116,13 @@ impl EventParser {
         Ok(None)
     }
 
+    fn data_bytes(&self) -> usize {
+        self.data.as_ref().map_or(0, BytesMut::len)
+    }
+
     /// Drops what is there of an event over the cap, but for its id.
     fn drop_data(&mut self) -> &mut IdScanner {
-        let data = self.data.split();
+        let data = self.data.take().unwrap_or_default();
         let scanner = self.oversized.get_or_insert_default();
         scanner.feed(&data);
         scanner
@@ -174,13 +177,14 @@ impl EventParser {
         };
         match name {
             b"event" => self.name = String::from_utf8_lossy(&value).into_owned(),
-            b"data" => {
-                if self.has_data {
-                    self.data.extend_from_slice(b"\n");
+            b"data" => match &mut self.data {
+                Some(data) => {
+                    data.extend_from_slice(b"\n");
+                    data.extend_from_slice(&value);
                 }
-                self.has_data = true;
-                self.data.extend_from_slice(&value);
-            }
+                // Nearly always the only line, and then it is not copied.
+                None => self.data = Some(value.into()),
+            },
             b"id" if !value.contains(&0) => {
                 self.pending_id = Some(String::from_utf8_lossy(&value).into_owned());
             }
@@ -200,8 +204,8 @@ impl EventParser {
             self.last_id = (!id.is_empty()).then_some(id);
         }
         let name = std::mem::take(&mut self.name);
-        let data = self.data.split().freeze();
-        std::mem::take(&mut self.has_data).then_some(Event { name, data })
+        let data = self.data.take()?.freeze();
+        Some(Event { name, data })
     }
 }
 

@@ -94,7 +94,7 @@ fn an_event_over_the_cap_is_dropped_alone_however_it_comes() {
                         Ok(Some(event)) => found.push(Ok(event)),
                         Err(error) => found.push(Err(error)),
                     }
-                    assert!(parser.buffer.len() <= 100_000 && parser.data.len() <= 2048);
+                    assert!(parser.buffer.len() <= 100_000 && parser.data_bytes() <= 2048);
                 }
             }
             let expected = [
