@@ -80,7 +80,7 @@ impl LineLink {
         let witness = process.as_ref().map(|p| (p.exit.clone(), p.stderr.clone()));
         let closing = Arc::clone(&writer);
         tasks.spawn(async move {
-            let mut reason = pump(source, &inbox, max).await;
+            let mut reason = pump(source, &inbox, &closing, max).await;
             if let Some((exit, stderr)) = witness {
                 reason = exit_reason(exit, &stderr).await.unwrap_or(reason);
             }

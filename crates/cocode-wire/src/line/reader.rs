@@ -7,6 +7,7 @@ use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use super::splitter::{Line, Splitter};
+use super::writer::LineWriter;
 use crate::deliver::deliver_text;
 use crate::error::Closed;
 use crate::frame::Frame;
@@ -20,8 +21,17 @@ pub(crate) type Source = Pin<Box<dyn AsyncRead + Send>>;
 const MIN_READ: usize = 8 * 1024;
 const MAX_READ: usize = 256 * 1024;
 
-/// Delivers everything that comes from `source`, and says how it ended.
-pub(crate) async fn pump(mut source: Source, inbox: &Arc<dyn Inbox>, max_frame: usize) -> Closed {
+/// So many messages in one read mean that many requests are in flight.
+const CROWD: usize = 2;
+
+/// Delivers everything that comes from `source`, and says how it ended. The writer of the same link
+/// is told when many answers came at once: as many requests may follow.
+pub(crate) async fn pump(
+    mut source: Source,
+    inbox: &Arc<dyn Inbox>,
+    writer: &LineWriter,
+    max_frame: usize,
+) -> Closed {
     let mut splitter = Splitter::new(max_frame);
     let mut buffer = BytesMut::new();
     let mut room = MIN_READ;
@@ -42,8 +52,16 @@ pub(crate) async fn pump(mut source: Source, inbox: &Arc<dyn Inbox>, max_frame: 
             Ok(_) => {}
             Err(error) => return Closed::Io(Arc::new(error)),
         }
+        let mut n_lines = 0_usize;
         while let Some(line) = splitter.next(&mut buffer) {
+            n_lines += 1;
+            if n_lines == CROWD {
+                writer.gather();
+            }
             deliver(&**inbox, line, max_frame);
+        }
+        if n_lines >= CROWD {
+            writer.release();
         }
     }
 }

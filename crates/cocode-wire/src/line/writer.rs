@@ -1,7 +1,8 @@
 //! Writes lines so that a cancelled sender can never leave half of one behind.
 //!
 //! A sender writes by itself while the stream takes everything, which costs no task switch. What
-//! does not fit stays in one bounded buffer, and the writer task finishes it.
+//! does not fit stays in one bounded buffer, and the writer task finishes it. So does what is sent
+//! while many are about to send: one write then takes it all.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,7 +29,7 @@ pub(crate) struct LineWriter {
 struct State {
     sink: Result<Sink, Closed>,
     queued: BytesMut,
-    /// The writer task is finishing the buffer; nobody else writes.
+    /// The writer task is finishing the buffer, or will soon; nobody else writes.
     draining: bool,
 }
 
@@ -51,6 +52,9 @@ impl LineWriter {
     /// Cancel safe: the message is either queued whole or not at all.
     pub(crate) async fn send(&self, mut line: Vec<u8>) -> Result<(), LinkError> {
         end_line(&mut line);
+        if self.try_send(&line)? {
+            return Ok(());
+        }
         loop {
             let room = self.room.notified();
             tokio::pin!(room);
@@ -109,10 +113,23 @@ impl LineWriter {
         Ok(true)
     }
 
+    /// Several are about to send: what they send is gathered from now on. Whoever calls this calls
+    /// [`release`](Self::release) next, without waiting for anything in between.
+    pub(crate) fn gather(&self) {
+        self.lock().draining = true;
+    }
+
+    /// Lets the writer task write what was gathered, once those who are ready to send have done so.
+    pub(crate) fn release(&self) {
+        self.work.notify_one();
+    }
+
     /// The writer task: finishes what senders could not write by themselves.
     pub(crate) async fn drain(self: Arc<Self>) {
         loop {
             self.work.notified().await;
+            // Tasks that are ready to run, and so to send, come first.
+            tokio::task::yield_now().await;
             let more = std::future::poll_fn(|context| self.poll_drain(context)).await;
             if !more {
                 return;

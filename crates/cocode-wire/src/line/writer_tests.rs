@@ -87,3 +87,30 @@ async fn a_closed_reader_is_reported_to_the_next_sender() {
         Err(LinkError::Closed(Closed::ByPeer))
     ));
 }
+
+#[tokio::test]
+async fn what_is_sent_while_gathering_goes_out_together_on_release() {
+    let (writer, mut theirs, _tasks) = start(64);
+    writer.gather();
+    writer.send(b"one".to_vec()).await.unwrap();
+    writer.send(b"two".to_vec()).await.unwrap();
+    let mut received = [0; 8];
+    assert!(theirs.read(&mut received).now_or_never().is_none());
+    writer.release();
+    assert_eq!(theirs.read(&mut received).await.unwrap(), 8);
+    assert_eq!(&received, b"one\ntwo\n");
+}
+
+#[tokio::test]
+async fn after_a_gathering_senders_write_by_themselves_again() {
+    let (writer, mut theirs, mut tasks) = start(64);
+    writer.gather();
+    writer.send(b"one".to_vec()).await.unwrap();
+    writer.release();
+    let mut received = [0; 4];
+    theirs.read_exact(&mut received).await.unwrap();
+    tasks.shutdown().await;
+    writer.send(b"two".to_vec()).await.unwrap();
+    theirs.read_exact(&mut received).await.unwrap();
+    assert_eq!(&received, b"two\n");
+}
