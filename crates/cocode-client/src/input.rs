@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::error::RequestError;
-use crate::members::Members;
+use crate::members::{Members, begins_or_ends_with, never_mentions};
 use crate::params::{push_member, with_members};
 use crate::protocol::Era;
 use crate::serve::ask;
@@ -197,6 +197,11 @@ fn is_accepted(answer: &RawJson) -> bool {
 
 /// Whether a result is final. A kind of result that nobody defined is an error.
 fn is_complete(method: &str, result: &RawJson) -> Result<bool, RequestError> {
+    if begins_or_ends_with(result, r#""resultType":"complete""#)
+        || never_mentions(result, "resultType")
+    {
+        return Ok(true);
+    }
     let head: Result<ResultHead<'_>, _> = result.decode();
     match head.ok().and_then(|head| head.result_type).as_deref() {
         None | Some("complete") => Ok(true),

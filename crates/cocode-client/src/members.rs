@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use cocode_wire::RawJson;
+use memchr::memmem;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -22,6 +24,28 @@ impl<'a> Members<'a> {
     pub(crate) fn of(value: &'a RawValue) -> Option<Self> {
         serde_json::from_str(value.get()).ok()
     }
+}
+
+/// Whether the first or the last member of an object is exactly this text. Costs nothing, and
+/// servers put what is small before or behind what is large; `false` does not mean that it is not
+/// there.
+pub(crate) fn begins_or_ends_with(object: &RawJson, member: &str) -> bool {
+    let (text, member) = (object.as_bytes(), member.as_bytes());
+    let after = text
+        .strip_prefix(b"{")
+        .and_then(|rest| rest.strip_prefix(member));
+    let before = text
+        .strip_suffix(b"}")
+        .and_then(|rest| rest.strip_suffix(member));
+    // A quote behind a comma or brace opens a string, and the last brace closes the object itself.
+    matches!(after.and_then(<[u8]>::first), Some(b',' | b'}'))
+        || matches!(before.and_then(<[u8]>::last), Some(b'{' | b','))
+}
+
+/// Whether an object cannot have a member of this name at any depth, however that is spelled.
+pub(crate) fn never_mentions(object: &RawJson, name: &str) -> bool {
+    let text = object.as_bytes();
+    memmem::find(text, name.as_bytes()).is_none() && memmem::find(text, b"\\u").is_none()
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
@@ -50,3 +74,46 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[cfg(test)]
+mod tests {
+    use cocode_wire::RawJson;
+
+    use super::{begins_or_ends_with, never_mentions};
+
+    #[test]
+    fn a_member_at_either_end_is_seen_and_one_inside_something_else_is_not() {
+        for (object, expected) in [
+            (r#"{"a":1}"#, true),
+            (r#"{"a":1,"b":[]}"#, true),
+            (r#"{"b":{},"a":1}"#, true),
+            (r#"{"b":0,"a":1,"c":0}"#, false),
+            (r#"{"a":12}"#, false),
+            (r#"{"x\",\"a":1}"#, false),
+            (r#"{"b\"a":1}"#, false),
+            (r#"{"b":{"a":1}}"#, false),
+            (r#"["a",1]"#, false),
+            ("{}", false),
+        ] {
+            let object = RawJson::parse(object).unwrap();
+            assert_eq!(
+                begins_or_ends_with(&object, r#""a":1"#),
+                expected,
+                "{object}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_in_disguise_counts_as_mentioned() {
+        for (object, expected) in [
+            (r#"{"b":1}"#, true),
+            (r#"{"b":"\n"}"#, true),
+            (r#"{"name":1}"#, false),
+            (r#"{"n\u0061me":1}"#, false),
+        ] {
+            let object = RawJson::parse(object).unwrap();
+            assert_eq!(never_mentions(&object, "name"), expected, "{object}");
+        }
+    }
+}

@@ -10,6 +10,7 @@ use super::content::Content;
 use super::lenient_string;
 use crate::connection::Reports;
 use crate::error::RequestError;
+use crate::members::{begins_or_ends_with, never_mentions};
 use crate::pages::{Listing, Quarantined, Reader};
 use crate::params::push_member;
 use crate::session::{Call, RequestOptions, Session};
@@ -121,14 +122,18 @@ impl Tool {
 
 impl CallResult {
     pub(crate) fn parse(raw: RawJson) -> Self {
-        let is_error = raw
-            .decode::<ResultWire<'_>>()
-            .ok()
-            .and_then(|wire| wire.is_error);
-        Self {
-            is_error: is_error.unwrap_or(false),
-            raw,
-        }
+        // Reading a large result once more, only for this, would cost as much as receiving it.
+        let is_error = if begins_or_ends_with(&raw, r#""isError":false"#) {
+            false
+        } else if begins_or_ends_with(&raw, r#""isError":true"#) {
+            true
+        } else if never_mentions(&raw, "isError") {
+            false
+        } else {
+            let wire = raw.decode::<ResultWire<'_>>().ok();
+            wire.and_then(|wire| wire.is_error).unwrap_or(false)
+        };
+        Self { raw, is_error }
     }
 
     /// The content blocks. One that cannot be read is there as [`Content::Unknown`].
