@@ -21,7 +21,7 @@ use url::Url;
 
 use crate::deliver::deliver_text;
 use crate::error::{Challenge, Closed, LinkError};
-use crate::http::client::{HttpClient, chain, shown};
+use crate::http::client::{HttpClient, chain, debug_target, shown};
 use crate::inbox::{Inbox, Origin};
 use crate::limits::{CONNECT_TIMEOUT, GOODBYE_TIMEOUT, WEBSOCKET_PING_INTERVAL, WEBSOCKET_QUEUE};
 use crate::link::OpenError;
@@ -29,7 +29,7 @@ use crate::link::OpenError;
 const SUBPROTOCOL: HeaderValue = HeaderValue::from_static("mcp");
 
 /// Where and how to reach a server over a WebSocket.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct WebSocketTarget {
     /// A `ws:` or `wss:` URL.
     pub url: Url,
@@ -39,6 +39,12 @@ pub struct WebSocketTarget {
     pub client: HttpClient,
     /// The cap for one message.
     pub max_frame: usize,
+}
+
+impl std::fmt::Debug for WebSocketTarget {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        debug_target(formatter, "WebSocketTarget", &self.url, &self.headers)
+    }
 }
 
 /// Any stream that a WebSocket can run on.

@@ -1,8 +1,10 @@
 //! HTTP clients as every link uses them: pooled, no delay, same-origin redirects, our own roots.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use http::HeaderMap;
 use reqwest::redirect::{Attempt, Policy};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -13,7 +15,7 @@ use crate::limits::{CONNECT_TIMEOUT, MAX_REDIRECTS};
 /// What the outside decides about HTTP: proxies and extra certificate authorities. The library
 /// reads no proxy variables itself; the roots of the system (`SSL_CERT_FILE` and `SSL_CERT_DIR`
 /// included) are always used.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct HttpSettings {
     /// The proxy for `http:` URLs.
     pub http_proxy: Option<String>,
@@ -23,6 +25,25 @@ pub struct HttpSettings {
     pub no_proxy: Option<String>,
     /// PEM files with certificate authorities to trust beside those of the system.
     pub extra_ca_files: Vec<PathBuf>,
+}
+
+impl fmt::Debug for HttpSettings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            http_proxy,
+            https_proxy,
+            no_proxy,
+            extra_ca_files,
+        } = self;
+        let host = |address: &Option<String>| address.as_deref().map(proxy_host);
+        formatter
+            .debug_struct("HttpSettings")
+            .field("http_proxy", &host(http_proxy))
+            .field("https_proxy", &host(https_proxy))
+            .field("no_proxy", no_proxy)
+            .field("extra_ca_files", extra_ca_files)
+            .finish()
+    }
 }
 
 /// Why an HTTP client could not be made.
@@ -40,7 +61,7 @@ pub enum HttpSetupError {
     /// A proxy address is not understood.
     #[error("cannot use the proxy address {address}: {reason}")]
     Proxy {
-        /// The address, without credentials.
+        /// Its host: the rest can hold credentials.
         address: String,
         /// What is wrong with it.
         reason: String,
@@ -52,10 +73,9 @@ pub enum HttpSetupError {
 
 /// Shared by all links of a program, so that connections are pooled. Certificates are loaded when
 /// the first `https:` or `wss:` URL needs them.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct HttpClient(Arc<Shared>);
 
-#[derive(Debug)]
 struct Shared {
     settings: HttpSettings,
     plain: OnceLock<Result<reqwest::Client, HttpSetupError>>,
@@ -101,6 +121,16 @@ impl HttpClient {
     }
 }
 
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The clients inside show their proxies with everything.
+        formatter
+            .debug_tuple("HttpClient")
+            .field(&self.0.settings)
+            .finish()
+    }
+}
+
 impl Default for HttpClient {
     fn default() -> Self {
         Self::new(HttpSettings::default())
@@ -125,7 +155,7 @@ fn build(
         .as_deref()
         .and_then(reqwest::NoProxy::from_string);
     let bad = |address: &str, error: &reqwest::Error| HttpSetupError::Proxy {
-        address: without_credentials(address),
+        address: proxy_host(address),
         reason: error.to_string(),
     };
     if let Some(address) = &settings.http_proxy {
@@ -198,7 +228,7 @@ fn roots(settings: &HttpSettings) -> Result<rustls::RootCertStore, HttpSetupErro
     Ok(store)
 }
 
-/// A URL fit to be shown: credentials and query can hold secrets.
+/// A URL fit to be shown: credentials, query and fragment can hold secrets.
 pub(crate) fn shown(url: &Url) -> String {
     let mut url = url.clone();
     // These fail only for URLs that have no host, and those carry no credentials.
@@ -206,11 +236,31 @@ pub(crate) fn shown(url: &Url) -> String {
     if url.query().is_some() {
         url.set_query(Some("…"));
     }
+    url.set_fragment(None);
     url.to_string()
 }
 
-fn without_credentials(address: &str) -> String {
-    Url::parse(address).map_or_else(|_| "(not a URL)".to_owned(), |url| shown(&url))
+/// The host of a proxy. Its address may lack the scheme, and then `Url` takes a name for one.
+fn proxy_host(address: &str) -> String {
+    let host_of = |text: &str| Url::parse(text).ok()?.host_str().map(str::to_owned);
+    host_of(address)
+        .or_else(|| host_of(&format!("http://{address}")))
+        .unwrap_or_else(|| "(not a URL)".to_owned())
+}
+
+/// Shows where something points, as `Debug`: the URL and the values of headers can hold secrets.
+pub(crate) fn debug_target(
+    formatter: &mut fmt::Formatter<'_>,
+    name: &str,
+    url: &Url,
+    headers: &HeaderMap,
+) -> fmt::Result {
+    let names: Vec<&str> = headers.keys().map(http::HeaderName::as_str).collect();
+    formatter
+        .debug_struct(name)
+        .field("host", &url.host_str())
+        .field("headers", &names)
+        .finish_non_exhaustive()
 }
 
 /// The error and its causes in one line: reqwest says little at the top.

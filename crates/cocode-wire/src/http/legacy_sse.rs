@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use url::Url;
 
-use super::client::{chain, same_origin, shown};
+use super::client::{chain, debug_target, same_origin, shown};
 use super::events::{EventParser, EventTooLarge};
 use super::response::{Body, body_kind, refuse, transport_error};
 use super::streamable::HttpTarget;
@@ -22,7 +22,6 @@ use crate::link::OpenError;
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-#[derive(Debug)]
 pub(crate) struct LegacySseLink {
     client: reqwest::Client,
     target: HttpTarget,
@@ -114,6 +113,14 @@ impl LegacySseLink {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .abort_all();
+    }
+}
+
+impl std::fmt::Debug for LegacySseLink {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The endpoint names the session.
+        let target = &self.target;
+        debug_target(formatter, "LegacySseLink", &target.url, &target.headers)
     }
 }
 

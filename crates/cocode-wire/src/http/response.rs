@@ -4,6 +4,7 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, header};
 use reqwest::Response;
 
+use super::client::shown;
 use crate::error::{Challenge, LinkError};
 use crate::frame::Frame;
 use crate::inbox::excerpt;
@@ -63,7 +64,11 @@ pub(crate) async fn refuse(response: Response, had_session: bool) -> Result<Resp
         return Err(LinkError::AuthRequired(challenge));
     }
     if status.is_redirection() {
-        let location = text(headers, header::LOCATION.as_str()).unwrap_or_default();
+        let location = text(headers, header::LOCATION.as_str());
+        let location = location.map_or_else(String::new, |location| {
+            let target = response.url().join(&location);
+            target.map_or_else(|_| "(not a URL)".to_owned(), |target| shown(&target))
+        });
         return Err(LinkError::Redirect {
             status: status.as_u16(),
             location,
@@ -88,7 +93,7 @@ pub(crate) async fn refuse(response: Response, had_session: bool) -> Result<Resp
 
 /// The whole body, if it is within the cap.
 pub(crate) async fn read_body(mut response: Response, limit: usize) -> Result<Bytes, LinkError> {
-    let url = super::client::shown(response.url());
+    let url = shown(response.url());
     let declared = response
         .content_length()
         .and_then(|length| usize::try_from(length).ok());
@@ -126,7 +131,7 @@ pub(crate) async fn read_start(mut response: Response, limit: usize) -> Bytes {
 
 /// Tells a request that never left from one that may have arrived.
 pub(crate) fn transport_error(url: &url::Url, error: reqwest::Error) -> LinkError {
-    let url = super::client::shown(url);
+    let url = shown(url);
     if error.is_connect() {
         LinkError::Unreachable {
             url,

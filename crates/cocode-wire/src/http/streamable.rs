@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use tokio::task::{AbortHandle, JoinSet};
 use url::Url;
 
-use super::client::{HttpClient, HttpSetupError};
+use super::client::{HttpClient, HttpSetupError, debug_target};
 use super::exchange;
 use crate::error::LinkError;
 use crate::inbox::Inbox;
@@ -19,7 +19,7 @@ pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-i
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// Where and how to reach a server over HTTP.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct HttpTarget {
     /// The MCP endpoint.
     pub url: Url,
@@ -29,6 +29,12 @@ pub struct HttpTarget {
     pub client: HttpClient,
     /// The cap for one message.
     pub max_frame: usize,
+}
+
+impl std::fmt::Debug for HttpTarget {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        debug_target(formatter, "HttpTarget", &self.url, &self.headers)
+    }
 }
 
 /// One server over streamable HTTP. Each request is a POST of its own, carried by a task that this
@@ -55,7 +61,7 @@ pub(super) struct Shared {
     exchanges: Mutex<HashMap<u64, AbortHandle>>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) struct SessionState {
     pub(super) id: Option<HeaderValue>,
     pub(super) protocol: Option<HeaderValue>,
@@ -216,11 +222,7 @@ impl Shared {
 
 impl std::fmt::Debug for Shared {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The URL and the headers can hold secrets.
-        formatter
-            .debug_struct("Shared")
-            .field("host", &self.url.host_str())
-            .finish_non_exhaustive()
+        debug_target(formatter, "Shared", &self.url, &self.headers)
     }
 }
 

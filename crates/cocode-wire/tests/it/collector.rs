@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cocode_wire::{
-    Closed, Frame, HttpClient, HttpSettings, HttpTarget, Inbox, Link, LinkError, Malformed, Origin,
-    Outgoing, Target, encode,
+    Closed, Frame, HttpClient, HttpSettings, HttpTarget, Inbox, Link, LinkError, Malformed,
+    OpenError, Origin, Outgoing, Target, encode,
 };
 use http::HeaderMap;
 use tokio::sync::mpsc;
@@ -44,6 +44,16 @@ pub(crate) fn http_target(url: &str, settings: HttpSettings) -> HttpTarget {
         client: HttpClient::new(settings),
         max_frame: 1024,
     }
+}
+
+/// A link whose deliveries nobody looks at.
+pub(crate) async fn open(target: Target) -> Link {
+    try_open(target).await.expect("a link")
+}
+
+pub(crate) async fn try_open(target: Target) -> Result<Link, OpenError> {
+    let (sender, _delivered) = mpsc::channel(8);
+    Link::open(&target, Arc::new(Collector(sender))).await
 }
 
 /// Sends one ping over `target` and gives what came of it.

@@ -8,4 +8,5 @@
 
 mod collector;
 mod proxy;
+mod secrets;
 mod tls;
