@@ -1,7 +1,9 @@
 //! A link and what waits on it: carries one request from its bytes to its answer.
 
 use std::borrow::Cow;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use cocode_wire::{
     Closed, Frame, Inbox as _, Link, LinkError, OpenError, Outgoing, Target, encode,
@@ -101,6 +103,7 @@ impl Connection {
             id,
             cancel,
             sent: self.link.sends_uncertainly(),
+            answered: false,
             reason: GIVEN_UP,
         };
         let timed_out = |after| RequestError::Timeout {
@@ -114,7 +117,7 @@ impl Connection {
         });
         match carry(sending, reply, &clock, &mut ticket.sent).await {
             Ok(outcome) => {
-                ticket.sent = false;
+                ticket.answered = true;
                 outcome.map_err(|failure| failure.of(method))
             }
             Err(Unanswered::NotSent(error)) => {
@@ -184,11 +187,16 @@ struct Ticket<'a> {
     cancel: Cancel,
     /// The server has the request, or may have it, and no answer has come.
     sent: bool,
+    /// Nobody waits for it any more.
+    answered: bool,
     reason: &'static str,
 }
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
+        if self.answered {
+            return;
+        }
         let (id, link) = (self.id, &self.connection.link);
         let waiting = self.connection.mux.forget(id);
         if !waiting {
@@ -219,8 +227,12 @@ fn write_request(
     let pushed = match progress {
         Reports::No => push_params(&mut body, params, meta),
         Reports::Yes(_) => {
-            let comma = if meta.is_empty() { "" } else { "," };
-            let mut with_token = format!(r#""progressToken":{id}{comma}"#).into_bytes();
+            let mut with_token = Vec::with_capacity(meta.len() + 40);
+            with_token.extend_from_slice(br#""progressToken":"#);
+            encode::push_number(&mut with_token, id);
+            if !meta.is_empty() {
+                with_token.push(b',');
+            }
             with_token.extend_from_slice(meta);
             push_params(&mut body, params, &with_token)
         }
@@ -249,7 +261,13 @@ async fn carry(
     sent: &mut bool,
 ) -> Result<Outcome, Unanswered> {
     tokio::pin!(sending);
-    let mut is_sending = true;
+    // Nearly always the link takes the message at once, and no timer is needed for that.
+    let at_once = poll_fn(|context| Poll::Ready(sending.as_mut().poll(context))).await;
+    let mut is_sending = at_once.is_pending();
+    if let Poll::Ready(outcome) = at_once {
+        outcome.map_err(Unanswered::NotSent)?;
+        *sent = true;
+    }
     loop {
         let end = match clock.check() {
             Verdict::Until(end) => end,

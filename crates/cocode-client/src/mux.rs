@@ -1,6 +1,7 @@
 //! Matches answers to requests, and passes on everything else a server says.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,9 +30,31 @@ pub(crate) struct Mux {
 
 #[derive(Default)]
 struct Table {
-    pending: HashMap<u64, Pending>,
+    pending: HashMap<u64, Pending, BuildHasherDefault<IdHasher>>,
     /// Set when the link ended: nobody may register after that.
     closed: Option<Closed>,
+}
+
+/// Spreads numbers that were given out one after the other. Nobody else chooses them, so that they
+/// cannot be made to collide.
+#[derive(Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(self.0 ^ u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, id: u64) {
+        // The golden ratio: neighbors end up far from each other.
+        self.0 = id.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 struct Pending {

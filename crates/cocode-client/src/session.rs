@@ -207,9 +207,14 @@ impl Session {
     async fn attempt(&self, call: &Call<'_>) -> Result<RawJson, RequestError> {
         let shared = &self.shared;
         let method = call.method;
-        let _place = self.place(call).await?;
+        let _place = match shared.places.try_acquire() {
+            Ok(place) => place,
+            Err(_none_left) => self.place(call).await?,
+        };
         let mut headers = self.mirror(method, call.name);
-        headers.extend(call.headers.clone());
+        if !call.headers.is_empty() {
+            headers.extend(call.headers.clone());
+        }
         let modern = shared.facts.era() == Era::Modern;
         let cancel = if modern && shared.connection.link.has_request_streams() {
             Cancel::EndStream

@@ -1,7 +1,5 @@
 //! Writes JSON-RPC messages around parts that are already JSON.
 
-use std::io::Write as _;
-
 use crate::raw::RawJson;
 use crate::rpc_error::RpcError;
 
@@ -20,8 +18,8 @@ pub fn request(id: u64, method: &str, params: Option<&[u8]>) -> Vec<u8> {
 /// `,"params":` with a value and a brace, or only the brace.
 pub fn request_head(id: u64, method: &str, size: usize) -> Vec<u8> {
     let mut text = begin(method, size);
-    // Writing into a vector cannot fail.
-    let _infallible = write!(text, r#","id":{id}"#);
+    text.extend_from_slice(br#","id":"#);
+    push_number(&mut text, id);
     text
 }
 
@@ -75,21 +73,56 @@ fn end(mut text: Vec<u8>, params: Option<&[u8]>) -> Vec<u8> {
     text
 }
 
+/// Appends `number`.
+pub fn push_number(text: &mut Vec<u8>, mut number: u64) {
+    let begin = text.len();
+    loop {
+        // A digit fits into a byte.
+        text.push(b'0' + u8::try_from(number % 10).unwrap_or_default());
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    text[begin..].reverse();
+}
+
 /// Appends `value` as a JSON string.
 pub fn push_string(text: &mut Vec<u8>, value: &str) {
+    let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+    if value.bytes().all(is_plain) {
+        text.push(b'"');
+        text.extend_from_slice(value.as_bytes());
+        text.push(b'"');
+        return;
+    }
     // Serializing a string into a vector cannot fail.
     let _infallible = serde_json::to_writer(text, value);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{error_response, notification, request, response};
+    use super::{error_response, notification, push_number, push_string, request, response};
     use crate::raw::RawJson;
     use crate::rpc_error::RpcError;
 
     #[track_caller]
     fn check(text: Vec<u8>, expected: &str) {
         assert_eq!(String::from_utf8(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn numbers_and_strings_are_written_as_a_serializer_would() {
+        for number in [0, 7, 10, 1_234_567, u64::MAX] {
+            let mut text = Vec::new();
+            push_number(&mut text, number);
+            check(text, &number.to_string());
+        }
+        for value in ["", "plain", "é", "a\"b", "a\\b", "\n", "\u{1}", "\u{7f}"] {
+            let mut text = Vec::new();
+            push_string(&mut text, value);
+            check(text, &serde_json::to_string(value).unwrap());
+        }
     }
 
     #[test]

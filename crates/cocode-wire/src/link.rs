@@ -183,13 +183,15 @@ impl Link {
         match &self.kind {
             Kind::Line(link) => link.send(body).await,
             Kind::WebSocket(link) => link.send(body).await,
-            Kind::LegacySse(link) => link.send(body.into()).await,
+            // What HTTP keeps while it sends is large, and every future that sends would have
+            // room for it.
+            Kind::LegacySse(link) => Box::pin(link.send(body.into())).await,
             Kind::Streamable(link) => match request {
                 Some(id) => {
                     link.send_request(id, headers, body.into());
                     Ok(())
                 }
-                None => link.send_message(headers, body.into()).await,
+                None => Box::pin(link.send_message(headers, body.into())).await,
             },
         }
     }
