@@ -29,12 +29,16 @@ pub const STDERR_LINES_SHOWN: usize = 20;
 /// Wait before an event stream is reopened when the server named no `retry:`.
 pub const DEFAULT_STREAM_RETRY: Duration = Duration::from_secs(1);
 
-/// The shortest wait before an event stream is reopened, whatever the server asked for: one that
-/// ends its streams at once must not be asked again at once, for ever.
+/// The shortest wait before an event stream is reopened: a server that names a `retry:` of zero
+/// and ends its streams at once must not be asked again at once, for ever.
 pub const MIN_STREAM_RETRY: Duration = Duration::from_millis(50);
 
-/// The longest wait before an event stream is reopened, whatever the server asked for.
+/// The longest wait of our own choice before an event stream is opened again.
 pub const MAX_STREAM_RETRY: Duration = Duration::from_secs(30);
+
+/// The longest `retry:` that is taken at its word; more than this is a mistake or malice. The
+/// deadline of a request ends its own waiting long before.
+pub const MAX_NAMED_RETRY: Duration = Duration::from_secs(60 * 60);
 
 /// Failed attempts in a row to resume the stream of one request.
 pub const MAX_RESUME_FAILURES: u32 = 5;

@@ -12,7 +12,7 @@ use crate::deliver::{frames_in, malformed};
 use crate::error::LinkError;
 use crate::frame::FrameKind;
 use crate::inbox::{Inbox, Malformed, MalformedReason, Origin};
-use crate::limits::{DEFAULT_STREAM_RETRY, MAX_STREAM_RETRY, MIN_STREAM_RETRY};
+use crate::limits::{DEFAULT_STREAM_RETRY, MAX_NAMED_RETRY, MIN_STREAM_RETRY};
 
 /// After the answer has come, how long the server may take to end its stream, so that the
 /// connection can be used again.
@@ -37,10 +37,12 @@ pub(crate) struct Position {
 }
 
 impl Position {
+    /// How long to wait before the stream is opened again. The specification wants the server's
+    /// `retry:` respected, so only values that make no sense are changed.
     pub(crate) fn wait(&self) -> Duration {
         self.retry
             .unwrap_or(DEFAULT_STREAM_RETRY)
-            .clamp(MIN_STREAM_RETRY, MAX_STREAM_RETRY)
+            .clamp(MIN_STREAM_RETRY, MAX_NAMED_RETRY)
     }
 }
 
@@ -178,4 +180,30 @@ pub(crate) fn deliver_answer(
         }
     }
     (answered, oddity)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Position;
+
+    #[test]
+    fn the_wait_is_the_one_that_the_server_named() {
+        let hour = Duration::from_secs(3600);
+        for (named, expected) in [
+            (None, Duration::from_secs(1)),
+            (Some(Duration::ZERO), Duration::from_millis(50)),
+            (Some(Duration::from_millis(60)), Duration::from_millis(60)),
+            (Some(Duration::from_secs(600)), Duration::from_secs(600)),
+            (Some(hour), hour),
+            (Some(Duration::MAX), hour),
+        ] {
+            let position = Position {
+                retry: named,
+                ..Position::default()
+            };
+            assert_eq!(position.wait(), expected, "for {named:?}");
+        }
+    }
 }
