@@ -1,5 +1,6 @@
 //! Shows all that can be learned about a server: what it is, can do and offers, and how long each
-//! step took. A list that fails is shown as failed; the rest is shown all the same.
+//! step took. A list that fails is shown as failed; the rest is shown all the same. Only a server
+//! that is gone, or that gives no list at all, makes the command fail.
 
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use serde_json::value::RawValue;
 
 use super::Context;
 use crate::error::{CliError, Code};
+use crate::hints::{Doing, request_error};
 use crate::printer::Style;
 use crate::text::{duration, plain, plain_lines, wrap};
 
@@ -91,23 +93,27 @@ pub(crate) async fn run(context: &Context<'_>) -> Result<(), CliError> {
         .map(|step| Step::new(step.name, step.took))
         .collect();
     let mut timed = |name, begun: Instant| steps.push(Step::new(name, begun.elapsed()));
+    let mut failures = Vec::new();
     let (mut tools, mut resources, mut templates, mut prompts) = (None, None, None, None);
     if known.tools {
         let begun = Instant::now();
-        tools = Some(Listed::of(session.tools().await));
+        tools = Some(Listed::of(session.tools().await, &mut failures));
         timed("tools/list", begun);
     }
     if known.resources {
         let begun = Instant::now();
-        resources = Some(Listed::of(session.resources().await));
+        resources = Some(Listed::of(session.resources().await, &mut failures));
         timed("resources/list", begun);
         let begun = Instant::now();
-        templates = Some(Listed::of(session.resource_templates().await));
+        templates = Some(Listed::of(
+            session.resource_templates().await,
+            &mut failures,
+        ));
         timed("resources/templates/list", begun);
     }
     if known.prompts {
         let begun = Instant::now();
-        prompts = Some(Listed::of(session.prompts().await));
+        prompts = Some(Listed::of(session.prompts().await, &mut failures));
         timed("prompts/list", begun);
     }
     let broken =
@@ -133,16 +139,26 @@ pub(crate) async fn run(context: &Context<'_>) -> Result<(), CliError> {
         total: milliseconds(context.begun.elapsed()),
         greeting,
     };
+    let n_lists = report.lists().into_iter().flatten().count();
     if context.printer.json() {
-        return context
-            .printer
-            .out_line(&serde_json::to_string(&report).map_err(broken)?);
+        let report = serde_json::to_string(&report).map_err(broken)?;
+        context.printer.out_line(&report)?;
+    } else {
+        context.printer.out(report.for_people(context, facts))?;
     }
-    context.printer.out(report.for_people(context, facts))
+    fatal(&failures, n_lists).map_or(Ok(()), |error| Err(request_error(error, Doing::Other)))
+}
+
+/// The failure that leaves nothing to work with: the server is gone, or no list came at all.
+fn fatal(failures: &[RequestError], n_lists: usize) -> Option<&RequestError> {
+    let mut failed = failures.iter();
+    failed
+        .find(|error| matches!(error, RequestError::Closed { .. }))
+        .or_else(|| failures.first().filter(|_| failures.len() == n_lists))
 }
 
 impl Listed {
-    fn of<T>(listing: Result<Listing<T>, RequestError>) -> Self {
+    fn of<T>(listing: Result<Listing<T>, RequestError>, failures: &mut Vec<RequestError>) -> Self {
         match listing {
             Ok(listing) => Self::There {
                 count: listing.items.len(),
@@ -153,12 +169,13 @@ impl Listed {
                     .collect(),
                 incomplete: listing.incomplete.map(|reason| reason.to_string()),
             },
-            Err(error) => Self::Failed {
-                error: Failure {
-                    code: error.code(),
-                    message: chain(&error),
-                },
-            },
+            Err(error) => {
+                let (code, message) = (error.code(), chain(&error));
+                failures.push(error);
+                Self::Failed {
+                    error: Failure { code, message },
+                }
+            }
         }
     }
 
@@ -198,6 +215,18 @@ impl Step {
 }
 
 impl Report<'_> {
+    /// The lists that were asked for.
+    fn lists(&self) -> [Option<&Listed>; 4] {
+        let Self {
+            tools,
+            resources,
+            templates,
+            prompts,
+            ..
+        } = self;
+        [tools, resources, templates, prompts].map(Option::as_ref)
+    }
+
     fn for_people(&self, context: &Context<'_>, facts: &ServerFacts) -> String {
         let paint = context.printer.paint();
         let name = [
@@ -239,12 +268,8 @@ impl Report<'_> {
             let lines = plain_lines(instructions.trim()).join("\n");
             field("instructions", wrap(&lines, width));
         }
-        for (name, listed) in [
-            ("tools", &self.tools),
-            ("resources", &self.resources),
-            ("templates", &self.templates),
-            ("prompts", &self.prompts),
-        ] {
+        let names = ["tools", "resources", "templates", "prompts"];
+        for (name, listed) in names.into_iter().zip(self.lists()) {
             if let Some(listed) = listed {
                 field(name, listed.lines());
             }

@@ -6,7 +6,7 @@ use cocode_client::{ReadResult, RequestOptions, ResourceContents};
 
 use super::Context;
 use super::listing::{print_raw, print_rows, quarantined_row, warn};
-use crate::error::CliError;
+use crate::error::{CliError, Exit};
 use crate::hints::{Doing, request_error};
 use crate::render::{Row, decoded};
 use crate::text::{plain, size, summary};
@@ -80,7 +80,7 @@ pub(crate) async fn read(
         .await;
     let result = result.map_err(|error| request_error(&error, Doing::Other))?;
     if let Some(path) = output {
-        let bytes = bytes(context, &result, BlobsAs::Bytes);
+        let bytes = bytes(uri, &result, BlobsAs::Bytes)?;
         std::fs::write(path, &bytes).map_err(|error| CliError::file("write", path, &error))?;
         context.printer.note(&format!(
             "wrote {} to {}",
@@ -99,7 +99,7 @@ pub(crate) async fn read(
     } else {
         BlobsAs::Bytes
     };
-    context.printer.out(bytes(context, &result, blobs))
+    context.printer.out(bytes(uri, &result, blobs)?)
 }
 
 /// What to do with contents that are not text.
@@ -110,11 +110,12 @@ enum BlobsAs {
     Summary,
 }
 
-/// All contents, one after the other, and exactly as they are if there is only one.
-fn bytes(context: &Context<'_>, result: &ReadResult, blobs: BlobsAs) -> Vec<u8> {
+/// All contents, one after the other, and exactly as they are if there is only one. Half of a
+/// resource would pass for the whole, so nothing is given if a part cannot be.
+fn bytes(uri: &str, result: &ReadResult, blobs: BlobsAs) -> Result<Vec<u8>, CliError> {
     let contents = result.contents();
     if contents.is_empty() {
-        context.printer.warn("the resource is empty");
+        return Err(unusable(uri, "has no contents"));
     }
     let at_terminal = matches!(blobs, BlobsAs::Summary);
     let mut all = Vec::new();
@@ -133,25 +134,31 @@ fn bytes(context: &Context<'_>, result: &ReadResult, blobs: BlobsAs) -> Vec<u8> 
                     all.push(b'\n');
                 }
             }
-            (None, Some(blob)) => match (decoded(blob), blobs) {
-                (Some(bytes), BlobsAs::Bytes) => all.extend_from_slice(&bytes),
-                (Some(bytes), BlobsAs::Summary) => {
-                    let kind = plain(mime_type.as_deref().unwrap_or("binary"));
-                    let line = format!(
-                        "[{}, {kind}, {}; --output FILE saves it]\n",
-                        plain(uri),
-                        size(bytes.len())
-                    );
-                    all.extend_from_slice(line.as_bytes());
+            (None, Some(blob)) => {
+                let Some(bytes) = decoded(blob) else {
+                    return Err(unusable(uri, "has a blob that is not valid base64"));
+                };
+                match blobs {
+                    BlobsAs::Bytes => all.extend_from_slice(&bytes),
+                    BlobsAs::Summary => {
+                        let kind = plain(mime_type.as_deref().unwrap_or("binary"));
+                        let line = format!(
+                            "[{}, {kind}, {}; --output FILE saves it]\n",
+                            plain(uri),
+                            size(bytes.len())
+                        );
+                        all.extend_from_slice(line.as_bytes());
+                    }
                 }
-                (None, _) => context
-                    .printer
-                    .warn(&format!("the blob of {uri} is not valid base64")),
-            },
-            (None, None) => context
-                .printer
-                .warn(&format!("{uri} has neither text nor blob")),
+            }
+            (None, None) => return Err(unusable(uri, "has neither text nor blob")),
         }
     }
-    all
+    Ok(all)
+}
+
+fn unusable(uri: &str, why: &str) -> CliError {
+    let message = format!("the resource `{}` {why}", plain(uri));
+    CliError::with(Exit::Server, "unexpected-answer", message)
+        .hint("`--json` shows what the server sent")
 }

@@ -167,6 +167,36 @@ fn arguments_are_completed() {
 }
 
 #[test]
+fn a_resource_that_cannot_be_decoded_leaves_no_file() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("out");
+    let path = path.to_str().unwrap();
+    for (contents, why) in [
+        (r#"{"uri":"b:","blob":"***"}"#, "not valid base64"),
+        (
+            r#"{"uri":"a:","text":"fine"},{"uri":"b:"}"#,
+            "neither text nor blob",
+        ),
+        ("", "has no contents"),
+    ] {
+        let server = Script::new()
+            .on("resources/read")
+            .result(format!(r#"{{"contents":[{contents}]}}"#))
+            .stdio();
+        for words in [
+            &["read", "b:", "--output", path][..],
+            &["read", "b:", "--output", path, "--json"],
+            &["read", "b:"],
+        ] {
+            let finished = mcp(words, &server).with_code(3);
+            finished.complains(&[why, "unexpected-answer"]);
+            assert_eq!(finished.stdout, "");
+            assert!(!std::path::Path::new(path).exists(), "{contents}");
+        }
+    }
+}
+
+#[test]
 fn pings_say_how_long_they_took() {
     for script in [Script::new(), Script::modern()] {
         let server = script.stdio();
@@ -225,6 +255,33 @@ fn inspect_shows_all_and_survives_a_list_that_fails() {
             "resources/templates/list",
             "prompts/list"
         ]
+    );
+}
+
+#[test]
+fn inspect_fails_after_the_report_when_the_server_is_gone_or_gives_no_list() {
+    let dying = Script::new().on("resources/list").exit(9).stdio();
+    let finished = mcp(&["inspect"], &dying).with_code(3);
+    for part in ["tools         1\n", "prompts       failed: "] {
+        assert!(finished.stdout.contains(part), "{}", finished.stdout);
+    }
+    finished.complains(&["exit code 9", "code: server-exited"]);
+    let refusing = Script::new()
+        .on("initialize")
+        .result(
+            r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"n","version":"1"}}"#,
+        )
+        .on("tools/list")
+        .error(-32603, "no tools today")
+        .on("prompts/list")
+        .error(-32603, "no prompts today")
+        .stdio();
+    let finished = mcp(&["inspect", "--json"], &refusing).with_code(3);
+    let report: Value = serde_json::from_str(&finished.stdout).unwrap();
+    assert_eq!(report["prompts"]["error"]["code"], "server-error");
+    assert_eq!(
+        finished.error()["causes"][0],
+        "no tools today (code -32603)"
     );
 }
 
