@@ -217,7 +217,8 @@ pub(crate) struct TargetArgs {
     /// 30 for other requests]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
-    /// How long starting the server and the handshake may take [default: 60]
+    /// How long starting the server and the handshake may take [default: 60, or `--timeout` if that
+    /// is less]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) connect_timeout: Option<Duration>,
     /// The largest message to send or accept [default: 16777216]

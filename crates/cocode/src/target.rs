@@ -63,6 +63,8 @@ pub(crate) fn session_options(
         timeouts.request = limit;
         timeouts.call.idle = limit;
         timeouts.call.total = timeouts.call.total.max(limit);
+        // Who waits two seconds for an answer does not wait a minute for the server.
+        timeouts.connect = timeouts.connect.min(limit);
     }
     if let Some(limit) = args.connect_timeout {
         timeouts.connect = limit;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser as _;
-use cocode_client::{NoHandler, Target};
+use cocode_client::{NoHandler, Target, Timeouts};
 
 use super::{Server, session_options};
 use crate::args::{Cli, Command, OutputArgs, TargetArgs};
@@ -163,24 +163,44 @@ fn variables_are_set_or_passed_on() {
     assert_eq!(value("CARGO_MANIFEST_DIR"), None);
 }
 
-#[test]
-fn timeouts_bound_requests_and_calls_but_not_the_connection() {
-    let words = [
-        "--timeout",
-        "7200",
-        "--connect-timeout",
-        "0.5",
-        "--",
-        "server",
-    ];
+/// The limits of a session with a server by name.
+fn timeouts(words: &[&str]) -> Timeouts {
+    let words = [words, &["--", "server"]].concat();
     let args = args(&words);
-    let options = session_options(&args, &server(&words).unwrap(), 2, Arc::new(NoHandler));
+    session_options(&args, &server(&words).unwrap(), 0, Arc::new(NoHandler)).timeouts
+}
+
+#[test]
+fn timeouts_bound_requests_and_calls() {
     let hours = Duration::from_hours(2);
-    assert_eq!(options.timeouts.request, hours);
-    assert_eq!(
-        (options.timeouts.call.idle, options.timeouts.call.total),
-        (hours, hours)
-    );
-    assert_eq!(options.timeouts.connect, Duration::from_millis(500));
-    assert_eq!(options.log_level.as_deref(), Some("debug"));
+    let limits = timeouts(&["--timeout", "7200", "--connect-timeout", "0.5"]);
+    assert_eq!(limits.request, hours);
+    assert_eq!((limits.call.idle, limits.call.total), (hours, hours));
+    assert_eq!(limits.connect, Duration::from_millis(500));
+}
+
+#[test]
+fn a_timeout_shortens_connecting_unless_that_has_its_own() {
+    let usual = Timeouts::default().connect;
+    for (words, expected) in [
+        (&["--timeout", "2"][..], Duration::from_secs(2)),
+        (&["--timeout", "7200"], usual),
+        (
+            &["--timeout", "2", "--connect-timeout", "90"],
+            Duration::from_secs(90),
+        ),
+        (&[], usual),
+    ] {
+        assert_eq!(timeouts(words).connect, expected, "{words:?}");
+    }
+}
+
+#[test]
+fn verbosity_asks_the_server_for_log_messages() {
+    let words = ["--", "server"];
+    for (verbose, expected) in [(0, None), (1, Some("info")), (2, Some("debug"))] {
+        let server = server(&words).unwrap();
+        let options = session_options(&args(&words), &server, verbose, Arc::new(NoHandler));
+        assert_eq!(options.log_level.as_deref(), expected);
+    }
 }
