@@ -1,6 +1,11 @@
-//! Ctrl-C: the call is cancelled, the server ends, and so does the program.
+//! Ctrl-C: the call is cancelled, the server ends, and so does the program. And the end that
+//! nobody can catch, after which no process may be left either.
 
+#[cfg(target_os = "linux")]
+use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command};
+#[cfg(target_os = "linux")]
+use std::time::Duration;
 
 use cocode_testkit::{Gate, Script, StdioServer};
 
@@ -27,6 +32,25 @@ fn is_running(server: &StdioServer) -> bool {
             .is_some_and(|word| word.ends_with(b"cocode-scripted-server"))
             && words.any(|word| word == own.as_bytes())
     })
+}
+
+/// Whether the process exists and is no zombie.
+#[cfg(target_os = "linux")]
+fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit(") ").next();
+    !matches!(
+        state.and_then(|rest| rest.chars().next()),
+        None | Some('Z' | 'X')
+    )
+}
+
+/// Comes back when it is no longer so. The test runner ends a test that waits forever.
+#[cfg(target_os = "linux")]
+fn wait_while(mut is_so: impl FnMut() -> bool) {
+    while is_so() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]
@@ -98,7 +122,7 @@ fn a_second_ctrl_c_does_not_wait_for_a_stubborn_server() {
         .hold(&gate)
         .ignore()
         .stdio();
-    let child = start(&mut command(&["call", "echo"], &server));
+    let mut child = start(&mut command(&["call", "echo"], &server));
     server
         .received()
         .wait_for_blocking(|message| message.is("tools/call"));
@@ -107,5 +131,41 @@ fn a_second_ctrl_c_does_not_wait_for_a_stubborn_server() {
         .received()
         .wait_for_blocking(|message| message.is("notifications/cancelled"));
     signal(&child, "-INT");
-    Finished::of(child.wait_with_output().unwrap()).with_code(130);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    // Who waits for the server waits until it is gone.
+    #[cfg(target_os = "linux")]
+    {
+        assert!(is_running(&server));
+        wait_while(|| is_running(&server));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_that_is_killed_leaves_no_orphan() {
+    let gate = Gate::new();
+    let server = Script::new()
+        .ignore_sigterm()
+        .stay_after_eof()
+        .on("tools/call")
+        .fork()
+        .notify(
+            "notifications/message",
+            r#"{"level":"info","logger":"pids","data":$pids}"#,
+        )
+        .hold(&gate)
+        .ignore()
+        .stdio();
+    let mut child = start(&mut command(&["call", "echo", "-v"], &server));
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut told = lines.map_while(Result::ok).filter_map(|line| {
+        let pids = line.strip_prefix("server info pids: ")?.to_owned();
+        Some(serde_json::from_str::<Vec<u32>>(&pids).unwrap())
+    });
+    let pids = told.next().unwrap();
+    assert_eq!(pids.len(), 3);
+    assert!(pids.iter().all(|pid| is_alive(*pid)) && is_running(&server));
+    signal(&child, "-KILL");
+    assert_eq!(child.wait().unwrap().code(), None);
+    wait_while(|| pids.iter().any(|pid| is_alive(*pid)) || is_running(&server));
 }
