@@ -13,6 +13,7 @@ use cocode_client::{Session, SessionOptions, Target};
 use crate::args::{Cli, Color, Command, OutputArgs, Verb};
 use crate::environment::Environment;
 use crate::error::{CliError, Code, Exit};
+use crate::explain;
 use crate::generate;
 use crate::handler::TerminalHandler;
 use crate::hints;
@@ -42,6 +43,7 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
             generate::completions(*shell, &printer).map(|()| Exit::Ok)
         }
         Command::Man { out } => generate::manual(out.as_deref(), &printer).map(|()| Exit::Ok),
+        Command::Explain { code } => explain::run(code.as_deref(), &printer).map(|()| Exit::Ok),
         Command::Mcp(verb) => mcp(verb, &cli.output, &environment, &printer),
     };
     exit_code(outcome.unwrap_or_else(|error| {

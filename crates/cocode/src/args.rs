@@ -65,6 +65,12 @@ pub(crate) enum Command {
     /// List and use what an MCP server offers
     #[command(subcommand)]
     Mcp(Box<Verb>),
+    /// Explain an error code, or list all of them
+    Explain {
+        /// The code, as in the last line of an error
+        #[arg(value_parser = crate::explain::codes(), hide_possible_values = true)]
+        code: Option<String>,
+    },
     /// Print a completion script for a shell
     Completions {
         /// Which shell

@@ -1,5 +1,5 @@
-//! What the program says when it fails: an exit code, a stable code with a page in `docs/errors`,
-//! the chain of causes, and hints.
+//! What the program says when it fails: an exit code, a stable code that `cocode explain`
+//! explains, the chain of causes, and hints.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -203,7 +203,7 @@ impl CliError {
         for hint in hints {
             lines.push(format!("  hint: {}", plain(hint)));
         }
-        lines.push(format!("  code: {code}, see docs/errors/{code}.md"));
+        lines.push(format!("  code: {code} (cocode explain {code})"));
         lines
     }
 }

@@ -8,6 +8,7 @@ mod arguments;
 mod elicit;
 mod environment;
 mod error;
+mod explain;
 mod generate;
 mod handler;
 mod hints;

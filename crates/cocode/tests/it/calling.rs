@@ -177,7 +177,7 @@ fn a_tool_that_fails_says_so_on_stderr() {
     assert_eq!(finished.stdout, "");
     assert_eq!(
         finished.stderr,
-        "no such file\nerror: the tool `echo` reported an error\n  code: tool-error, see docs/errors/tool-error.md\n"
+        "no such file\nerror: the tool `echo` reported an error\n  code: tool-error (cocode explain tool-error)\n"
     );
     let finished = mcp(&["call", "echo", "--json"], &server).with_code(1);
     assert_eq!(

@@ -19,7 +19,7 @@ fn refusals_are_failures_of_the_tool_or_else_of_the_server() {
     mcp(&["call", "echo"], &server).with_code(1).complains(&[
         "error: the server refused `tools/call`\n",
         "  caused by: bad path (code -32602)\n",
-        "  code: server-error, see docs/errors/server-error.md\n",
+        "  code: server-error (cocode explain server-error)\n",
     ]);
     mcp(&["prompt", "greet"], &server)
         .with_code(3)
@@ -57,7 +57,7 @@ fn usage_errors_come_from_the_command_line_alone() {
         finished.complains(&[part]);
         assert_eq!(finished.stdout, "", "{words:?}");
         if words.len() > 1 {
-            finished.complains(&["code: invalid-usage, see docs/errors/invalid-usage.md"]);
+            finished.complains(&["code: invalid-usage (cocode explain invalid-usage)"]);
         }
     }
     let error = run(["mcp", "--json", "ping", "--timeout", "0", "--", "x"])

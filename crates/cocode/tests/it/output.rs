@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 
 use cocode_testkit::Script;
+use serde_json::Value;
 
 use crate::harness::{Finished, Scratch, command, mcp, run, start};
 
@@ -34,6 +35,27 @@ fn help_names_every_verb_and_exit_code() {
         run(["--version"]).clean(),
         format!("cocode {}\n", env!("CARGO_PKG_VERSION"))
     );
+}
+
+#[test]
+fn every_error_code_is_explained_by_the_program_itself() {
+    let list = run(["explain"]).clean();
+    assert!(
+        list.lines()
+            .any(|line| line.starts_with("tool-error ") && line.contains("reported that it failed")),
+        "{list}"
+    );
+    for line in list.lines() {
+        let code = line.split_whitespace().next().unwrap();
+        let page = run(["explain", code]).clean();
+        assert!(page.starts_with(&format!("# {code}\n")), "{page}");
+    }
+    let page: Value =
+        serde_json::from_str(&run(["explain", "--json", "unreachable"]).clean()).unwrap();
+    assert_eq!(page["code"], "unreachable");
+    run(["explain", "unreachabel"])
+        .with_code(2)
+        .complains(&["'unreachable'", "code: invalid-usage"]);
 }
 
 #[test]
