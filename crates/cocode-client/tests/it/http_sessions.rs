@@ -280,10 +280,15 @@ async fn a_stream_that_breaks_is_opened_again_where_it_stood() {
     server.wait_for_streams(3).await;
     server.push(NOTICE);
     witness.heard.reaches(3).await;
+    // An empty id takes the position back.
+    server.push_event(&SseEvent::data(NOTICE).id(""));
+    witness.heard.reaches(4).await;
+    server.drop_streams();
+    server.wait_for_streams(4).await;
     let requests = server.requests().all();
     let gets = requests.iter().filter(|request| is_get(request));
     let positions: Vec<_> = gets.map(|get| get.header("Last-Event-ID")).collect();
-    assert_eq!(positions, [None, Some("seven"), Some("seven")]);
+    assert_eq!(positions, [None, Some("seven"), Some("seven"), None]);
 }
 
 #[tokio::test]
@@ -365,6 +370,21 @@ async fn an_answer_that_breaks_off_is_resumed() {
         [None, Some("event-1"), Some("event-2"), Some("event-2")]
     );
     assert_eq!(count(&server, |request| request.is("tools/call")), 1);
+}
+
+#[tokio::test]
+async fn an_answer_whose_position_was_taken_back_is_not_resumed() {
+    let server = breaking_off()
+        .on_http("GET")
+        .nth(2)
+        .stream()
+        .event(SseEvent::data(NOTICE).id(""))
+        .disconnect()
+        .http();
+    let session = connect_past_the_first_get(&server).await;
+    let error = link_error(call(&session).await);
+    assert!(matches!(error, LinkError::NoAnswer { .. }), "{error:?}");
+    assert_eq!(count(&server, is_get), 2);
 }
 
 #[tokio::test]

@@ -65,7 +65,15 @@ impl EventParser {
         }
     }
 
-    /// The id of the last event that was dispatched with one.
+    /// For a stream that goes on at the event `last_id`.
+    pub(crate) fn resuming(max_event: usize, last_id: Option<String>) -> Self {
+        Self {
+            last_id,
+            ..Self::new(max_event)
+        }
+    }
+
+    /// The id of the last event that was dispatched with one; an empty id takes it away.
     pub(crate) fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }

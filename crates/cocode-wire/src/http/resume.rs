@@ -43,7 +43,13 @@ pub(super) async fn resume(
         match pump(response, inbox, Awaits::Answer(id), &mut position, max).await {
             StreamEnd::Answered => return Ok(()),
             StreamEnd::Failed(error) => return Err(error),
-            StreamEnd::Ended => {}
+            StreamEnd::Ended if position.last_id.is_some() => {}
+            // The server took the position back, and without one there is nothing to go on from.
+            StreamEnd::Ended => {
+                return Err(LinkError::NoAnswer {
+                    detail: position.oddity,
+                });
+            }
         }
     }
 }

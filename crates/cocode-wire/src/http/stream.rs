@@ -65,7 +65,7 @@ pub(crate) async fn pump(
     position: &mut Position,
     max_event: usize,
 ) -> StreamEnd {
-    let mut parser = EventParser::new(max_event);
+    let mut parser = EventParser::resuming(max_event, position.last_id.clone());
     let awaiting = matches!(awaits, Awaits::Answer(_));
     let too_large = StreamEnd::Failed(LinkError::AnswerTooLarge { limit: max_event });
     let mut answered = false;
@@ -92,8 +92,8 @@ pub(crate) async fn pump(
         }
         loop {
             let event = parser.next();
-            if let Some(id) = parser.last_id() {
-                position.last_id = Some(id.to_owned());
+            if position.last_id.as_deref() != parser.last_id() {
+                position.last_id = parser.last_id().map(str::to_owned);
             }
             position.retry = parser.retry().or(position.retry);
             match event {
