@@ -1,5 +1,6 @@
 //! All output of the program: results on stdout, everything else on stderr.
 //!
+//! Text of a server is tamed where a terminal would obey it, and left as it is for everybody else.
 //! A reader of stdout that goes away (`| head`) is no error: what is left is dropped quietly. The
 //! progress bar lives on the last line of stderr and makes room for every other line.
 
@@ -11,7 +12,7 @@ use crate::args::{Color, OutputArgs};
 use crate::arguments::quoted;
 use crate::environment::Environment;
 use crate::error::{CliError, Code};
-use crate::text::plain;
+use crate::text::{plain, tame};
 
 /// The least time between two drawings of the progress bar: a flood of reports must not become a
 /// flood of output.
@@ -151,6 +152,16 @@ impl Printer {
         size.map_or(usize::MAX / 4, |(width, _)| usize::from(width.0))
     }
 
+    /// A server's text as stdout may have it: without escape sequences if it is a terminal.
+    pub(crate) fn for_stdout(&self, text: String) -> String {
+        tame_if(self.settings.stdout_is_terminal, text)
+    }
+
+    /// A server's text as stderr may have it: without escape sequences if it is a terminal.
+    pub(crate) fn for_stderr(&self, text: String) -> String {
+        tame_if(self.settings.stderr_is_terminal, text)
+    }
+
     /// Writes to stdout, as it is.
     pub(crate) fn out(&self, bytes: impl AsRef<[u8]>) -> Result<(), CliError> {
         let mut state = self.state();
@@ -260,6 +271,10 @@ impl Printer {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn tame_if(is_terminal: bool, text: String) -> String {
+    if is_terminal { tame(&text) } else { text }
 }
 
 fn clear_bar(state: &mut State) {

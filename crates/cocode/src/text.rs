@@ -15,6 +15,18 @@ pub(crate) fn plain(text: &str) -> String {
     plain
 }
 
+/// A text of many lines that a terminal can show without being steered by it. Unlike [`plain`],
+/// this keeps line breaks, tabs and the marks of scripts that are written from right to left.
+pub(crate) fn tame(text: &str) -> String {
+    let text = text.replace("\r\n", "\n");
+    let tame = |character: char| match character {
+        '\n' | '\t' => character,
+        control if control.is_control() => '\u{fffd}',
+        other => other,
+    };
+    text.chars().map(tame).collect()
+}
+
 /// The lines of a text, each as [`plain`].
 pub(crate) fn plain_lines(text: &str) -> Vec<String> {
     text.lines().map(plain).collect()
@@ -114,7 +126,7 @@ pub(crate) fn either<S: AsRef<str>>(names: &[S]) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{duration, either, plain, size, summary, wrap};
+    use super::{duration, either, plain, size, summary, tame, wrap};
 
     #[test]
     fn no_escape_sequence_reaches_a_terminal() {
@@ -122,6 +134,15 @@ mod tests {
             plain("a\u{1b}[31mb\tc\nd\u{7}\u{202e}"),
             "a\u{fffd}[31mb c d\u{fffd}\u{fffd}"
         );
+    }
+
+    #[test]
+    fn tamed_text_keeps_its_lines_and_loses_its_commands() {
+        assert_eq!(
+            tame("a\tb\r\nc\rd\u{1b}]0;x\u{7}\u{9b}2J\u{7f}\n"),
+            "a\tb\nc\u{fffd}d\u{fffd}]0;x\u{fffd}\u{fffd}2J\u{fffd}\n"
+        );
+        assert_eq!(tame("\u{200f}שלום"), "\u{200f}שלום");
     }
 
     #[test]

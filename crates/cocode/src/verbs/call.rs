@@ -55,9 +55,9 @@ impl Call {
         } else {
             let shown = shown(&result, saver.as_ref())?;
             if result.is_error {
-                context.printer.err_text(&shown);
+                context.printer.err_text(&context.printer.for_stderr(shown));
             } else {
-                context.printer.out(shown)?;
+                context.printer.out(context.printer.for_stdout(shown))?;
             }
         }
         if result.is_error {

@@ -67,7 +67,8 @@ pub(crate) async fn prompt(
         }
         text.push_str(&paint.paint(Style::Bold, &format!("{}:", plain(&message.role))));
         text.push('\n');
-        text.push_str(&content(&message.content, None)?);
+        let content = content(&message.content, None)?;
+        text.push_str(&context.printer.for_stdout(content));
     }
     if text.is_empty() {
         context.printer.warn("the prompt has no messages");

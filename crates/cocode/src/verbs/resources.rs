@@ -9,7 +9,7 @@ use super::listing::{print_raw, print_rows, quarantined_row, warn};
 use crate::error::{CliError, Exit};
 use crate::hints::{Doing, request_error};
 use crate::render::{Row, decoded};
-use crate::text::{plain, size, summary};
+use crate::text::{plain, size, summary, tame};
 
 pub(crate) async fn resources(context: &Context<'_>) -> Result<(), CliError> {
     let listing = context.session.resources().await;
@@ -128,7 +128,11 @@ fn bytes(uri: &str, result: &ReadResult, blobs: BlobsAs) -> Result<Vec<u8>, CliE
         } = one;
         match (text, blob) {
             (Some(text), _) => {
-                all.extend_from_slice(text.as_bytes());
+                if at_terminal {
+                    all.extend_from_slice(tame(text).as_bytes());
+                } else {
+                    all.extend_from_slice(text.as_bytes());
+                }
                 let is_last = index + 1 == contents.len();
                 if (at_terminal || !is_last) && !text.ends_with('\n') {
                     all.push(b'\n');
