@@ -155,7 +155,7 @@ fn mcp(
         .build()
         .map_err(cannot)?;
     let exit = runtime.block_on(run.all(server, options, plan));
-    // A thread may still wait for a line of the terminal; it must not hold us up.
+    // A name may still be looked up; that must not hold us up.
     runtime.shutdown_background();
     exit
 }

@@ -3,18 +3,19 @@
 //! Reads and writes through what it is given, so that a test can play the person.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 
 use cocode_client::{ElicitationAnswer, Field, FieldKind, Form, RawJson};
 use url::Url;
 
 use crate::arguments::{is_number, is_whole, quoted};
+use crate::lines::Lines;
 use crate::text::{either, plain, plain_lines};
 
 /// A person at a terminal.
 #[derive(Debug)]
-pub(crate) struct Person<R, W> {
-    pub(crate) input: R,
+pub(crate) struct Person<'a, W> {
+    pub(crate) input: &'a mut Lines,
     pub(crate) output: W,
 }
 
@@ -25,9 +26,9 @@ enum Typed {
     End,
 }
 
-impl<R: BufRead, W: Write> Person<R, W> {
+impl<W: Write> Person<'_, W> {
     /// Shows a form and reads the answer, field by field.
-    pub(crate) fn fill_in(
+    pub(crate) async fn fill_in(
         &mut self,
         server: &str,
         message: &str,
@@ -40,14 +41,14 @@ impl<R: BufRead, W: Write> Person<R, W> {
             _ => "Answer? [Y/d] ",
         };
         writeln!(self.output, "Enter accepts, d declines, Ctrl-D cancels.")?;
-        match self.accepts(question)? {
+        match self.accepts(question).await? {
             Some(true) => {}
             Some(false) => return Ok(ElicitationAnswer::Decline),
             None => return Ok(ElicitationAnswer::Cancel),
         }
         let mut members = Vec::new();
         for field in &form.fields {
-            match self.field(field)? {
+            match self.field(field).await? {
                 Some(Some(json)) => members.push(format!("{}:{json}", quoted(&field.name))),
                 Some(None) => {}
                 None => return Ok(ElicitationAnswer::Cancel),
@@ -57,7 +58,7 @@ impl<R: BufRead, W: Write> Person<R, W> {
     }
 
     /// Shows a URL, and asks whether it was visited. It is never opened from here.
-    pub(crate) fn visit(
+    pub(crate) async fn visit(
         &mut self,
         server: &str,
         message: &str,
@@ -79,7 +80,7 @@ impl<R: BufRead, W: Write> Person<R, W> {
             self.output,
             "Enter when it is done, d declines, Ctrl-D cancels."
         )?;
-        Ok(match self.accepts("Done? [Y/d] ")? {
+        Ok(match self.accepts("Done? [Y/d] ").await? {
             Some(true) => ElicitationAnswer::Accept(None),
             Some(false) => ElicitationAnswer::Decline,
             None => ElicitationAnswer::Cancel,
@@ -95,9 +96,9 @@ impl<R: BufRead, W: Write> Person<R, W> {
     }
 
     /// Yes, no, or nothing.
-    fn accepts(&mut self, question: &str) -> io::Result<Option<bool>> {
+    async fn accepts(&mut self, question: &str) -> io::Result<Option<bool>> {
         loop {
-            let Typed::Line(line) = self.ask(question)? else {
+            let Typed::Line(line) = self.ask(question).await? else {
                 return Ok(None);
             };
             match line.to_lowercase().as_str() {
@@ -109,12 +110,11 @@ impl<R: BufRead, W: Write> Person<R, W> {
     }
 
     /// The JSON of one field, nothing if it is left out, or nothing at all if the person is gone.
-    #[expect(clippy::option_option, reason = "left out and gone are two things")]
-    fn field(&mut self, field: &Field) -> io::Result<Option<Option<String>>> {
+    async fn field(&mut self, field: &Field) -> io::Result<Option<Option<String>>> {
         self.describe(field)?;
         let question = question(field);
         loop {
-            let Typed::Line(line) = self.ask(&question)? else {
+            let Typed::Line(line) = self.ask(&question).await? else {
                 return Ok(None);
             };
             if line.is_empty() {
@@ -154,14 +154,13 @@ impl<R: BufRead, W: Write> Person<R, W> {
         Ok(())
     }
 
-    fn ask(&mut self, question: &str) -> io::Result<Typed> {
+    async fn ask(&mut self, question: &str) -> io::Result<Typed> {
         write!(self.output, "{question}")?;
         self.output.flush()?;
-        let mut line = String::new();
-        if self.input.read_line(&mut line)? == 0 {
+        let Some(line) = self.input.next().await? else {
             writeln!(self.output)?;
             return Ok(Typed::End);
-        }
+        };
         Ok(Typed::Line(line.trim().to_owned()))
     }
 }

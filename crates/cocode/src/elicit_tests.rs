@@ -3,6 +3,7 @@
 use cocode_client::{ElicitationAnswer, Form, RawJson};
 
 use super::{Person, fill_from};
+use crate::lines::Lines;
 
 const SCHEMA: &str = r#"{"type":"object","required":["name","mail"],"properties":{
     "name":{"type":"string","title":"Your name"},
@@ -18,16 +19,24 @@ fn form(schema: &str) -> Form {
     Form::parse(&RawJson::parse(schema.to_owned()).unwrap()).unwrap()
 }
 
+fn lines(typed: &str) -> Lines {
+    let typed = std::io::Cursor::new(typed.to_owned());
+    Lines::of(|| typed).unwrap()
+}
+
+fn run<T>(asking: impl Future<Output = std::io::Result<T>>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.unwrap().block_on(asking).unwrap()
+}
+
 /// What the person sees, and what the server is told.
 fn play(schema: &str, typed: &str) -> (String, String) {
     let mut output = Vec::new();
     let mut person = Person {
-        input: typed.as_bytes(),
+        input: &mut lines(typed),
         output: &mut output,
     };
-    let answer = person
-        .fill_in("demo", "Who\u{1b} are you?", &form(schema))
-        .unwrap();
+    let answer = run(person.fill_in("demo", "Who\u{1b} are you?", &form(schema)));
     (String::from_utf8(output).unwrap(), told(&answer))
 }
 
@@ -99,12 +108,10 @@ fn a_url_is_shown_with_its_host_and_not_opened() {
     let visit = |typed: &str| {
         let mut output = Vec::new();
         let mut person = Person {
-            input: typed.as_bytes(),
+            input: &mut lines(typed),
             output: &mut output,
         };
-        let answer = person
-            .visit("demo", "Sign in", "https://login.example/x?y=1")
-            .unwrap();
+        let answer = run(person.visit("demo", "Sign in", "https://login.example/x?y=1"));
         (String::from_utf8(output).unwrap(), told(&answer))
     };
     let (seen, told) = visit("\n");

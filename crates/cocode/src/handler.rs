@@ -11,13 +11,14 @@ use cocode_client::{
 };
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tokio::sync::Mutex;
 use url::Url;
 
 use crate::args::TargetArgs;
 use crate::arguments::pairs;
 use crate::elicit::{Person, fill_from};
 use crate::error::{CliError, Code};
+use crate::lines::Lines;
 use crate::printer::{ErrWriter, Printer};
 use crate::text::plain;
 
@@ -30,8 +31,8 @@ pub(crate) struct TerminalHandler {
     answers: BTreeMap<String, String>,
     /// Somebody sits at the terminal.
     interactive: bool,
-    /// One question at a time.
-    turn: Arc<Semaphore>,
+    /// The reader of the terminal, from the first question on. Who holds it may ask.
+    terminal: Mutex<Option<Lines>>,
     roots: Vec<Root>,
 }
 
@@ -57,7 +58,7 @@ impl TerminalHandler {
             server: server.to_owned(),
             answers: pairs(&args.answer)?,
             interactive: io::stdin().is_terminal() && printer.stderr_is_terminal(),
-            turn: Arc::new(Semaphore::new(1)),
+            terminal: Mutex::default(),
             roots: roots?,
         })
     }
@@ -83,42 +84,39 @@ impl TerminalHandler {
         if !self.interactive || !self.answers.is_empty() {
             return self.answer_beforehand(&request.mode);
         }
-        let Ok(turn) = Arc::clone(&self.turn).acquire_owned().await else {
-            return ElicitationAnswer::Cancel;
-        };
-        let (server, printer) = (self.server.clone(), Arc::clone(&self.printer));
-        let asking = tokio::task::spawn_blocking(move || {
-            let _held_until_answered = turn;
-            ask_person(&server, &printer, &request)
-        });
-        match asking.await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => {
-                self.printer
-                    .warn(&format!("cannot ask at the terminal: {error}"));
-                ElicitationAnswer::Cancel
-            }
-            Err(_ended) => ElicitationAnswer::Cancel,
-        }
+        self.ask_person(&request).await.unwrap_or_else(|error| {
+            self.printer
+                .warn(&format!("cannot ask at the terminal: {error}"));
+            ElicitationAnswer::Cancel
+        })
     }
-}
 
-fn ask_person(
-    server: &str,
-    printer: &Arc<Printer>,
-    request: &Elicitation,
-) -> io::Result<ElicitationAnswer> {
-    let mut person = Person {
-        input: io::stdin().lock(),
-        output: ErrWriter(Arc::clone(printer)),
-    };
-    match &request.mode {
-        ElicitationMode::Form(schema) => {
-            let form = Form::parse(schema).map_err(io::Error::other)?;
-            person.fill_in(server, &request.message, &form)
+    /// Asks at the terminal, after the questions that came before. Once the question is withdrawn
+    /// or has taken too long, this is dropped and the terminal is free for the next.
+    #[expect(
+        clippy::await_holding_invalid_type,
+        reason = "to hold the terminal while a person answers is the point; others wait their turn"
+    )]
+    async fn ask_person(&self, request: &Elicitation) -> io::Result<ElicitationAnswer> {
+        let mut terminal = self.terminal.lock().await;
+        let input = match &mut *terminal {
+            Some(lines) => lines,
+            none => none.insert(Lines::of(|| io::stdin().lock())?),
+        };
+        input.forget();
+        let (server, message) = (&self.server, &request.message);
+        let mut person = Person {
+            input,
+            output: ErrWriter(Arc::clone(&self.printer)),
+        };
+        match &request.mode {
+            ElicitationMode::Form(schema) => {
+                let form = Form::parse(schema).map_err(io::Error::other)?;
+                person.fill_in(server, message, &form).await
+            }
+            ElicitationMode::Url(url) => person.visit(server, message, url).await,
+            _ => Ok(ElicitationAnswer::Decline),
         }
-        ElicitationMode::Url(url) => person.visit(server, &request.message, url),
-        _ => Ok(ElicitationAnswer::Decline),
     }
 }
 

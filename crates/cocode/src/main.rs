@@ -13,6 +13,7 @@ mod generate;
 mod handler;
 mod hints;
 mod interrupt;
+mod lines;
 mod logging;
 mod nearest;
 mod printer;

@@ -1,41 +1,76 @@
 //! A person at a terminal, played through a pseudo-terminal.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::thread::JoinHandle;
 
-use cocode_testkit::{Script, StdioServer};
+use cocode_testkit::{Gate, Script, StdioServer};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
 
 use crate::harness::command;
 
-/// Runs the program with its stdin and stderr at a terminal where this was typed. Gives what was
-/// printed to stdout, and what was seen at the terminal.
-fn at_terminal(words: &[&str], server: &StdioServer, typed: &str) -> (String, String) {
+/// A pseudo-terminal: the end of the person, and the name of the end of the program.
+fn pseudo_terminal() -> (File, String) {
     let person: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&person).unwrap();
     unlockpt(&person).unwrap();
     let name = ptsname(&person, Vec::new()).unwrap().into_string().unwrap();
-    let terminal = || File::options().read(true).write(true).open(&name).unwrap();
-    let (stdin, stderr) = (terminal(), terminal());
-    let mut person = File::from(person);
-    // The terminal keeps lines until somebody reads them.
-    person.write_all(typed.as_bytes()).unwrap();
-    let mut command = command(words, server);
-    command.stdin(stdin).stderr(stderr).stdout(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    drop(command);
-    let seeing = std::thread::spawn(move || {
-        let mut seen = Vec::new();
+    (File::from(person), name)
+}
+
+fn open(name: &str) -> File {
+    File::options().read(true).write(true).open(name).unwrap()
+}
+
+/// What a person does about something that was seen.
+type Reaction = Box<dyn FnOnce(&mut File) + Send>;
+
+/// All that is seen at a terminal until the last program there is gone. Each reaction waits for
+/// what is to be seen before it.
+fn watch(mut person: File, reactions: Vec<(&'static str, Reaction)>) -> JoinHandle<String> {
+    let mut reactions: VecDeque<(&str, Reaction)> = reactions.into();
+    std::thread::spawn(move || {
+        let (mut seen, mut looked_at) = (Vec::new(), 0);
         let mut chunk = [0; 4096];
         // When the last program at a terminal is gone, reading fails instead of ending.
         while let Ok(length @ 1..) = person.read(&mut chunk) {
             seen.extend_from_slice(&chunk[..length]);
+            let text = String::from_utf8_lossy(&seen[looked_at..]).into_owned();
+            let is_next = |(awaited, _): &(&str, Reaction)| text.contains(awaited);
+            if reactions.front().is_some_and(is_next)
+                && let Some((_, react)) = reactions.pop_front()
+            {
+                looked_at = seen.len();
+                react(&mut person);
+            }
         }
         String::from_utf8_lossy(&seen).into_owned()
-    });
+    })
+}
+
+/// Runs the program with its stdin and stderr at a terminal where this is typed, before anybody
+/// asks and when something is seen. Gives what was
+/// printed to stdout, and what was seen at the terminal.
+fn watched_at_terminal(
+    words: &[&str],
+    server: &StdioServer,
+    beforehand: &str,
+    reactions: Vec<(&'static str, Reaction)>,
+) -> (String, String) {
+    let (mut person, name) = pseudo_terminal();
+    let (stdin, stderr) = (open(&name), open(&name));
+    // The terminal keeps lines until somebody reads them.
+    person.write_all(beforehand.as_bytes()).unwrap();
+    let mut command = command(words, server);
+    command.stdin(stdin).stderr(stderr).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let seeing = watch(person, reactions);
     let mut stdout = String::new();
     child
         .stdout
@@ -47,6 +82,26 @@ fn at_terminal(words: &[&str], server: &StdioServer, typed: &str) -> (String, St
     let seen = seeing.join().unwrap();
     assert_eq!(status.code(), Some(0), "{stdout}\n{seen}");
     (stdout, seen)
+}
+
+/// Runs the program at a terminal where this was typed before anybody asked.
+fn at_terminal(words: &[&str], server: &StdioServer, typed: &str) -> (String, String) {
+    watched_at_terminal(words, server, typed, Vec::new())
+}
+
+/// What is seen of a program that has nothing but a terminal.
+fn seen_of(words: &[&str], server: &StdioServer) -> String {
+    let (person, name) = pseudo_terminal();
+    let mut command = command(words, server);
+    command
+        .stdin(open(&name))
+        .stderr(open(&name))
+        .stdout(open(&name));
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let seen = watch(person, Vec::new()).join().unwrap();
+    child.wait().unwrap();
+    seen
 }
 
 fn asking(params: &str) -> StdioServer {
@@ -110,4 +165,73 @@ fn progress_is_a_bar_that_goes_away() {
     assert_eq!(seen, "\r\u{1b}[K[############------------] 1/2\r\u{1b}[K");
     let (_, seen) = at_terminal(&["call", "echo", "-q"], &server, "");
     assert_eq!(seen, "");
+}
+
+#[test]
+fn escape_sequences_of_a_server_do_not_reach_a_terminal() {
+    let steering = "a\u{1b}]0;owned\u{7}\tb\nc\u{1b}[2J";
+    let text = serde_json::to_string(steering).unwrap();
+    let results = |is_error: bool| {
+        Script::new()
+            .on("tools/call")
+            .result(format!(
+                r#"{{"content":[{{"type":"text","text":{text}}}],"isError":{is_error}}}"#
+            ))
+            .on("resources/read")
+            .result(format!(r#"{{"contents":[{{"uri":"a:","text":{text}}}]}}"#))
+            .on("prompts/get")
+            .result(format!(
+                r#"{{"messages":[{{"role":"user","content":{{"type":"text","text":{text}}}}}]}}"#
+            ))
+            .stdio()
+    };
+    let (server, failing) = (results(false), results(true));
+    for (words, server) in [
+        (&["call", "echo"][..], &server),
+        (&["call", "echo"], &failing),
+        (&["read", "a:"], &server),
+        (&["prompt", "greet"], &server),
+    ] {
+        let seen = seen_of(&[words, &["--color", "never"]].concat(), server);
+        let tamed = "a\u{fffd}]0;owned\u{fffd}\tb\r\nc\u{fffd}[2J\r\n";
+        assert!(seen.contains(tamed), "{words:?}: {seen:?}");
+        assert!(!seen.contains(['\u{1b}', '\u{7}']), "{words:?}: {seen:?}");
+        let piped = crate::harness::mcp(words, server);
+        let all = format!("{}{}", piped.stdout, piped.stderr);
+        assert!(all.contains(steering), "{words:?}: {all:?}");
+    }
+}
+
+#[test]
+fn a_withdrawn_question_leaves_the_next_line_to_the_next_question() {
+    let gate = Arc::new(Gate::new());
+    let withdraw = Arc::clone(&gate);
+    let server = Script::new()
+        .on("tools/call")
+        .line(
+            r#"{"jsonrpc":"2.0","id":"first","method":"elicitation/create","params":{"message":"First?","requestedSchema":{"type":"object","properties":{}}}}"#,
+        )
+        .hold(&gate)
+        .notify("notifications/cancelled", r#"{"requestId":"first"}"#)
+        .ask(
+            "elicitation/create",
+            r#"{"message":"Second?","requestedSchema":{"type":"object","properties":{}}}"#,
+        )
+        .result(r#"{"content":[],"structuredContent":$answer}"#)
+        .stdio();
+    let (stdout, seen) = watched_at_terminal(
+        &["call", "echo"],
+        &server,
+        "",
+        vec![
+            ("First?", Box::new(move |_: &mut File| withdraw.open())),
+            (
+                "Second?",
+                Box::new(|person| person.write_all(b"d\n").unwrap()),
+            ),
+        ],
+    );
+    let answer: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(answer["result"], json!({"action": "decline"}));
+    assert!(seen.contains("First?"), "{seen}");
 }
