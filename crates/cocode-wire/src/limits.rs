@@ -51,3 +51,7 @@ pub const WEBSOCKET_PING_INTERVAL: Duration = Duration::from_secs(30);
 
 /// WebSocket messages that may wait for a slow peer.
 pub const WEBSOCKET_QUEUE: usize = 64;
+
+/// A WebSocket message has to be taken whole before it can be dropped: up to four times the cap
+/// and this much more. A longer one ends the session.
+pub const WEBSOCKET_SLACK_BYTES: usize = 1024 * 1024;

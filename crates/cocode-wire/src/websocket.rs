@@ -22,9 +22,13 @@ use url::Url;
 use crate::deliver::deliver_text;
 use crate::error::{Challenge, Closed, LinkError};
 use crate::http::client::{HttpClient, chain, debug_target, shown};
-use crate::inbox::{Inbox, Origin};
-use crate::limits::{CONNECT_TIMEOUT, GOODBYE_TIMEOUT, WEBSOCKET_PING_INTERVAL, WEBSOCKET_QUEUE};
+use crate::inbox::{Inbox, Malformed, Origin};
+use crate::limits::{
+    CONNECT_TIMEOUT, GOODBYE_TIMEOUT, WEBSOCKET_PING_INTERVAL, WEBSOCKET_QUEUE,
+    WEBSOCKET_SLACK_BYTES,
+};
 use crate::link::OpenError;
+use crate::salvage::salvage_id;
 
 const SUBPROTOCOL: HeaderValue = HeaderValue::from_static("mcp");
 
@@ -84,9 +88,10 @@ impl WebSocketLink {
         tasks.spawn(write_on(sink, queue, Arc::clone(&goodbye)));
         let pings = outgoing.clone();
         let end = Arc::clone(&closed);
+        let max_frame = target.max_frame;
         tasks.spawn(async move {
             let reason = tokio::select! {
-                reason = read_on(stream, &*inbox, &alive) => reason,
+                reason = read_on(stream, &*inbox, &alive, max_frame) => reason,
                 reason = keep_alive(pings, &alive) => reason,
             };
             end.lock()
@@ -157,7 +162,9 @@ async fn handshake(
             .headers_mut()
             .insert(SEC_WEBSOCKET_PROTOCOL, subprotocol);
     }
-    let max = Some(target.max_frame);
+    // A message somewhat over the cap costs its own request; one far over it costs the session.
+    let max = target.max_frame.saturating_mul(4);
+    let max = Some(max.saturating_add(WEBSOCKET_SLACK_BYTES));
     let config = WebSocketConfig::default()
         .max_message_size(max)
         .max_frame_size(max);
@@ -264,16 +271,24 @@ async fn write_on(
     }
 }
 
-async fn read_on(mut stream: SplitStream<Socket>, inbox: &dyn Inbox, alive: &Notify) -> Closed {
+async fn read_on(
+    mut stream: SplitStream<Socket>,
+    inbox: &dyn Inbox,
+    alive: &Notify,
+    max_frame: usize,
+) -> Closed {
+    let deliver = |text: &Bytes| {
+        if text.len() > max_frame {
+            inbox.malformed(Malformed::too_large(max_frame, salvage_id(text)));
+        } else {
+            deliver_text(inbox, text, Origin::Shared);
+        }
+    };
     while let Some(message) = stream.next().await {
         alive.notify_one();
         match message {
-            Ok(Message::Text(text)) => {
-                deliver_text(inbox, &Bytes::from(text), Origin::Shared);
-            }
-            Ok(Message::Binary(bytes)) => {
-                deliver_text(inbox, &bytes, Origin::Shared);
-            }
+            Ok(Message::Text(text)) => deliver(&Bytes::from(text)),
+            Ok(Message::Binary(bytes)) => deliver(&bytes),
             Ok(Message::Close(Some(frame))) => {
                 let reason = frame.reason.as_str().to_owned();
                 return Closed::WebSocket {

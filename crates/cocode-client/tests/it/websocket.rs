@@ -6,7 +6,7 @@ use cocode_client::{
 use cocode_testkit::Script;
 
 use crate::support::{
-    assert_works, call, call_with, capped, connect, link_error, raw, soon, text_of, websocket,
+    assert_timeout, assert_works, call, capped, connect, link_error, raw, soon, text_of, websocket,
     within,
 };
 
@@ -73,8 +73,23 @@ async fn a_connection_that_is_dropped_ends_the_session() {
 }
 
 #[tokio::test]
-async fn a_message_over_the_cap_ends_the_session_with_a_reason() {
-    let server = Script::new().on("tools/call").fill(100_000).websocket();
+async fn a_message_over_the_cap_fails_its_own_request_alone() {
+    let long = "x".repeat(100_000);
+    let server = Script::new()
+        .on("tools/call")
+        .text_result(&long)
+        .websocket();
+    let session = connect(capped(websocket(&server))).await;
+    match call(&session).await {
+        Err(RequestError::Malformed { reason, .. }) => assert!(reason.contains("4096"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+    assert_works(&session).await;
+}
+
+#[tokio::test]
+async fn a_message_far_over_the_cap_ends_the_session_with_a_reason() {
+    let server = Script::new().on("tools/call").fill(2_000_000).websocket();
     let session = connect(capped(websocket(&server))).await;
     match reason_of(call(&session).await) {
         Closed::Protocol(reason) => assert!(
@@ -175,6 +190,11 @@ async fn a_port_where_nobody_listens_is_unreachable() {
 async fn a_server_that_stops_reading_does_not_keep_the_session_from_closing() {
     let server = Script::new().on("tools/call").stop_reading().websocket();
     let session = connect(websocket(&server)).await;
-    call_with(&session, within(100)).await.unwrap_err();
+    // Together more than the buffers of a socket hold, so the writer is stuck in one of them.
+    let long = raw(&format!(r#"{{"x":"{}"}}"#, "x".repeat(12_000_000)));
+    for _ in 0..4 {
+        let outcome = session.call_tool("echo", Some(&long), within(100)).await;
+        assert_timeout(outcome);
+    }
     soon("the end of the session", session.close()).await;
 }
