@@ -15,6 +15,15 @@ pub struct Deadlines {
 }
 
 impl Deadlines {
+    /// What is left of them after some of the time was spent.
+    pub(crate) fn after(self, spent: Duration) -> Self {
+        let total = self.total.saturating_sub(spent);
+        Self {
+            idle: self.idle.min(total),
+            total,
+        }
+    }
+
     /// For requests whose progress nobody reports.
     pub fn fixed(limit: Duration) -> Self {
         Self {
@@ -75,7 +84,13 @@ impl CallClock {
 
     /// The request shows a sign of life.
     pub(crate) fn progress(&self) {
-        self.lock().active_since = Instant::now();
+        let mut state = self.lock();
+        // A pause moves this on by its whole length, so its beginning becomes its end.
+        state.active_since = if state.pauses > 0 {
+            state.paused_at
+        } else {
+            Instant::now()
+        };
     }
 
     /// Stands still until as many calls to `resume` have come.
@@ -174,5 +189,16 @@ mod tests {
         assert_eq!(clock.check(), Verdict::Until(Instant::now() + SECOND));
         advance(SECOND).await;
         assert_eq!(clock.check(), Verdict::Expired(10 * SECOND));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn progress_during_a_pause_counts_from_its_end() {
+        let clock = clock();
+        clock.pause();
+        advance(540 * SECOND).await;
+        clock.progress();
+        advance(60 * SECOND).await;
+        clock.resume();
+        assert_eq!(clock.check(), Verdict::Until(Instant::now() + 10 * SECOND));
     }
 }

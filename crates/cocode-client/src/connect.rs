@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::connection::Connection;
 use crate::error::{ConnectError, RequestError};
-use crate::handshake::{Probe, discover, failed, initialize};
+use crate::handshake::{Probe, answer_in, discover, failed, initialize, is_modern_error};
 use crate::options::SessionOptions;
 use crate::protocol::{Era, Protocol, Revision};
 use crate::serve::serve;
@@ -122,7 +122,7 @@ impl<'a> Climb<'a> {
             }
         );
         // Anything but an answer may have cost the connection, or led to another transport.
-        if !answered && self.open().await.is_err() {
+        if (!answered || self.current.is_none()) && self.open().await.is_err() {
             return Err(refusal);
         }
         match self.probe(self.options.timeouts.probe).await? {
@@ -150,13 +150,12 @@ impl<'a> Climb<'a> {
             }
             Probe::Silent(_) => match self.any_legacy().await {
                 // It may only have been slow to start. Then it can answer now.
-                Err(ConnectError::Handshake {
-                    error: error @ RequestError::Rpc { .. },
-                    stderr,
-                }) => match self.probe(self.options.timeouts.probe).await? {
-                    Probe::Modern(facts) => Ok(facts),
-                    _ => Err(ConnectError::Handshake { error, stderr }),
-                },
+                Err(
+                    refusal @ ConnectError::Handshake {
+                        error: RequestError::Rpc { .. },
+                        ..
+                    },
+                ) => self.modern_after_all(refusal).await,
                 other => other,
             },
         }
@@ -194,7 +193,9 @@ impl<'a> Climb<'a> {
         let Err(ConnectError::Handshake { error, stderr }) = first else {
             return first;
         };
-        let Some(http) = self.sse_instead(&error) else {
+        let instead = self.sse_instead(&error);
+        let error = error.with_its_answer();
+        let Some(http) = instead else {
             return Err(ConnectError::Handshake { error, stderr });
         };
         let target = Target::LegacySse(http);
@@ -224,7 +225,8 @@ impl<'a> Climb<'a> {
         else {
             return None;
         };
-        let fits = self.options.sse_fallback && matches!(status, 400 | 404 | 405);
+        let modern = answer_in(error).is_some_and(is_modern_error);
+        let fits = self.options.sse_fallback && matches!(status, 400 | 404 | 405) && !modern;
         fits.then(|| http.clone())
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use cocode_wire::{
-    Closed, Frame, Inbox as _, Link, LinkError, OpenError, Outgoing, Target, encode,
+    Closed, Frame, Inbox as _, Link, LinkError, OpenError, Origin, Outgoing, Target, encode,
 };
 use http::HeaderMap;
 use tokio::sync::{mpsc, oneshot};
@@ -15,9 +15,8 @@ use tokio::time::{sleep_until, timeout};
 use crate::clock::{CallClock, Deadlines, Verdict};
 use crate::error::RequestError;
 use crate::handler::Handler;
-use crate::mux::{Failure, Incoming, Mux, Outcome};
+use crate::mux::{Failure, Incoming, Mux, Outcome, Reports};
 use crate::params::push_params;
-use crate::progress::OnProgress;
 
 /// A connection that is being used. Dropping it ends it.
 #[derive(Debug)]
@@ -34,17 +33,9 @@ pub(crate) struct Exchange<'a> {
     pub(crate) meta: Cow<'a, [u8]>,
     pub(crate) headers: HeaderMap,
     pub(crate) deadlines: Deadlines,
-    /// Ask the server for reports, and pass them on.
-    pub(crate) progress: Reports,
+    /// What it wants to hear of before its answer.
+    pub(crate) reports: Reports,
     pub(crate) cancel: Cancel,
-}
-
-/// Whether reports of progress are wanted.
-#[derive(Clone)]
-pub(crate) enum Reports {
-    No,
-    /// They keep the request alive, and are passed on if somebody listens.
-    Yes(Option<OnProgress>),
 }
 
 /// How the server learns that a request is given up.
@@ -79,20 +70,16 @@ impl Connection {
             meta,
             headers,
             deadlines,
-            progress,
+            reports,
             cancel,
         } = exchange;
         let id = self.mux.next_id();
-        let body = write_request(id, method, params, &meta, &progress)?;
-        let on_progress = match progress {
-            Reports::No => None,
-            Reports::Yes(on_progress) => on_progress,
-        };
+        let body = write_request(id, method, params, &meta, &reports)?;
         let clock = Arc::new(CallClock::start(deadlines));
-        if method == "initialize" {
+        if method == INITIALIZE {
             self.link.opens_session(id);
         }
-        let registered = self.mux.register(id, Arc::clone(&clock), on_progress);
+        let registered = self.mux.register(id, Arc::clone(&clock), reports);
         let closed = |reason| RequestError::Closed {
             method: method.to_owned(),
             reason,
@@ -118,7 +105,12 @@ impl Connection {
         match carry(sending, reply, &clock, &mut ticket.sent).await {
             Ok(outcome) => {
                 ticket.answered = true;
-                outcome.map_err(|failure| failure.of(method))
+                let (frame, origin) = outcome.map_err(|failure| failure.of(method))?;
+                if origin != Origin::Request(id) {
+                    // Its own stream, if it has one, brings nothing any more.
+                    self.link.abandon(id);
+                }
+                Ok(frame)
             }
             Err(Unanswered::NotSent(error)) => {
                 ticket.sent = false;
@@ -177,6 +169,9 @@ impl Connection {
     }
 }
 
+/// The request that opens a session.
+pub(crate) const INITIALIZE: &str = "initialize";
+
 const GIVEN_UP: &str = "given up by the caller";
 const TIMED_OUT: &str = "timed out";
 
@@ -220,12 +215,12 @@ fn write_request(
     method: &str,
     params: Option<&[u8]>,
     meta: &[u8],
-    progress: &Reports,
+    reports: &Reports,
 ) -> Result<Vec<u8>, RequestError> {
     let size = params.map_or(0, <[u8]>::len) + meta.len() + 64;
     let mut body = encode::request_head(id, method, size);
-    let pushed = match progress {
-        Reports::No => push_params(&mut body, params, meta),
+    let pushed = match reports {
+        Reports::No | Reports::Subscription => push_params(&mut body, params, meta),
         Reports::Yes(_) => {
             let mut with_token = Vec::with_capacity(meta.len() + 40);
             with_token.extend_from_slice(br#""progressToken":"#);
@@ -293,11 +288,17 @@ impl Failure {
     fn of(self, method: &str) -> RequestError {
         let method = method.to_owned();
         match self {
-            Self::Link(LinkError::Status {
-                rpc: Some(error), ..
-            })
-            | Self::Unaddressed(error) => RequestError::Rpc { method, error },
-            Self::Link(error) => RequestError::Link { method, error },
+            // The status of a refused handshake still says which transport to try next.
+            Self::Link(error) if method == INITIALIZE => RequestError::Link { method, error },
+            Self::Link(error) => RequestError::Link { method, error }.with_its_answer(),
+            Self::Unaddressed(error) => RequestError::Rpc { method, error },
+            Self::TakenBack => {
+                let detail = "the server took the subscription back".into();
+                RequestError::Link {
+                    method,
+                    error: LinkError::NoAnswer { detail },
+                }
+            }
             Self::Closed(reason) => RequestError::Closed { method, reason },
             Self::Malformed(malformed) => RequestError::Malformed {
                 method,

@@ -156,6 +156,20 @@ pub enum ConnectError {
 }
 
 impl RequestError {
+    /// A JSON-RPC error that came with an HTTP error is the server's answer to the request.
+    pub(crate) fn with_its_answer(self) -> Self {
+        match self {
+            Self::Link {
+                method,
+                error:
+                    LinkError::Status {
+                        rpc: Some(error), ..
+                    },
+            } => Self::Rpc { method, error },
+            other => other,
+        }
+    }
+
     /// Whether trying again can help. An error of the server's own making is pointless to repeat
     /// unless the server says otherwise.
     pub fn retry(&self) -> Retry {
@@ -168,6 +182,17 @@ impl RequestError {
                 Retry::MayHaveRun
             }
             Self::Link { error, .. } => retry_of_link(error),
+        }
+    }
+
+    /// How long the server asks to be left alone, if it says (`Retry-After`).
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Link {
+                error: LinkError::Status { retry_after, .. },
+                ..
+            } => retry_after.map(Duration::from_secs),
+            _ => None,
         }
     }
 
@@ -187,6 +212,17 @@ impl RequestError {
 }
 
 impl ConnectError {
+    /// Whether trying again can help. Nothing was asked of the server yet, so it is always safe.
+    pub fn retry(&self) -> Retry {
+        let helps = match self {
+            Self::Open(OpenError::Link(error)) => retry_of_link(error) != Retry::Pointless,
+            Self::Open(OpenError::Unix { .. }) | Self::Timeout { .. } => true,
+            Self::Handshake { error, .. } => error.retry() != Retry::Pointless,
+            Self::Open(_) | Self::Version { .. } => false,
+        };
+        if helps { Retry::Safe } else { Retry::Pointless }
+    }
+
     /// The stable name of this kind of error; `docs/errors` has a page for each.
     pub fn code(&self) -> &'static str {
         match self {
@@ -232,9 +268,7 @@ fn retry_of_link(error: &LinkError) -> Retry {
     match error {
         LinkError::Unreachable { .. }
         | LinkError::SessionGone
-        | LinkError::Status {
-            status: 429 | 503, ..
-        } => Retry::Safe,
+        | LinkError::Status { status: 429, .. } => Retry::Safe,
         LinkError::TooLarge { .. }
         | LinkError::AuthRequired(_)
         | LinkError::Redirect { .. }

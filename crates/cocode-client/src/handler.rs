@@ -75,7 +75,8 @@ pub struct ClientCapabilities {
     pub sampling: bool,
     /// Name the folders a server may work in.
     pub roots: bool,
-    /// More members of the capabilities object, each a name and its value.
+    /// More members of the capabilities object, each a name and its value. One that is named above
+    /// is replaced by its value here, such as `roots` by `{"listChanged":true}`.
     pub others: Vec<(String, RawJson)>,
 }
 
@@ -183,29 +184,37 @@ impl ElicitationAnswer {
 
 impl ClientCapabilities {
     pub(crate) fn to_json(&self) -> String {
-        let mut members = Vec::new();
-        if self.elicitation_form || self.elicitation_url {
-            let mut modes = Vec::new();
-            if self.elicitation_form {
-                modes.push(r#""form":{}"#);
+        let mut modes = Vec::new();
+        if self.elicitation_form {
+            modes.push(r#""form":{}"#);
+        }
+        if self.elicitation_url {
+            modes.push(r#""url":{}"#);
+        }
+        let elicitation = format!("{{{}}}", modes.join(","));
+        let known = [
+            ("elicitation", !modes.is_empty(), elicitation.as_str()),
+            ("sampling", self.sampling, "{}"),
+            ("roots", self.roots, "{}"),
+        ];
+        // What the caller spells out replaces what would be said by itself.
+        let spelled_out = |name: &str| self.others.iter().any(|(other, _)| other == name);
+        let known = known
+            .iter()
+            .filter(|(name, has, _)| *has && !spelled_out(name));
+        let known = known.map(|(name, _, value)| (*name, *value));
+        let others = self
+            .others
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
+        let mut text = Vec::new();
+        for (name, value) in known.chain(others) {
+            if !text.is_empty() {
+                text.push(b',');
             }
-            if self.elicitation_url {
-                modes.push(r#""url":{}"#);
-            }
-            members.push(format!(r#""elicitation":{{{}}}"#, modes.join(",")));
+            crate::params::push_member(&mut text, name, value);
         }
-        if self.sampling {
-            members.push(r#""sampling":{}"#.to_owned());
-        }
-        if self.roots {
-            members.push(r#""roots":{}"#.to_owned());
-        }
-        for (name, value) in &self.others {
-            let mut member = Vec::new();
-            crate::params::push_member(&mut member, name, value.as_str());
-            members.push(String::from_utf8_lossy(&member).into_owned());
-        }
-        format!("{{{}}}", members.join(","))
+        format!("{{{}}}", String::from_utf8_lossy(&text))
     }
 }
 

@@ -8,8 +8,9 @@ use http::{HeaderMap, HeaderValue};
 use serde::Deserialize;
 
 use crate::clock::Deadlines;
-use crate::connection::{Cancel, Connection, Exchange, Reports};
+use crate::connection::{Cancel, Connection, Exchange, INITIALIZE};
 use crate::error::{ConnectError, RequestError};
+use crate::mux::Reports;
 use crate::options::SessionOptions;
 use crate::protocol::{Era, Revision};
 use crate::server::{Greeting, ServerFacts};
@@ -45,7 +46,7 @@ pub(crate) async fn discover(
             meta: Cow::Owned(meta),
             headers,
             deadlines: Deadlines::fixed(patience),
-            progress: Reports::No,
+            reports: Reports::No,
             cancel: Cancel::Silently,
         };
         let answer = result_of(connection.exchange(exchange).await, "server/discover");
@@ -80,11 +81,7 @@ fn judge(answer: Result<Greeting, RequestError>, asked: Revision) -> Judged {
                 None => Probe::Legacy(RequestError::Rpc { method, error }),
             },
             // Only a stateless server knows these, and asking in another way will not help it.
-            None if matches!(
-                error.code,
-                code::HEADER_MISMATCH | code::MISSING_CLIENT_CAPABILITY
-            ) =>
-            {
+            None if is_modern_error(&error) => {
                 tracing::debug!(asked = %asked, "a stateless server refuses to be discovered");
                 Probe::Failed(RequestError::Rpc { method, error })
             }
@@ -117,11 +114,11 @@ pub(crate) async fn initialize(
 ) -> Result<ServerFacts, ConnectError> {
     let greeting = match offer_version(connection, options, offer).await {
         // Some servers refuse what they should answer with a version of their own.
-        Err(RequestError::Rpc { method, error }) => {
-            let supported = supported_in(&error).unwrap_or_default();
+        Err(error) => {
+            let supported = answer_in(&error).and_then(supported_in).unwrap_or_default();
             match Revision::newest_among(&supported, Era::Legacy).filter(|other| *other != offer) {
                 Some(other) => offer_version(connection, options, other).await,
-                None => Err(RequestError::Rpc { method, error }),
+                None => Err(error),
             }
         }
         other => other,
@@ -170,15 +167,15 @@ async fn offer_version(
         crate::params::with_members(params.to_string().as_bytes(), capabilities.as_bytes());
     let params = params.unwrap_or_default();
     let exchange = Exchange {
-        method: "initialize",
+        method: INITIALIZE,
         params: Some(&params),
         meta: Cow::Borrowed(b""),
         headers: HeaderMap::new(),
         deadlines: Deadlines::fixed(options.timeouts.connect),
-        progress: Reports::No,
+        reports: Reports::No,
         cancel: Cancel::Silently,
     };
-    result_of(connection.exchange(exchange).await, "initialize")
+    result_of(connection.exchange(exchange).await, INITIALIZE)
 }
 
 fn result_of(
@@ -196,6 +193,28 @@ fn result_of(
         .result()
         .ok_or_else(|| unexpected(method, "no result"))?;
     Greeting::parse(&raw).map_err(|error| unexpected(method, &error.to_string()))
+}
+
+/// The JSON-RPC error that a server answered with, whatever the HTTP status.
+pub(crate) fn answer_in(error: &RequestError) -> Option<&RpcError> {
+    match error {
+        RequestError::Rpc { error, .. } => Some(error),
+        RequestError::Link {
+            error: LinkError::Status { rpc, .. },
+            ..
+        } => rpc.as_ref(),
+        _ => None,
+    }
+}
+
+/// Whether only a stateless server answers like this.
+pub(crate) fn is_modern_error(error: &RpcError) -> bool {
+    matches!(
+        error.code,
+        code::HEADER_MISMATCH
+            | code::MISSING_CLIENT_CAPABILITY
+            | code::UNSUPPORTED_PROTOCOL_VERSION
+    )
 }
 
 /// The versions a server names in an error.

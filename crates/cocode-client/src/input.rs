@@ -1,6 +1,7 @@
 //! Requests that come back with questions: the multi round-trip pattern of the stateless era.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use cocode_wire::{RawJson, RpcError, code};
 use serde::Deserialize;
@@ -43,15 +44,15 @@ impl Session {
             return self.call_after_visits(call).await;
         }
         let begun = Instant::now();
-        let mut result = self.call(call).await?;
-        let mut asked = std::time::Duration::ZERO;
+        let mut outcome = self.call_for_any_result(call).await?;
+        let mut asked = Duration::ZERO;
         let rounds = self.shared().options.max_input_rounds;
         for _round in 0..rounds {
-            if is_complete(call.method, &result)? {
-                return Ok(result);
+            if outcome.kind == ResultKind::Complete {
+                break;
             }
             let asking = Instant::now();
-            let members = self.answers(call.method, &result).await?;
+            let members = self.answers(call.method, &outcome.result).await?;
             // The time in which a person answers counts for no deadline.
             asked += asking.elapsed();
             let not_an_object = |_| RequestError::Params {
@@ -59,44 +60,52 @@ impl Session {
             };
             let params = with_members(call.params.unwrap_or(b"{}"), &members);
             let params = params.map_err(not_an_object)?;
-            let mut deadlines = call.deadlines;
-            deadlines.total = deadlines
-                .total
-                .saturating_sub(begun.elapsed().saturating_sub(asked));
             let retry = Call {
                 method: call.method,
                 params: Some(&params),
                 name: call.name,
                 headers: call.headers.clone(),
-                deadlines,
-                progress: call.progress.clone(),
+                deadlines: call.deadlines.after(begun.elapsed().saturating_sub(asked)),
+                reports: call.reports.clone(),
             };
-            result = self.call(&retry).await?;
+            outcome = self.call_for_any_result(&retry).await?;
         }
-        if is_complete(call.method, &result)? {
-            return Ok(result);
+        match outcome.kind {
+            ResultKind::Complete => Ok(outcome.result),
+            ResultKind::InputRequired => Err(RequestError::InputRounds {
+                method: call.method.to_owned(),
+                rounds,
+            }),
         }
-        Err(RequestError::InputRounds {
-            method: call.method.to_owned(),
-            rounds,
-        })
     }
 
     /// The older era has one kind of result that asks for input: an error that names URLs which the
     /// person has to visit first (revision 2025-11-25).
     async fn call_after_visits(&self, call: &Call<'_>) -> Result<RawJson, RequestError> {
         let rounds = self.shared().options.max_input_rounds;
+        let begun = Instant::now();
+        let mut asked = Duration::ZERO;
         for round in 0..=rounds {
-            match self.call(call).await {
+            let attempt = Call {
+                method: call.method,
+                params: call.params,
+                name: call.name,
+                headers: call.headers.clone(),
+                deadlines: call.deadlines.after(begun.elapsed().saturating_sub(asked)),
+                reports: call.reports.clone(),
+            };
+            match self.call(&attempt).await {
                 Err(RequestError::Rpc { method, error })
                     if error.code == code::URL_ELICITATION_REQUIRED =>
                 {
                     if round == rounds {
                         break;
                     }
+                    let asking = Instant::now();
                     if !self.visit(&error).await {
                         return Err(RequestError::Rpc { method, error });
                     }
+                    asked += asking.elapsed();
                 }
                 other => return other,
             }
@@ -195,20 +204,48 @@ fn is_accepted(answer: &RawJson) -> bool {
         .is_ok_and(|answer| answer.action == "accept")
 }
 
-/// Whether a result is final. A kind of result that nobody defined is an error.
-fn is_complete(method: &str, result: &RawJson) -> Result<bool, RequestError> {
-    if begins_or_ends_with(result, r#""resultType":"complete""#)
-        || never_mentions(result, "resultType")
-    {
-        return Ok(true);
-    }
-    let head: Result<ResultHead<'_>, _> = result.decode();
-    match head.ok().and_then(|head| head.result_type).as_deref() {
-        None | Some("complete") => Ok(true),
-        Some("input_required") => Ok(false),
-        Some(other) => Err(RequestError::Unexpected {
-            method: method.to_owned(),
-            reason: format!("its result is of the unknown type `{other}`"),
-        }),
+/// A result, and whether it is the last word.
+#[derive(Debug)]
+pub(crate) struct AnyResult {
+    pub(crate) result: RawJson,
+    pub(crate) kind: ResultKind,
+}
+
+/// What kind of result a server of the stateless era sent. The older era knows one kind only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ResultKind {
+    Complete,
+    InputRequired,
+}
+
+/// Whether results of `method` may ask for input.
+pub(crate) fn asks_for_input(method: &str) -> bool {
+    matches!(method, "tools/call" | "prompts/get" | "resources/read")
+}
+
+impl AnyResult {
+    /// A kind of result that nobody defined is an error.
+    pub(crate) fn of(result: RawJson, era: Era, method: &str) -> Result<Self, RequestError> {
+        let complete = era == Era::Legacy
+            || begins_or_ends_with(&result, r#""resultType":"complete""#)
+            || never_mentions(&result, "resultType");
+        if complete {
+            return Ok(Self {
+                result,
+                kind: ResultKind::Complete,
+            });
+        }
+        let head = result.decode::<ResultHead<'_>>().ok();
+        let kind = match head.as_ref().and_then(|head| head.result_type.as_deref()) {
+            None | Some("complete") => ResultKind::Complete,
+            Some("input_required") => ResultKind::InputRequired,
+            Some(other) => {
+                return Err(RequestError::Unexpected {
+                    method: method.to_owned(),
+                    reason: format!("its result is of the unknown type `{other}`"),
+                });
+            }
+        };
+        Ok(Self { result, kind })
     }
 }

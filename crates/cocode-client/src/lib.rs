@@ -5,10 +5,15 @@
 //! [`Handler`], and hands out results exactly as the server sent them.
 //!
 //! ```no_run
-//! use cocode_client::{RawJson, RequestOptions, Session, SessionOptions, stdio};
+//! use cocode_client::{
+//!     RawJson, RequestOptions, Session, SessionOptions, baseline_environment, stdio,
+//! };
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let session = Session::connect(stdio("my-server", ["--flag"], []), SessionOptions::default()).await?;
+//! // A server gets what it is given: here PATH, HOME, the locale and the like.
+//! let environment = baseline_environment(std::env::vars_os());
+//! let target = stdio("my-server", ["--flag"], environment);
+//! let session = Session::connect(target, SessionOptions::default()).await?;
 //! for tool in session.tools().await?.items {
 //!     println!("{}", tool.name);
 //! }
@@ -59,14 +64,17 @@ pub use handler::{
     NoHandler, Notification, Root,
 };
 pub use pages::{
-    Incomplete, Listing, MAX_CURSOR_BYTES, MAX_ITEMS, MAX_LIST_TIME, MAX_PAGES, Quarantined,
+    Incomplete, Listing, MAX_CURSOR_BYTES, MAX_ITEMS, MAX_LIST_BYTES, MAX_LIST_TIME, MAX_PAGES,
+    Quarantined,
 };
 pub use progress::{OnProgress, Progress};
 pub use protocol::{Era, Protocol, Revision, UnknownProtocol};
 pub use server::{ServerCapabilities, ServerFacts, Step};
 
+pub use cocode_wire::limits::DEFAULT_MAX_FRAME_BYTES;
 pub use cocode_wire::{
-    Challenge, Closed, ExitReport, HttpClient, HttpSettings, HttpTarget, LinkError, OpenError,
-    ProcessSpec, RawJson, RpcError, SpawnError, StdioTarget, Target, UnixTarget, WebSocketTarget,
-    baseline_environment, memory_pair,
+    Challenge, Closed, ExitReport, HeaderMap, HeaderName, HeaderValue, HttpClient, HttpSettings,
+    HttpSetupError, HttpTarget, LinkError, MemoryTarget, OpenError, ProcessSpec, RawJson, RpcError,
+    SpawnError, StderrTap, StdioTarget, StopPolicy, Target, UnixTarget, Url, WebSocketTarget,
+    baseline_environment, code, memory_pair,
 };

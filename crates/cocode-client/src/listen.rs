@@ -4,15 +4,17 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cocode_wire::{RawJson, code};
 use tokio::sync::watch;
 
 use crate::clock::Deadlines;
-use crate::connection::{Cancel, Connection, Exchange, Reports};
+use crate::connection::{Cancel, Connection, Exchange};
 use crate::error::{RequestError, Retry};
 use crate::handshake::{modern_headers, modern_meta};
+use crate::mux::Reports;
 use crate::protocol::{Era, Revision};
 use crate::session::Session;
 
@@ -31,12 +33,17 @@ struct Wanted {
 }
 
 /// Which changes a session wants to hear of.
-#[derive(Debug)]
-pub(crate) struct Listener(watch::Sender<Wanted>);
+#[derive(Debug, Default)]
+pub(crate) struct Listener {
+    wanted: watch::Sender<Wanted>,
+    /// The server has said that it will not tell.
+    refused: Arc<AtomicBool>,
+}
 
-impl Default for Listener {
-    fn default() -> Self {
-        Self(watch::Sender::new(Wanted::default()))
+impl Listener {
+    /// The resources whose changes are wanted.
+    pub(crate) fn uris(&self) -> Vec<String> {
+        self.wanted.borrow().uris.iter().cloned().collect()
     }
 }
 
@@ -44,9 +51,10 @@ impl Session {
     /// Starts to listen for whatever the server says it can tell.
     pub(crate) fn begin_listening(&self) {
         let facts = self.server();
-        if facts.era() == Era::Legacy || !self.shared().options.listen {
+        if facts.era() == Era::Legacy {
             return;
         }
+        let listener = &self.shared().listener;
         let capabilities = &facts.capabilities;
         let (tools, prompts) = (capabilities.tools_changes, capabilities.prompts_changes);
         let resources = capabilities.resources_changes;
@@ -56,13 +64,16 @@ impl Session {
             resources,
             uris: BTreeSet::new(),
         };
-        self.shared().listener.0.send_replace(wanted);
+        if self.shared().options.listen {
+            listener.wanted.send_replace(wanted);
+        }
         let post = Post {
             connection: Arc::clone(&self.shared().connection),
             meta: modern_meta(&self.shared().options, facts.revision),
             revision: facts.revision,
+            refused: Arc::clone(&listener.refused),
         };
-        self.own(listen(post, self.shared().listener.0.subscribe()));
+        self.own(listen(post, listener.wanted.subscribe()));
     }
 
     /// Asks to be told when the resource changes, with `notifications/resources/updated`.
@@ -85,56 +96,77 @@ impl Session {
         uri: &str,
         change: impl FnOnce(&mut BTreeSet<String>) -> bool,
     ) -> Result<(), RequestError> {
-        if self.server().era() == Era::Modern {
-            self.shared()
-                .listener
-                .0
-                .send_if_modified(|wanted| change(&mut wanted.uris));
-            return Ok(());
-        }
-        let unexpected = |error: serde_json::Error| RequestError::Unexpected {
+        let unexpected = |reason: String| RequestError::Unexpected {
             method: method.to_owned(),
-            reason: error.to_string(),
+            reason,
         };
-        let params = RawJson::of(&serde_json::json!({ "uri": uri })).map_err(unexpected)?;
-        self.request(method, Some(&params), crate::RequestOptions::default())
-            .await
-            .map(drop)
+        let listener = &self.shared().listener;
+        if self.server().era() == Era::Legacy {
+            let params = RawJson::of(&serde_json::json!({ "uri": uri }));
+            let params = params.map_err(|error| unexpected(error.to_string()))?;
+            let options = crate::RequestOptions::default();
+            self.request(method, Some(&params), options).await?;
+        } else if !self.server().capabilities.resources_subscribe {
+            return Err(unexpected(
+                "the server does not tell when resources change".into(),
+            ));
+        } else if listener.refused.load(Ordering::Relaxed) {
+            return Err(unexpected(
+                "the server has refused to tell of changes".into(),
+            ));
+        }
+        // A legacy server hears of these again only when its session has to be renewed.
+        listener
+            .wanted
+            .send_if_modified(|wanted| change(&mut wanted.uris));
+        Ok(())
     }
 }
 
-/// Runs until the session ends or the server says that it knows no subscriptions.
+/// Runs until the session ends.
 async fn listen(post: Post, mut wanted: watch::Receiver<Wanted>) {
     let mut wait = FIRST_WAIT;
+    let mut without_uris = false;
     loop {
-        let filter = wanted.borrow_and_update().clone();
+        let mut filter = wanted.borrow_and_update().clone();
+        if without_uris {
+            filter.uris.clear();
+        }
         if filter == Wanted::default() {
             if wanted.changed().await.is_err() {
                 return;
             }
+            without_uris = false;
             continue;
         }
         let began = tokio::time::Instant::now();
-        tokio::select! {
-            ended = post.one_stream(&filter) => match ended {
-                Ok(()) => tracing::debug!("the server ended the subscription"),
-                Err(error @ RequestError::Closed { .. }) => {
-                    tracing::debug!(%error, "no more subscriptions");
-                    return;
-                }
-                Err(error) if hopeless(&error) => {
-                    tracing::debug!(%error, "no subscriptions on this server");
-                    return;
-                }
-                Err(error) => tracing::debug!(%error, "the subscription broke"),
-            },
+        let ended = tokio::select! {
+            ended = post.one_stream(&filter) => ended,
             changed = wanted.changed() => {
                 if changed.is_err() {
                     return;
                 }
-                wait = FIRST_WAIT;
+                (wait, without_uris) = (FIRST_WAIT, false);
                 continue;
             }
+        };
+        match ended {
+            Ok(()) => tracing::debug!("the server ended the subscription"),
+            Err(error @ RequestError::Closed { .. }) => {
+                tracing::debug!(%error, "no more subscriptions");
+                return;
+            }
+            Err(error) if refuses_params(&error) && !filter.uris.is_empty() => {
+                tracing::warn!(%error, "the server does not tell about these resources");
+                without_uris = true;
+                continue;
+            }
+            Err(error) if hopeless(&error) => {
+                tracing::debug!(%error, "no subscriptions on this server");
+                post.refused.store(true, Ordering::Relaxed);
+                return;
+            }
+            Err(error) => tracing::debug!(%error, "the subscription broke"),
         }
         if began.elapsed() > LONGEST_WAIT {
             wait = FIRST_WAIT;
@@ -149,6 +181,7 @@ struct Post {
     connection: Arc<Connection>,
     meta: Vec<u8>,
     revision: Revision,
+    refused: Arc<AtomicBool>,
 }
 
 impl Post {
@@ -164,7 +197,7 @@ impl Post {
             meta: Cow::Borrowed(&self.meta),
             headers: modern_headers(connection, self.revision, method, None),
             deadlines: Deadlines::fixed(FOREVER),
-            progress: Reports::No,
+            reports: Reports::Subscription,
             cancel: if stream {
                 Cancel::EndStream
             } else {
@@ -197,6 +230,11 @@ fn params(wanted: &Wanted) -> String {
         filter.insert("resourceSubscriptions".into(), uris.into());
     }
     serde_json::json!({ "notifications": filter }).to_string()
+}
+
+/// Whether the server does not like what it was asked, which may be a single resource.
+fn refuses_params(error: &RequestError) -> bool {
+    matches!(error, RequestError::Rpc { error, .. } if error.code == code::INVALID_PARAMS)
 }
 
 /// Whether asking again can only bring the same answer.

@@ -3,21 +3,21 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cocode_wire::{
     Closed, Frame, FrameKind, Inbox, LinkError, Malformed, Origin, RawJson, RpcError,
 };
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::clock::CallClock;
 use crate::handler::{Handler, Notification};
 use crate::progress::{OnProgress, Progress};
 
-/// Server-initiated messages that may wait to be served. A server that sends more at once gets no
-/// answer to the rest, which is better than unbounded memory.
-pub(crate) const MAX_WAITING_REQUESTS: usize = 64;
+/// Server-initiated messages that may wait for the serving task, which answers or refuses them. A
+/// server that sends more than these in one burst gets no answer to the rest.
+const MAX_WAITING_REQUESTS: usize = 1024;
 
 /// The receiving half of a session: the inbox of its link.
 pub(crate) struct Mux {
@@ -26,6 +26,10 @@ pub(crate) struct Mux {
     table: Mutex<Table>,
     incoming: mpsc::Sender<Incoming>,
     closed: watch::Sender<Option<Closed>>,
+    /// The server is of the era in which servers send no requests.
+    stateless: AtomicBool,
+    /// The server has ended the session behind our back.
+    session_gone: Notify,
 }
 
 #[derive(Default)]
@@ -60,11 +64,22 @@ impl Hasher for IdHasher {
 struct Pending {
     reply: oneshot::Sender<Outcome>,
     clock: Arc<CallClock>,
-    on_progress: Option<OnProgress>,
+    reports: Reports,
 }
 
-/// What became of a request.
-pub(crate) type Outcome = Result<Frame, Failure>;
+/// What a request wants to hear of before its answer.
+#[derive(Clone)]
+pub(crate) enum Reports {
+    /// Nothing.
+    No,
+    /// Progress: it keeps the request alive, and is passed on if somebody listens.
+    Yes(Option<OnProgress>),
+    /// Notifications that name the request, for as long as it lasts.
+    Subscription,
+}
+
+/// What became of a request: its answer and where that came, or why there is none.
+pub(crate) type Outcome = Result<(Frame, Origin), Failure>;
 
 /// Why a request has no answer.
 #[derive(Debug)]
@@ -74,6 +89,8 @@ pub(crate) enum Failure {
     Malformed(Malformed),
     /// An error that names no request, when only one was waiting.
     Unaddressed(RpcError),
+    /// The server took a subscription back.
+    TakenBack,
 }
 
 /// Something the server wants of us.
@@ -101,6 +118,8 @@ impl Mux {
                 table,
                 incoming,
                 closed,
+                stateless: AtomicBool::new(false),
+                session_gone: Notify::new(),
             }),
             requests,
         )
@@ -115,7 +134,7 @@ impl Mux {
         &self,
         id: u64,
         clock: Arc<CallClock>,
-        on_progress: Option<OnProgress>,
+        reports: Reports,
     ) -> Result<oneshot::Receiver<Outcome>, Closed> {
         let (reply, answer) = oneshot::channel();
         let mut table = self.lock();
@@ -127,7 +146,7 @@ impl Mux {
             Pending {
                 reply,
                 clock,
-                on_progress,
+                reports,
             },
         );
         Ok(answer)
@@ -141,6 +160,16 @@ impl Mux {
     /// Why the link ended, once it has.
     pub(crate) fn watch_closed(&self) -> watch::Receiver<Option<Closed>> {
         self.closed.subscribe()
+    }
+
+    /// From now on the server has no business sending requests.
+    pub(crate) fn expect_no_requests(&self) {
+        self.stateless.store(true, Ordering::Relaxed);
+    }
+
+    /// Resolves when the server has ended the session outside of any request.
+    pub(crate) async fn session_ended(&self) {
+        self.session_gone.notified().await;
     }
 
     /// Stops the clocks of those requests on whose behalf a message may have come.
@@ -170,16 +199,30 @@ impl Mux {
         drop(pending.reply.send(outcome));
     }
 
-    /// The only request that is waiting, if there is exactly one.
+    /// The only request that is waiting for an answer, if there is exactly one.
     fn only_pending(&self) -> Option<u64> {
         let table = self.lock();
-        let mut ids = table.pending.keys();
-        ids.next().copied().filter(|_| ids.next().is_none())
+        let mut waiting = table
+            .pending
+            .iter()
+            .filter(|(_, pending)| !pending.is_subscription());
+        waiting
+            .next()
+            .map(|(id, _)| *id)
+            .filter(|_| waiting.next().is_none())
     }
 
-    fn response(&self, frame: Frame) {
+    /// Whether request `id` is a subscription that still stands.
+    fn is_subscribed(&self, id: u64) -> bool {
+        self.lock()
+            .pending
+            .get(&id)
+            .is_some_and(Pending::is_subscription)
+    }
+
+    fn response(&self, frame: Frame, origin: Origin) {
         if let Some(id) = frame.numeric_id() {
-            return self.answer(id, Ok(frame));
+            return self.answer(id, Ok((frame, origin)));
         }
         let error = frame.error().filter(|_| frame.id().is_none());
         match (error, self.only_pending()) {
@@ -194,6 +237,10 @@ impl Mux {
         match (method, &params) {
             ("notifications/progress", Some(params)) => self.progress(params),
             ("notifications/cancelled", Some(params)) => self.cancelled(params),
+            (_, Some(params)) if self.is_stale(params) => {
+                tracing::debug!(method, "a notification of a subscription that is over");
+                return;
+            }
             _ => {}
         }
         let notification = Notification {
@@ -213,10 +260,10 @@ impl Mux {
                 return;
             };
             pending.clock.progress();
-            pending.on_progress.clone()
+            pending.reports.clone()
         };
         // Called without the lock, so that the callback may use the session.
-        if let Some(on_progress) = on_progress {
+        if let Reports::Yes(Some(on_progress)) = on_progress {
             shielded(|| on_progress(&progress));
         }
     }
@@ -227,10 +274,40 @@ impl Mux {
             #[serde(borrow, rename = "requestId")]
             request_id: &'a serde_json::value::RawValue,
         }
-        if let Ok(cancelled) = params.decode::<Cancelled<'_>>() {
+        let Ok(cancelled) = params.decode::<Cancelled<'_>>() else {
+            return;
+        };
+        if !self.stateless.load(Ordering::Relaxed) {
             let id = params.share(cancelled.request_id);
-            self.pass_on(Incoming::Cancelled { id });
+            return self.pass_on(Incoming::Cancelled { id });
         }
+        // A stateless server has nothing to cancel but a subscription of ours.
+        let id = cancelled.request_id.get().trim_matches('"').parse();
+        if let Some(id) = id.ok().filter(|id| self.is_subscribed(*id)) {
+            self.answer(id, Err(Failure::TakenBack));
+        }
+    }
+
+    /// Whether a notification names a subscription, and none that stands.
+    fn is_stale(&self, params: &RawJson) -> bool {
+        #[derive(serde::Deserialize)]
+        struct Params<'a> {
+            #[serde(borrow, rename = "_meta")]
+            meta: Meta<'a>,
+        }
+        #[derive(serde::Deserialize)]
+        struct Meta<'a> {
+            #[serde(borrow, rename = "io.modelcontextprotocol/subscriptionId")]
+            subscription: &'a serde_json::value::RawValue,
+        }
+        if !self.stateless.load(Ordering::Relaxed) {
+            return false;
+        }
+        let Ok(params) = params.decode::<Params<'_>>() else {
+            return false;
+        };
+        let id = params.meta.subscription.get().trim_matches('"').parse();
+        !id.is_ok_and(|id| self.is_subscribed(id))
     }
 
     fn pass_on(&self, incoming: Incoming) {
@@ -252,11 +329,22 @@ fn shielded(callback: impl FnOnce()) {
     }
 }
 
+impl Pending {
+    fn is_subscription(&self) -> bool {
+        matches!(self.reports, Reports::Subscription)
+    }
+}
+
 impl Inbox for Mux {
     fn frame(&self, frame: Frame, origin: Origin) {
         match frame.kind() {
-            FrameKind::Response => self.response(frame),
+            FrameKind::Response => self.response(frame, origin),
             FrameKind::Notification => self.notification(&frame),
+            FrameKind::Request if self.stateless.load(Ordering::Relaxed) => {
+                // The specification forbids to answer, as it forbids to ask.
+                let method = frame.method();
+                tracing::warn!(method, "a request of a server that must not send any");
+            }
             FrameKind::Request => {
                 let Some(id) = frame.id() else { return };
                 let (method, params) = (frame.method().to_owned(), frame.params());
@@ -279,6 +367,10 @@ impl Inbox for Mux {
             return;
         };
         self.answer(id, Err(Failure::Malformed(malformed)));
+    }
+
+    fn session_gone(&self) {
+        self.session_gone.notify_one();
     }
 
     fn failed(&self, id: u64, error: LinkError) {

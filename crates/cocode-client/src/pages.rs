@@ -10,15 +10,17 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::clock::Deadlines;
-use crate::connection::Reports;
 use crate::error::RequestError;
 use crate::members::Members;
+use crate::mux::Reports;
 use crate::session::{Call, Session};
 
 /// Pages of one list.
 pub const MAX_PAGES: usize = 1_000;
 /// Items of one list.
 pub const MAX_ITEMS: usize = 200_000;
+/// Bytes of all pages of one list together.
+pub const MAX_LIST_BYTES: usize = 256 * 1024 * 1024;
 /// Bytes of one cursor.
 pub const MAX_CURSOR_BYTES: usize = 64 * 1024;
 /// All pages of one list together.
@@ -60,6 +62,8 @@ pub enum Incomplete {
     TooManyPages,
     /// More items than [`MAX_ITEMS`].
     TooManyItems,
+    /// More bytes than [`MAX_LIST_BYTES`].
+    TooManyBytes,
     /// A cursor over [`MAX_CURSOR_BYTES`].
     CursorTooLarge,
     /// All pages together took longer than [`MAX_LIST_TIME`].
@@ -72,6 +76,7 @@ impl std::fmt::Display for Incomplete {
             Self::RepeatedCursor => formatter.write_str("the server sent the same cursor twice"),
             Self::TooManyPages => write!(formatter, "more than {MAX_PAGES} pages"),
             Self::TooManyItems => write!(formatter, "more than {MAX_ITEMS} items"),
+            Self::TooManyBytes => write!(formatter, "more than {MAX_LIST_BYTES} bytes"),
             Self::CursorTooLarge => write!(formatter, "a cursor over {MAX_CURSOR_BYTES} bytes"),
             Self::TooSlow => write!(formatter, "more than {} s", MAX_LIST_TIME.as_secs()),
         }
@@ -100,7 +105,7 @@ impl Session {
             name: None,
             headers: HeaderMap::new(),
             deadlines: Deadlines::fixed(self.shared().options.timeouts.request),
-            progress: Reports::No,
+            reports: Reports::No,
         };
         self.call(&call).await
     }
@@ -116,13 +121,16 @@ impl Session {
             ttl: None,
             cache_scope: None,
         };
+        let mut bytes = 0;
         let mut seen = HashSet::new();
         let mut cursor: Option<RawJson> = None;
         loop {
             let page = self.page(reader.method, cursor.as_ref()).await?;
             cursor = listing.add(&page, &reader)?;
+            bytes += page.as_bytes().len();
             listing.pages.push(page);
             let Some(next) = &cursor else {
+                listing.log_quarantined(reader.method);
                 return Ok(listing);
             };
             listing.incomplete = if next.as_bytes().len() > MAX_CURSOR_BYTES {
@@ -131,8 +139,10 @@ impl Session {
                 Some(Incomplete::RepeatedCursor)
             } else if listing.pages.len() >= MAX_PAGES {
                 Some(Incomplete::TooManyPages)
-            } else if listing.items.len() >= MAX_ITEMS {
+            } else if listing.items.len() + listing.quarantined.len() >= MAX_ITEMS {
                 Some(Incomplete::TooManyItems)
+            } else if bytes >= MAX_LIST_BYTES {
+                Some(Incomplete::TooManyBytes)
             } else if begun.elapsed() >= MAX_LIST_TIME {
                 Some(Incomplete::TooSlow)
             } else {
@@ -140,6 +150,7 @@ impl Session {
             };
             if let Some(reason) = &listing.incomplete {
                 tracing::warn!(method = reader.method, %reason, "a list was cut off");
+                listing.log_quarantined(reader.method);
                 return Ok(listing);
             }
         }
@@ -147,6 +158,14 @@ impl Session {
 }
 
 impl<T> Listing<T> {
+    /// In one line, however many there are.
+    fn log_quarantined(&self, method: &str) {
+        if let Some(Quarantined { name, reason }) = self.quarantined.first() {
+            let count = self.quarantined.len();
+            tracing::warn!(method, count, name, reason, "items that cannot be used");
+        }
+    }
+
     /// Takes in one page, and gives the cursor of the next.
     fn add(
         &mut self,
@@ -164,7 +183,7 @@ impl<T> Listing<T> {
         let items = items.ok_or_else(|| unexpected(format!("no `{}` in it", reader.member)))?;
         let items: Vec<&RawValue> = serde_json::from_str(items.get())
             .map_err(|error| unexpected(format!("`{}`: {error}", reader.member)))?;
-        let room = MAX_ITEMS.saturating_sub(self.items.len());
+        let room = MAX_ITEMS.saturating_sub(self.items.len() + self.quarantined.len());
         if items.len() > room {
             self.incomplete = Some(Incomplete::TooManyItems);
         }
@@ -172,16 +191,7 @@ impl<T> Listing<T> {
         for item in items.into_iter().take(room) {
             match (reader.item)(page, item) {
                 Ok(item) => self.items.push(item),
-                Err(quarantined) => {
-                    let Quarantined { name, reason } = &quarantined;
-                    tracing::warn!(
-                        method = reader.method,
-                        name,
-                        reason,
-                        "an item cannot be used"
-                    );
-                    self.quarantined.push(quarantined);
-                }
+                Err(quarantined) => self.quarantined.push(quarantined),
             }
         }
         let ttl = members.get("ttlMs").and_then(|ttl| ttl.get().parse().ok());

@@ -1,17 +1,22 @@
 //! Answers what a server of the older era asks: one task, which owns a task per question.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cocode_wire::{LinkError, Origin, Outgoing, RawJson, RpcError, code, encode};
+use futures_util::FutureExt as _;
 use http::HeaderMap;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::connection::Connection;
 use crate::handler::{Elicitation, ElicitationAnswer, ElicitationMode, Handler, roots_json};
-use crate::mux::{Incoming, MAX_WAITING_REQUESTS};
+use crate::mux::Incoming;
+
+/// Questions of one server that may be under way at once; more are refused.
+const MAX_QUESTIONS: usize = 64;
 
 /// How long a server may take to accept an answer of ours.
 const TAKING_TIME: Duration = Duration::from_secs(30);
@@ -34,9 +39,15 @@ pub(crate) async fn serve(
                     task.abort();
                 }
             }
-            Incoming::Request { id, .. } if running.len() >= MAX_WAITING_REQUESTS => {
+            Incoming::Request { id, .. } if running.len() >= MAX_QUESTIONS => {
                 let error = RpcError::new(code::INTERNAL_ERROR, "too many requests at once");
-                send(&connection, encode::error_response(&id, &error)).await;
+                let body = encode::error_response(&id, &error);
+                // Nobody waits here: this task has to keep up with the server.
+                connection.link.post(Outgoing {
+                    body,
+                    headers: HeaderMap::new(),
+                    request: None,
+                });
             }
             Incoming::Request {
                 id,
@@ -52,10 +63,15 @@ pub(crate) async fn serve(
                         params,
                         origin,
                     };
-                    let answer = answer(&connection, &*handler, question, patience).await;
-                    let body = match answer {
-                        Ok(result) => encode::response(&id, &result),
-                        Err(error) => encode::error_response(&id, &error),
+                    let answer = answer(&connection, &*handler, question, patience);
+                    let body = match AssertUnwindSafe(answer).catch_unwind().await {
+                        Ok(Ok(result)) => encode::response(&id, &result),
+                        Ok(Err(error)) => encode::error_response(&id, &error),
+                        Err(_panic) => {
+                            tracing::error!(method, "a handler panicked on a question");
+                            let error = RpcError::new(code::INTERNAL_ERROR, "the client failed");
+                            encode::error_response(&id, &error)
+                        }
                     };
                     send(&connection, body).await;
                 });

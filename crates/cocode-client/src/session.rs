@@ -2,19 +2,22 @@
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cocode_wire::{Closed, Inbox as _, LinkError, RawJson, Target, code};
 use http::HeaderMap;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::clock::Deadlines;
 use crate::connect::{Established, establish};
-use crate::connection::{Cancel, Connection, Exchange, Reports};
+use crate::connection::{Cancel, Connection, Exchange};
 use crate::error::{ConnectError, RequestError};
 use crate::handshake::{initialize, modern_headers, modern_meta, supported_in};
+use crate::input::{AnyResult, ResultKind, asks_for_input};
 use crate::listen::Listener;
+use crate::mux::Reports;
 use crate::options::SessionOptions;
 use crate::progress::OnProgress;
 use crate::protocol::{Era, Revision};
@@ -66,7 +69,7 @@ pub(crate) struct Call<'a> {
     /// Headers beyond those that every request has.
     pub(crate) headers: HeaderMap,
     pub(crate) deadlines: Deadlines,
-    pub(crate) progress: Reports,
+    pub(crate) reports: Reports,
 }
 
 impl Session {
@@ -96,8 +99,16 @@ impl Session {
         let session = Self {
             shared: Arc::new(shared),
         };
-        session.begin_listening();
-        session.request_log_messages().await;
+        match session.server().era() {
+            Era::Modern => {
+                session.shared.connection.mux.expect_no_requests();
+                session.begin_listening();
+            }
+            Era::Legacy => {
+                session.own(keep_session(Arc::downgrade(&session.shared)));
+                session.request_log_messages().await;
+            }
+        }
         Ok(session)
     }
 
@@ -141,7 +152,7 @@ impl Session {
             name: name.as_deref(),
             headers: HeaderMap::new(),
             deadlines: options.deadlines.unwrap_or(fixed),
-            progress: options
+            reports: options
                 .on_progress
                 .map_or(Reports::No, |report| Reports::Yes(Some(report))),
         };
@@ -150,17 +161,36 @@ impl Session {
 
     /// Tells the server something.
     pub async fn notify(&self, method: &str, params: Option<&RawJson>) -> Result<(), RequestError> {
-        let headers = self.mirror(method, None);
-        let params = params.map(RawJson::as_bytes);
-        let sending = self.shared.connection.notify(method, params, headers);
         let after = self.shared.options.timeouts.request;
-        match tokio::time::timeout(after, sending).await {
+        match tokio::time::timeout(after, self.notify_without_limit(method, params)).await {
             Ok(outcome) => outcome,
             Err(_elapsed) => Err(RequestError::Timeout {
                 method: method.to_owned(),
                 after,
             }),
         }
+    }
+
+    async fn notify_without_limit(
+        &self,
+        method: &str,
+        params: Option<&RawJson>,
+    ) -> Result<(), RequestError> {
+        let generation = self.shared.generation.load(Ordering::Acquire);
+        let params = params.map(RawJson::as_bytes);
+        let connection = &self.shared.connection;
+        let first = connection
+            .notify(method, params, self.mirror(method, None))
+            .await;
+        let gone = matches!(&first, Err(RequestError::Link { error, .. })
+            if matches!(error, LinkError::SessionGone));
+        if !gone {
+            return first;
+        }
+        Box::pin(self.renew(generation, method)).await?;
+        connection
+            .notify(method, params, self.mirror(method, None))
+            .await
     }
 
     /// Ends the connection and what belongs to it, and waits for that within fixed bounds.
@@ -180,36 +210,63 @@ impl Session {
 
     /// Sends one request, renews the server's session if that is gone, and gives its result.
     pub(crate) async fn call(&self, call: &Call<'_>) -> Result<RawJson, RequestError> {
+        let outcome = self.call_for_any_result(call).await?;
+        match outcome.kind {
+            ResultKind::Complete => Ok(outcome.result),
+            // Whoever asks in the raw gets the question in the raw.
+            ResultKind::InputRequired if asks_for_input(call.method) => Ok(outcome.result),
+            ResultKind::InputRequired => Err(RequestError::Unexpected {
+                method: call.method.to_owned(),
+                reason: "it asks for input, which this method must not".into(),
+            }),
+        }
+    }
+
+    /// The same, with what kind of result it is.
+    pub(crate) async fn call_for_any_result(
+        &self,
+        call: &Call<'_>,
+    ) -> Result<AnyResult, RequestError> {
+        let begun = Instant::now();
         let generation = self.shared.generation.load(Ordering::Acquire);
-        match self.attempt(call).await {
+        let first = self.attempt(call, call.deadlines).await;
+        let outcome = match first {
             Err(RequestError::Link {
                 error: LinkError::SessionGone,
                 ..
             }) => {
                 // Rare, and kept out of the size of every other call.
                 Box::pin(self.renew_for(generation, call)).await?;
-                self.attempt(call).await
+                self.attempt(call, call.deadlines.after(begun.elapsed()))
+                    .await
             }
             Err(RequestError::Rpc { method, error })
                 if error.code == code::UNSUPPORTED_PROTOCOL_VERSION =>
             {
                 let supported = supported_in(&error).unwrap_or_default();
                 let ours = self.shared.facts.revision;
-                if Revision::newest_among(&supported, Era::Modern) == Some(ours) {
-                    return self.attempt(call).await;
+                if Revision::newest_among(&supported, Era::Modern) != Some(ours) {
+                    return Err(RequestError::Rpc { method, error });
                 }
-                Err(RequestError::Rpc { method, error })
+                self.attempt(call, call.deadlines.after(begun.elapsed()))
+                    .await
             }
             other => other,
-        }
+        };
+        AnyResult::of(outcome?, self.shared.facts.era(), call.method)
     }
 
-    async fn attempt(&self, call: &Call<'_>) -> Result<RawJson, RequestError> {
+    async fn attempt(
+        &self,
+        call: &Call<'_>,
+        deadlines: Deadlines,
+    ) -> Result<RawJson, RequestError> {
+        let begun = Instant::now();
         let shared = &self.shared;
         let method = call.method;
         let _place = match shared.places.try_acquire() {
             Ok(place) => place,
-            Err(_none_left) => self.place(call).await?,
+            Err(_none_left) => self.place(method, deadlines).await?,
         };
         let mut headers = self.mirror(method, call.name);
         if !call.headers.is_empty() {
@@ -226,8 +283,8 @@ impl Session {
             params: call.params,
             meta: Cow::Borrowed(&shared.meta),
             headers,
-            deadlines: call.deadlines,
-            progress: call.progress.clone(),
+            deadlines: deadlines.after(begun.elapsed()),
+            reports: call.reports.clone(),
             cancel,
         };
         let frame = shared.connection.exchange(exchange).await?;
@@ -244,9 +301,13 @@ impl Session {
     }
 
     /// A place among the requests in flight. Waiting for one counts like waiting for an answer.
-    async fn place(&self, call: &Call<'_>) -> Result<SemaphorePermit<'_>, RequestError> {
-        let method = call.method.to_owned();
-        let after = call.deadlines.idle.min(call.deadlines.total);
+    async fn place(
+        &self,
+        method: &str,
+        deadlines: Deadlines,
+    ) -> Result<SemaphorePermit<'_>, RequestError> {
+        let method = method.to_owned();
+        let after = deadlines.idle.min(deadlines.total);
         match tokio::time::timeout(after, self.shared.places.acquire()).await {
             Ok(Ok(place)) => Ok(place),
             Ok(Err(_never_closed)) => Err(RequestError::Closed {
@@ -294,6 +355,7 @@ impl Session {
         match renewed {
             Ok(Ok(_facts)) => {
                 shared.generation.fetch_add(1, Ordering::AcqRel);
+                self.remind().await;
                 Ok(())
             }
             Ok(Err(ConnectError::Handshake { error, .. })) => Err(error),
@@ -308,6 +370,33 @@ impl Session {
         }
     }
 
+    /// Tells a new session on the server what the old one had been told.
+    async fn remind(&self) {
+        self.request_log_messages().await;
+        for uri in self.shared.listener.uris() {
+            let params = serde_json::json!({ "uri": uri }).to_string();
+            let method = "resources/subscribe";
+            if let Err(error) = self.tell(method, &params).await {
+                tracing::warn!(%error, "a subscription was lost with the old session");
+            }
+        }
+    }
+
+    /// A request whose result says nothing, in a session that is just being made.
+    async fn tell(&self, method: &str, params: &str) -> Result<(), RequestError> {
+        // A server that does not care for this must not hold up the session.
+        let deadlines = Deadlines::fixed(self.shared.options.timeouts.probe);
+        let call = Call {
+            method,
+            params: Some(params.as_bytes()),
+            name: None,
+            headers: HeaderMap::new(),
+            deadlines,
+            reports: Reports::No,
+        };
+        self.attempt(&call, deadlines).await.map(drop)
+    }
+
     /// A legacy server is told once which log messages we want; a stateless one with each request.
     async fn request_log_messages(&self) {
         let Some(level) = &self.shared.options.log_level else {
@@ -317,16 +406,8 @@ impl Session {
         if facts.era() == Era::Modern || !facts.capabilities.logging {
             return;
         }
-        let params = RawJson::of(&serde_json::json!({ "level": level }));
-        let Ok(params) = params else { return };
-        // A server that does not care for this must not hold up the session.
-        let deadlines = Some(Deadlines::fixed(self.shared.options.timeouts.probe));
-        let options = RequestOptions {
-            deadlines,
-            on_progress: None,
-        };
-        let set = self.request("logging/setLevel", Some(&params), options);
-        if let Err(error) = set.await {
+        let params = serde_json::json!({ "level": level }).to_string();
+        if let Err(error) = self.tell("logging/setLevel", &params).await {
             tracing::warn!(%error, "the server did not take the log level");
         }
     }
@@ -341,6 +422,27 @@ impl Session {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .spawn(task);
+    }
+}
+
+/// Renews the session when the server ends it between requests, so that its notifications keep
+/// coming. Does not keep the session alive.
+async fn keep_session(session: Weak<Shared>) {
+    loop {
+        let Some(shared) = session.upgrade() else {
+            return;
+        };
+        let connection = Arc::clone(&shared.connection);
+        let seen = shared.generation.load(Ordering::Acquire);
+        drop(shared);
+        connection.mux.session_ended().await;
+        drop(connection);
+        let Some(shared) = session.upgrade() else {
+            return;
+        };
+        if let Err(error) = (Session { shared }).renew(seen, "initialize").await {
+            tracing::warn!(%error, "the session was not renewed; the next request will try");
+        }
     }
 }
 

@@ -28,13 +28,9 @@ pub(crate) struct Mirrored {
 }
 
 impl ToolHeaders {
-    pub(crate) fn learn(&self, tool: &str, mirrored: Vec<Mirrored>) {
-        let mut tools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if mirrored.is_empty() {
-            tools.remove(tool);
-        } else {
-            tools.insert(tool.to_owned(), mirrored.into());
-        }
+    /// Replaces all that was known: what is listed no more is mirrored no more.
+    pub(crate) fn learn(&self, tools: HashMap<String, Arc<[Mirrored]>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = tools;
     }
 
     /// The headers for a call of `tool`.
@@ -174,6 +170,8 @@ fn check(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use cocode_wire::RawJson;
     use serde_json::{Value, json};
 
@@ -196,7 +194,8 @@ mod tests {
             } },
         }));
         let headers = ToolHeaders::default();
-        headers.learn("t", mirrored_in(&schema).unwrap());
+        let mirrored = mirrored_in(&schema).unwrap().into();
+        headers.learn(HashMap::from([("t".to_owned(), mirrored)]));
         let arguments = json!({
             "region": "us west", "flag": false, "empty": "", "nothing": null, "deep": { "count": -7 },
         });

@@ -15,6 +15,9 @@ pub trait Inbox: Send + Sync + 'static {
     /// Request `id` will get no answer on this link.
     fn failed(&self, id: u64, error: LinkError);
 
+    /// The server has ended the session, and said so outside of any request.
+    fn session_gone(&self) {}
+
     /// The link is gone; nothing follows.
     fn closed(&self, reason: Closed);
 }

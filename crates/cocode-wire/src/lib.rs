@@ -20,11 +20,14 @@ mod salvage;
 mod websocket;
 
 pub use cocode_process::{
-    ExitReport, ProcessSpec, SpawnError, StderrTail, StopPolicy, baseline_environment,
+    ExitReport, ProcessSpec, SpawnError, StderrTail, StderrTap, StopPolicy, baseline_environment,
 };
 pub use http::client::{HttpClient, HttpSettings, HttpSetupError};
 pub use http::streamable::HttpTarget;
 pub use http::values::header_value;
+
+pub use ::http::{HeaderMap, HeaderName, HeaderValue};
+pub use url::Url;
 
 pub use error::{Challenge, Closed, LinkError};
 pub use frame::{Frame, FrameError, FrameKind};

@@ -6,6 +6,8 @@ use cocode_wire::RawJson;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::lenient_string;
+
 /// One block of content.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -78,15 +80,15 @@ struct Block<'a> {
 }
 
 #[derive(Deserialize)]
-struct ContentsWire {
-    #[serde(default)]
-    uri: String,
-    #[serde(default, rename = "mimeType")]
-    mime_type: Option<String>,
-    #[serde(default)]
-    text: Option<String>,
-    #[serde(default)]
-    blob: Option<String>,
+struct ContentsWire<'a> {
+    #[serde(borrow, default)]
+    uri: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "mimeType")]
+    mime_type: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    blob: Option<&'a RawValue>,
 }
 
 impl Content {
@@ -128,18 +130,12 @@ impl Content {
 
 impl ResourceContents {
     pub(crate) fn parse(raw: &RawValue) -> Option<Self> {
-        let wire: ContentsWire = serde_json::from_str(raw.get()).ok()?;
-        let ContentsWire {
-            uri,
-            mime_type,
-            text,
-            blob,
-        } = wire;
+        let wire: ContentsWire<'_> = serde_json::from_str(raw.get()).ok()?;
         Some(Self {
-            uri,
-            mime_type,
-            text,
-            blob,
+            uri: lenient_string(wire.uri).unwrap_or_default(),
+            mime_type: lenient_string(wire.mime_type),
+            text: lenient_string(wire.text),
+            blob: lenient_string(wire.blob),
         })
     }
 }

@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use super::content::Content;
 use super::lenient_string;
 use crate::clock::Deadlines;
-use crate::connection::Reports;
 use crate::error::RequestError;
+use crate::mux::Reports;
 use crate::pages::{Listing, Quarantined, Reader};
 use crate::session::{Call, RequestOptions, Session};
 
@@ -77,13 +77,13 @@ struct ResultWire<'a> {
     #[serde(borrow, default)]
     description: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    messages: Vec<MessageWire<'a>>,
+    messages: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Deserialize)]
 struct MessageWire<'a> {
-    #[serde(default)]
-    role: String,
+    #[serde(borrow, default)]
+    role: Option<&'a RawValue>,
     #[serde(borrow)]
     content: &'a RawValue,
 }
@@ -116,19 +116,32 @@ impl PromptResult {
         lenient_string(self.raw.decode::<ResultWire<'_>>().ok()?.description)
     }
 
-    /// Its messages.
+    /// Its messages. One that cannot be read is there as [`Content::Unknown`].
     pub fn messages(&self) -> Vec<PromptMessage> {
-        let wire = self.raw.decode::<ResultWire<'_>>();
-        let messages = wire
-            .map(|wire| wire.messages)
-            .unwrap_or_default()
-            .into_iter();
+        let wire = self.raw.decode::<ResultWire<'_>>().ok();
+        let messages = wire.and_then(|wire| wire.messages).unwrap_or_default();
         messages
-            .map(|message| PromptMessage {
-                role: message.role,
-                content: Content::parse(&self.raw, message.content),
-            })
+            .into_iter()
+            .map(|message| PromptMessage::parse(&self.raw, message))
             .collect()
+    }
+}
+
+impl PromptMessage {
+    fn parse(result: &RawJson, message: &RawValue) -> Self {
+        match serde_json::from_str::<MessageWire<'_>>(message.get()) {
+            Ok(MessageWire { role, content }) => Self {
+                role: lenient_string(role).unwrap_or_default(),
+                content: Content::parse(result, content),
+            },
+            Err(_without_content) => Self {
+                role: String::new(),
+                content: Content::Unknown {
+                    kind: String::new(),
+                    raw: result.share(message),
+                },
+            },
+        }
     }
 }
 
@@ -164,7 +177,7 @@ impl Session {
             name: Some(name),
             headers: HeaderMap::new(),
             deadlines: options.deadlines.unwrap_or(fixed),
-            progress: Reports::Yes(options.on_progress),
+            reports: Reports::Yes(options.on_progress),
         };
         self.call_with_input(&call)
             .await

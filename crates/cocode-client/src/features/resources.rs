@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 use super::content::ResourceContents;
 use super::lenient_string;
 use crate::clock::Deadlines;
-use crate::connection::Reports;
 use crate::error::RequestError;
+use crate::mux::Reports;
 use crate::pages::{Listing, Quarantined, Reader};
 use crate::session::{Call, RequestOptions, Session};
 
@@ -172,7 +172,7 @@ impl Session {
             name: Some(uri),
             headers: HeaderMap::new(),
             deadlines: options.deadlines.unwrap_or(fixed),
-            progress: Reports::Yes(options.on_progress),
+            reports: Reports::Yes(options.on_progress),
         };
         self.call_with_input(&call)
             .await

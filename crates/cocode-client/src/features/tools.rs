@@ -1,18 +1,21 @@
 //! Tools: listing and calling them.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 
 use cocode_wire::{RawJson, code};
+use http::HeaderMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::content::Content;
 use super::lenient_string;
-use crate::connection::Reports;
 use crate::error::RequestError;
 use crate::members::{begins_or_ends_with, never_mentions};
+use crate::mux::Reports;
 use crate::pages::{Listing, Quarantined, Reader};
-use crate::params::push_member;
+use crate::protocol::Era;
 use crate::session::{Call, RequestOptions, Session};
 use crate::tool_headers::mirrored_in;
 
@@ -78,12 +81,13 @@ struct ToolWire<'a> {
     annotations: Option<&'a RawValue>,
 }
 
+/// Each member is read by itself, so that an odd one spoils no other.
 #[derive(Deserialize)]
 struct ResultWire<'a> {
-    #[serde(default, rename = "isError")]
-    is_error: Option<bool>,
+    #[serde(borrow, default, rename = "isError")]
+    is_error: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    content: Option<Vec<&'a RawValue>>,
+    content: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "structuredContent")]
     structured: Option<&'a RawValue>,
 }
@@ -122,31 +126,36 @@ impl Tool {
 
 impl CallResult {
     pub(crate) fn parse(raw: RawJson) -> Self {
-        // Reading a large result once more, only for this, would cost as much as receiving it.
-        let is_error = if begins_or_ends_with(&raw, r#""isError":false"#) {
-            false
-        } else if begins_or_ends_with(&raw, r#""isError":true"#) {
-            true
-        } else if never_mentions(&raw, "isError") {
-            false
-        } else {
-            let wire = raw.decode::<ResultWire<'_>>().ok();
-            wire.and_then(|wire| wire.is_error).unwrap_or(false)
-        };
+        if begins_or_ends_with(&raw, r#""isError":false"#) || never_mentions(&raw, "isError") {
+            return Self {
+                raw,
+                is_error: false,
+            };
+        }
+        let wire = raw.decode::<ResultWire<'_>>().ok();
+        let flag = wire.and_then(|wire| wire.is_error);
+        // A flag that says nothing we know is a sign of trouble rather than of success.
+        let is_error = flag.is_some_and(|flag| {
+            !matches!(flag.get().trim_matches('"'), "false" | "null" | "0" | "")
+        });
         Self { raw, is_error }
     }
 
     /// The content blocks. One that cannot be read is there as [`Content::Unknown`].
     pub fn content(&self) -> Vec<Content> {
-        let blocks = self
-            .raw
-            .decode::<ResultWire<'_>>()
-            .ok()
-            .and_then(|wire| wire.content);
+        let wire = self.raw.decode::<ResultWire<'_>>().ok();
+        let Some(content) = wire.and_then(|wire| wire.content) else {
+            return Vec::new();
+        };
+        if content.get() == "null" {
+            return Vec::new();
+        }
+        let blocks: Result<Vec<&RawValue>, _> = serde_json::from_str(content.get());
+        // Some servers send one block, or a bare text, where a list belongs.
+        let blocks = blocks.unwrap_or_else(|_not_a_list| vec![content]);
         blocks
-            .unwrap_or_default()
             .into_iter()
-            .map(|b| Content::parse(&self.raw, b))
+            .map(|block| Content::parse(&self.raw, block))
             .collect()
     }
 
@@ -160,25 +169,36 @@ impl CallResult {
 impl Session {
     /// All tools of the server. A tool that cannot be used is set aside, with the reason.
     pub async fn tools(&self) -> Result<Listing<Tool>, RequestError> {
-        let over_http = self.shared().connection.link.carries_headers();
+        let mirrors =
+            self.shared().connection.link.carries_headers() && self.server().era() == Era::Modern;
+        let learned = Mutex::new(HashMap::new());
         let item = |page: &RawJson, item: &RawValue| {
             let tool = Tool::parse(page, item)?;
-            if over_http {
+            if mirrors {
                 let bad = |reason| Quarantined {
                     name: Some(tool.name.clone()),
                     reason,
                 };
                 let mirrored = mirrored_in(&tool.input_schema).map_err(bad)?;
-                self.shared().tool_headers.learn(&tool.name, mirrored);
+                if !mirrored.is_empty() {
+                    let mut learned = learned.lock().unwrap_or_else(PoisonError::into_inner);
+                    learned.insert(tool.name.clone(), mirrored.into());
+                }
             }
             Ok(tool)
         };
-        self.list(Reader {
-            method: "tools/list",
-            member: "tools",
-            item: &item,
-        })
-        .await
+        let (method, member) = ("tools/list", "tools");
+        let listing = self
+            .list(Reader {
+                method,
+                member,
+                item: &item,
+            })
+            .await?;
+        self.shared()
+            .tool_headers
+            .learn(learned.into_inner().unwrap_or_else(PoisonError::into_inner));
+        Ok(listing)
     }
 
     /// Calls a tool. `arguments` is a JSON object, sent as it is.
@@ -198,7 +218,7 @@ impl Session {
             return first;
         }
         // The server wants headers for arguments that we did not know of, or know no longer.
-        self.tools().await?;
+        Box::pin(self.tools()).await?;
         self.call_tool_once(name, arguments, options).await
     }
 
@@ -208,22 +228,29 @@ impl Session {
         arguments: Option<&RawJson>,
         options: RequestOptions,
     ) -> Result<CallResult, RequestError> {
-        let mut params = b"{\"name\":".to_vec();
+        let size = arguments.map_or(0, |arguments| arguments.as_bytes().len());
+        let mut params = Vec::with_capacity(name.len() + size + 32);
+        params.extend_from_slice(b"{\"name\":");
         cocode_wire::encode::push_string(&mut params, name);
         if let Some(arguments) = arguments {
-            params.push(b',');
-            push_member(&mut params, "arguments", arguments.as_str());
+            params.extend_from_slice(b",\"arguments\":");
+            params.extend_from_slice(arguments.as_bytes());
         }
         params.push(b'}');
+        let headers = if self.shared().connection.link.carries_headers() {
+            self.shared().tool_headers.headers(name, arguments)
+        } else {
+            HeaderMap::new()
+        };
         let call = Call {
             method: "tools/call",
             params: Some(&params),
             name: Some(name),
-            headers: self.shared().tool_headers.headers(name, arguments),
+            headers,
             deadlines: options
                 .deadlines
                 .unwrap_or(self.shared().options.timeouts.call),
-            progress: Reports::Yes(options.on_progress),
+            reports: Reports::Yes(options.on_progress),
         };
         self.call_with_input(&call).await.map(CallResult::parse)
     }

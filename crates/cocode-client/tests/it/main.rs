@@ -18,6 +18,7 @@ mod peer;
 mod requests;
 mod stdio_faults;
 mod stdio_pressure;
+mod strictness;
 mod subscriptions;
 mod support;
 mod timing;

@@ -22,8 +22,7 @@ impl Peer {
 
     /// A session of the stateless era with this peer.
     pub(crate) async fn modern(options: SessionOptions) -> (Session, Self) {
-        let result =
-            r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{}}"#;
+        let result = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"resources":{"subscribe":true}}}"#;
         Self::meet(Protocol::Modern, result, options).await
     }
 

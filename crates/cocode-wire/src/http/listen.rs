@@ -11,10 +11,12 @@ use crate::limits::{DEFAULT_STREAM_RETRY, MAX_STREAM_RETRY};
 pub(super) async fn keep_listening(shared: &Shared) {
     let mut position = Position::default();
     let mut backoff = DEFAULT_STREAM_RETRY;
+    let mut was_open = false;
     loop {
         match reopen(shared, &position).await {
             Ok(response) => {
                 backoff = DEFAULT_STREAM_RETRY;
+                was_open = true;
                 let (inbox, max) = (&*shared.inbox, shared.max_frame);
                 let end = pump(response, inbox, Awaits::Nothing, &mut position, max).await;
                 tracing::debug!(?end, "event stream ended");
@@ -25,6 +27,8 @@ pub(super) async fn keep_listening(shared: &Shared) {
                 tokio::time::sleep(backoff).await;
                 backoff = (backoff * 2).min(MAX_STREAM_RETRY);
             }
+            // Without a stream before, it only means that the server has none to offer.
+            Err(LinkError::SessionGone) if was_open => return shared.inbox.session_gone(),
             Err(error) => {
                 // 405 is how most servers say that they have no such stream; requests still work.
                 tracing::debug!(%error, "no event stream");
