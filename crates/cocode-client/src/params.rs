@@ -1,9 +1,14 @@
 //! Puts what the protocol wants to add into the parameters of a request, without decoding them.
 
+use std::sync::LazyLock;
+
 use cocode_wire::encode::push_string;
-use memchr::memmem;
+use memchr::memmem::Finder;
 
 use crate::members::Members;
+
+/// Made once: for parameters of the usual size, that costs more than the search.
+static META: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"_meta\""));
 
 /// The parameters are no JSON object.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,7 +31,7 @@ pub(crate) fn push_params(
         return Ok(());
     }
     let inner = object_inside(params)?;
-    let may_have_meta = memmem::find(inner, b"\"_meta\"").is_some();
+    let may_have_meta = META.find(inner).is_some();
     if may_have_meta && let Some(merged) = merge(params, meta)? {
         text.extend_from_slice(&merged);
         return Ok(());
