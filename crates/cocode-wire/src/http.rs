@@ -9,4 +9,5 @@ mod response;
 mod resume;
 mod stream;
 pub(crate) mod streamable;
+pub(crate) mod tunnel;
 pub(crate) mod values;

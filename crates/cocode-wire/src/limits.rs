@@ -38,10 +38,13 @@ pub const MAX_STREAM_RETRY: Duration = Duration::from_secs(30);
 
 /// The longest `retry:` that is taken at its word; more than this is a mistake or malice. The
 /// deadline of a request ends its own waiting long before.
-pub const MAX_NAMED_RETRY: Duration = Duration::from_secs(60 * 60);
+pub const MAX_NAMED_RETRY: Duration = Duration::from_hours(1);
 
 /// Failed attempts in a row to resume the stream of one request.
 pub const MAX_RESUME_FAILURES: u32 = 5;
+
+/// The head of a proxy's answer to the request for a tunnel.
+pub const MAX_PROXY_ANSWER_BYTES: usize = 16 * 1024;
 
 /// Same-origin redirects followed for one request.
 pub const MAX_REDIRECTS: usize = 5;

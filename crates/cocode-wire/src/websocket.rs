@@ -22,6 +22,7 @@ use url::Url;
 use crate::deliver::deliver_text;
 use crate::error::{Challenge, Closed, LinkError};
 use crate::http::client::{HttpClient, chain, debug_target, shown};
+use crate::http::tunnel::Proxy;
 use crate::inbox::{Inbox, Malformed, Origin};
 use crate::limits::{
     CONNECT_TIMEOUT, GOODBYE_TIMEOUT, WEBSOCKET_PING_INTERVAL, WEBSOCKET_QUEUE,
@@ -39,7 +40,7 @@ pub struct WebSocketTarget {
     pub url: Url,
     /// Headers for the opening handshake.
     pub headers: HeaderMap,
-    /// Gives the TLS setup.
+    /// Gives the TLS setup and the proxies.
     pub client: HttpClient,
     /// The cap for one message.
     pub max_frame: usize,
@@ -185,17 +186,48 @@ async fn connect(target: &WebSocketTarget) -> Result<Box<dyn Stream>, OpenError>
     let no_host = || OpenError::Target(format!("{} names no host", shown(url)));
     let host = url.host_str().ok_or_else(no_host)?;
     let port = url.port_or_known_default().ok_or_else(no_host)?;
-    let plain_host = host.trim_start_matches('[').trim_end_matches(']');
-    let stream = TcpStream::connect((plain_host, port)).await;
+    let proxy = Proxy::for_websocket(target.client.settings(), url);
+    let stream = match proxy.map_err(OpenError::HttpSetup)? {
+        None => tcp(url, host, port).await?,
+        Some(proxy) => {
+            let mut stream = tcp(url, &proxy.host, proxy.port).await?;
+            if proxy.secure {
+                stream = secured(target, &proxy.host, stream).await?;
+            }
+            let tunneled = proxy.tunnel(&mut stream, host, port).await;
+            tunneled.map_err(|error| unreachable(url, error))?;
+            stream
+        }
+    };
+    if url.scheme() == "wss" {
+        secured(target, host, stream).await
+    } else {
+        Ok(stream)
+    }
+}
+
+/// The address of an IPv6 host without the brackets that it has in a URL.
+fn plain(host: &str) -> &str {
+    host.trim_start_matches('[').trim_end_matches(']')
+}
+
+async fn tcp(url: &Url, host: &str, port: u16) -> Result<Box<dyn Stream>, OpenError> {
+    let stream = TcpStream::connect((plain(host), port)).await;
     let stream = stream.map_err(|error| unreachable(url, error))?;
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "no TCP_NODELAY");
     }
-    if url.scheme() != "wss" {
-        return Ok(Box::new(stream));
-    }
+    Ok(Box::new(stream))
+}
+
+async fn secured(
+    target: &WebSocketTarget,
+    host: &str,
+    stream: Box<dyn Stream>,
+) -> Result<Box<dyn Stream>, OpenError> {
+    let url = &target.url;
     let tls = target.client.tls().map_err(OpenError::HttpSetup)?;
-    let name = rustls_pki_types::ServerName::try_from(plain_host.to_owned());
+    let name = rustls_pki_types::ServerName::try_from(plain(host).to_owned());
     let name = name.map_err(|error| unreachable(url, error))?;
     let stream = tokio_rustls::TlsConnector::from(tls)
         .connect(name, stream)

@@ -17,9 +17,9 @@ use crate::limits::{CONNECT_TIMEOUT, MAX_REDIRECTS};
 /// included) are always used.
 #[derive(Clone, Default)]
 pub struct HttpSettings {
-    /// The proxy for `http:` URLs.
+    /// The proxy for `http:` and `ws:` URLs.
     pub http_proxy: Option<String>,
-    /// The proxy for `https:` URLs.
+    /// The proxy for `https:` and `wss:` URLs.
     pub https_proxy: Option<String>,
     /// Hosts that are reached directly, as in the variable `NO_PROXY`.
     pub no_proxy: Option<String>,
@@ -112,6 +112,10 @@ impl HttpClient {
         }
         let make = || build(settings, self.tls()?);
         self.0.secure.get_or_init(make).clone()
+    }
+
+    pub(crate) fn settings(&self) -> &HttpSettings {
+        &self.0.settings
     }
 
     /// The TLS setup for links that are not HTTP.
@@ -241,7 +245,7 @@ pub(crate) fn shown(url: &Url) -> String {
 }
 
 /// The host of a proxy. Its address may lack the scheme, and then `Url` takes a name for one.
-fn proxy_host(address: &str) -> String {
+pub(crate) fn proxy_host(address: &str) -> String {
     let host_of = |text: &str| Url::parse(text).ok()?.host_str().map(str::to_owned);
     host_of(address)
         .or_else(|| host_of(&format!("http://{address}")))

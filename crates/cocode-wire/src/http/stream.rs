@@ -190,12 +190,12 @@ mod tests {
 
     #[test]
     fn the_wait_is_the_one_that_the_server_named() {
-        let hour = Duration::from_secs(3600);
+        let hour = Duration::from_hours(1);
         for (named, expected) in [
             (None, Duration::from_secs(1)),
             (Some(Duration::ZERO), Duration::from_millis(50)),
             (Some(Duration::from_millis(60)), Duration::from_millis(60)),
-            (Some(Duration::from_secs(600)), Duration::from_secs(600)),
+            (Some(Duration::from_mins(10)), Duration::from_mins(10)),
             (Some(hour), hour),
             (Some(Duration::MAX), hour),
         ] {
