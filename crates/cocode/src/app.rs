@@ -32,10 +32,13 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
         Color::Always => clap::ColorChoice::Always,
         Color::Never => clap::ColorChoice::Never,
     };
-    let parsed = Cli::command().color(color).try_get_matches_from(words);
+    let parsed = Cli::command().color(color).try_get_matches_from(&words);
     let cli = match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => cli,
-        Err(error) => return exit_code(misused(&error, &Printer::new(&asked, &environment))),
+        Err(error) => {
+            let printer = Printer::new(&asked, &environment);
+            return exit_code(misused(&error, &words, &printer));
+        }
     };
     let printer = Arc::new(Printer::new(&cli.output, &environment));
     let outcome = match &cli.command {
@@ -83,8 +86,16 @@ fn output_asked_for(words: &[OsString]) -> OutputArgs {
     asked
 }
 
+/// Whether a server was to be used, and none was given in any way.
+fn names_no_server(words: &[OsString]) -> bool {
+    let is_server = |word: &OsString| {
+        word == "--" || word == "--url" || word.to_string_lossy().starts_with("--url=")
+    };
+    words.iter().any(|word| word == "mcp") && !words.iter().any(is_server)
+}
+
 /// Says what clap has to say: help on stdout, complaints on stderr.
-fn misused(error: &clap::Error, printer: &Printer) -> Exit {
+fn misused(error: &clap::Error, words: &[OsString], printer: &Printer) -> Exit {
     let rendered = error.render();
     if matches!(
         error.kind(),
@@ -103,10 +114,13 @@ fn misused(error: &clap::Error, printer: &Printer) -> Exit {
     let text = rendered.to_string();
     let mut paragraphs = text.trim().split("\n\n");
     let first = paragraphs.next().unwrap_or_default();
-    let told = CliError::new(
+    let mut told = CliError::new(
         Code::InvalidUsage,
         first.strip_prefix("error: ").unwrap_or(first),
     );
+    if error.kind() == ErrorKind::UnknownArgument && names_no_server(words) {
+        told = told.hint("the program that is the server, and its arguments, come after `--`");
+    }
     if printer.json() {
         let tips = paragraphs.filter_map(|paragraph| paragraph.trim().strip_prefix("tip: "));
         printer.error(&tips.fold(told, CliError::hint));
@@ -117,8 +131,13 @@ fn misused(error: &clap::Error, printer: &Printer) -> Exit {
             text
         };
         printer.err_text(&text);
-        if let Some(page) = told.to_lines().last() {
-            printer.err_line(page);
+        // Who typed too little to go wrong is shown the help, and needs nothing explained.
+        if error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+            let lines = told.to_lines();
+            let first = lines.len().saturating_sub(told.hints.len() + 1);
+            for line in lines.iter().skip(first) {
+                printer.err_line(line);
+            }
         }
     }
     Exit::Usage

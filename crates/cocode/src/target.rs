@@ -179,7 +179,8 @@ fn address(given: &str, args: &TargetArgs, environment: &Environment) -> Result<
         ("ws" | "wss", None | Some(Transport::Ws)) => Some(Transport::Ws),
         (scheme, None) => {
             let message = format!("a server cannot be reached by `{scheme}:`");
-            return Err(invalid(message).hint("use http, https, ws, wss or unix"));
+            return Err(invalid(message)
+                .hint("use http, https, ws, wss or unix, as in http://localhost:3000/mcp"));
         }
         (scheme, Some(_)) => {
             let message = format!("a URL with `{scheme}:` does not fit this transport");

@@ -37,6 +37,25 @@ fn refusals_are_failures_of_the_tool_or_else_of_the_server() {
 }
 
 #[test]
+fn a_server_without_the_two_dashes_is_hinted_at() {
+    let hint = "hint: the program that is the server, and its arguments, come after `--`\n";
+    for words in [
+        &["mcp", "tools", "npx", "-y", "x"][..],
+        &["mcp", "ping", "x"],
+    ] {
+        run(words).with_code(2).complains(&[hint]);
+    }
+    for words in [
+        &["mcp", "ping", "--tiemout", "3", "--", "x"][..],
+        &["mcp", "ping", "--tiemout", "3", "--url=http://h"],
+        &["completions", "bash", "x"],
+    ] {
+        let finished = run(words).with_code(2);
+        assert!(!finished.stderr.contains("hint:"), "{}", finished.stderr);
+    }
+}
+
+#[test]
 fn usage_errors_come_from_the_command_line_alone() {
     for (words, part) in [
         (&["mcp", "tools"][..], "no server is given"),
@@ -56,7 +75,10 @@ fn usage_errors_come_from_the_command_line_alone() {
         let finished = run(words).with_code(2);
         finished.complains(&[part]);
         assert_eq!(finished.stdout, "", "{words:?}");
-        if words.len() > 1 {
+        // Who typed too little is shown the help, and that is all.
+        if words == ["mcp"] {
+            assert!(!finished.stderr.contains("code:"), "{}", finished.stderr);
+        } else if words.len() > 1 {
             finished.complains(&["code: invalid-usage (cocode explain invalid-usage)"]);
         }
     }
