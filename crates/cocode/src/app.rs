@@ -24,20 +24,20 @@ use crate::target::{Server, is_protocol_chosen, session_options};
 use crate::verbs::{Context, Plan};
 
 /// Runs the program.
-pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
+pub(crate) fn main(words: &[OsString]) -> ExitCode {
     let environment = Environment::read();
-    let asked = output_asked_for(&words);
+    let asked = output_asked_for(words);
     let color = match asked.color {
         Color::Auto => clap::ColorChoice::Auto,
         Color::Always => clap::ColorChoice::Always,
         Color::Never => clap::ColorChoice::Never,
     };
-    let parsed = Cli::command().color(color).try_get_matches_from(&words);
+    let parsed = Cli::command().color(color).try_get_matches_from(words);
     let cli = match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => cli,
         Err(error) => {
             let printer = Printer::new(&asked, &environment);
-            return exit_code(misused(&error, &words, &printer));
+            return exit_code(misused(&error, words, &printer));
         }
     };
     let printer = Arc::new(Printer::new(&cli.output, &environment));

@@ -26,5 +26,6 @@ mod verbs;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    app::main(std::env::args_os().collect())
+    let words: Vec<_> = std::env::args_os().collect();
+    app::main(&words)
 }
