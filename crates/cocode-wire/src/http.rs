@@ -5,6 +5,7 @@ pub(crate) mod events;
 mod exchange;
 pub(crate) mod legacy_sse;
 mod listen;
+mod posts;
 mod response;
 mod resume;
 mod stream;

@@ -20,6 +20,9 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The polite `DELETE` that ends a streamable HTTP session.
 pub const GOODBYE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Messages under way over HTTP that nobody waits for; more are dropped.
+pub const MAX_POSTS: usize = 64;
+
 /// How long the end of a server's output may precede the news of its exit.
 pub const EXIT_REPORT_WAIT: Duration = Duration::from_secs(3);
 

@@ -207,14 +207,8 @@ impl Link {
         let posted = match &self.kind {
             Kind::Line(link) => link.post(body).unwrap_or(false),
             Kind::WebSocket(link) => link.post(body),
-            Kind::LegacySse(link) => {
-                link.post(body.into());
-                true
-            }
-            Kind::Streamable(link) => {
-                link.post(headers, body.into());
-                true
-            }
+            Kind::LegacySse(link) => link.post(body.into()),
+            Kind::Streamable(link) => link.post(headers, body.into()),
         };
         if !posted {
             tracing::debug!("a message was not sent: the peer takes nothing");

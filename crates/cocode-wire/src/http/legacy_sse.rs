@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use http::{HeaderValue, header};
 use reqwest::Response;
-use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use url::Url;
 
 use super::client::{chain, debug_target, same_origin, shown};
 use super::events::{EventParser, EventTooLarge};
+use super::posts::Posts;
 use super::response::{Body, body_kind, refuse, transport_error};
 use super::streamable::HttpTarget;
 use crate::deliver::deliver_text;
@@ -28,9 +28,7 @@ pub(crate) struct LegacySseLink {
     /// Where the server wants messages to be posted.
     endpoint: Url,
     reader: Mutex<JoinSet<()>>,
-    /// Messages on their way that nobody waits for, but which closing does not cut off.
-    posts: Mutex<JoinSet<()>>,
-    runtime: Handle,
+    posts: Posts,
 }
 
 impl LegacySseLink {
@@ -68,8 +66,7 @@ impl LegacySseLink {
             target,
             endpoint,
             reader: Mutex::new(reader),
-            posts: Mutex::default(),
-            runtime: Handle::current(),
+            posts: Posts::new(),
         })
     }
 
@@ -80,19 +77,15 @@ impl LegacySseLink {
         refuse(response, false).await.map(drop)
     }
 
-    /// Posts a message without anybody waiting for it. Needs no runtime around it.
-    pub(crate) fn post(&self, body: Bytes) {
+    /// Posts a message without anybody waiting for it, unless too many are under way. Needs no
+    /// runtime around it.
+    pub(crate) fn post(&self, body: Bytes) -> bool {
         let request = self.request(body).timeout(GOODBYE_TIMEOUT);
-        let mut posts = self.posts.lock().unwrap_or_else(PoisonError::into_inner);
-        while posts.try_join_next().is_some() {}
-        posts.spawn_on(
-            async move {
-                if let Err(error) = request.send().await {
-                    tracing::debug!(error = %error.without_url(), "message not taken");
-                }
-            },
-            &self.runtime,
-        );
+        self.posts.start(async move {
+            if let Err(error) = request.send().await {
+                tracing::debug!(error = %error.without_url(), "message not taken");
+            }
+        })
     }
 
     fn request(&self, body: Bytes) -> reqwest::RequestBuilder {
@@ -105,10 +98,7 @@ impl LegacySseLink {
     }
 
     pub(crate) async fn close(&self) {
-        let mut posts =
-            std::mem::take(&mut *self.posts.lock().unwrap_or_else(PoisonError::into_inner));
-        // Each of them gives up by itself in time.
-        while posts.join_next().await.is_some() {}
+        self.posts.finish().await;
         self.reader
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

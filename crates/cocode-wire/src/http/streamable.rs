@@ -11,6 +11,7 @@ use url::Url;
 
 use super::client::{HttpClient, HttpSetupError, debug_target};
 use super::exchange;
+use super::posts::Posts;
 use crate::error::LinkError;
 use crate::inbox::Inbox;
 use crate::limits::GOODBYE_TIMEOUT;
@@ -43,8 +44,7 @@ impl std::fmt::Debug for HttpTarget {
 pub(crate) struct StreamableLink {
     pub(super) shared: Arc<Shared>,
     tasks: Mutex<JoinSet<()>>,
-    /// Messages on their way that nobody waits for, but which closing does not cut off.
-    posts: Mutex<JoinSet<()>>,
+    posts: Posts,
     listening: Mutex<Option<AbortHandle>>,
     runtime: Handle,
 }
@@ -84,7 +84,7 @@ impl StreamableLink {
         Ok(Self {
             shared: Arc::new(shared),
             tasks: Mutex::default(),
-            posts: Mutex::default(),
+            posts: Posts::new(),
             listening: Mutex::default(),
             runtime: Handle::current(),
         })
@@ -94,7 +94,7 @@ impl StreamableLink {
     pub(crate) fn send_request(&self, id: u64, headers: HeaderMap, body: Bytes) {
         let shared = Arc::clone(&self.shared);
         let mut exchanges = lock(&self.shared.exchanges);
-        let task = self.spawn(&self.tasks, async move {
+        let task = self.spawn(async move {
             if let Err(error) = exchange::request(&shared, id, headers, body).await {
                 shared.inbox.failed(id, error);
             }
@@ -113,17 +113,18 @@ impl StreamableLink {
         exchange::message(&self.shared, headers, body).await
     }
 
-    /// Posts a message without anybody waiting for it. Needs no runtime around it.
-    pub(crate) fn post(&self, headers: HeaderMap, body: Bytes) {
+    /// Posts a message without anybody waiting for it, unless too many are under way. Needs no
+    /// runtime around it.
+    pub(crate) fn post(&self, headers: HeaderMap, body: Bytes) -> bool {
         let shared = Arc::clone(&self.shared);
-        self.spawn(&self.posts, async move {
+        self.posts.start(async move {
             let sent = exchange::message(&shared, headers, body);
             match tokio::time::timeout(GOODBYE_TIMEOUT, sent).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => tracing::debug!(%error, "message not taken"),
                 Err(_elapsed) => tracing::debug!("message not taken in time"),
             }
-        });
+        })
     }
 
     /// Ends the exchange of a request whose answer nobody wants any more.
@@ -148,7 +149,7 @@ impl StreamableLink {
     /// Opens the stream of unsolicited messages, and keeps it open. One of an older session ends.
     pub(crate) fn listen(&self) {
         let shared = Arc::clone(&self.shared);
-        let task = self.spawn(&self.tasks, async move {
+        let task = self.spawn(async move {
             super::listen::keep_listening(&shared).await;
         });
         if let Some(older) = lock(&self.listening).replace(task) {
@@ -160,9 +161,7 @@ impl StreamableLink {
     pub(crate) async fn close(&self) {
         lock(&self.tasks).abort_all();
         lock(&self.shared.exchanges).clear();
-        // Each of them gives up by itself in time.
-        let mut posts = std::mem::take(&mut *lock(&self.posts));
-        while posts.join_next().await.is_some() {}
+        self.posts.finish().await;
         let session = lock(&self.shared.session).clone();
         if session.id.is_none() {
             return;
@@ -179,12 +178,8 @@ impl StreamableLink {
         }
     }
 
-    fn spawn(
-        &self,
-        tasks: &Mutex<JoinSet<()>>,
-        work: impl Future<Output = ()> + Send + 'static,
-    ) -> AbortHandle {
-        let mut tasks = lock(tasks);
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        let mut tasks = lock(&self.tasks);
         while tasks.try_join_next().is_some() {}
         tasks.spawn_on(work, &self.runtime)
     }
