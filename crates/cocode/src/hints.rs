@@ -2,16 +2,12 @@
 
 use cocode_client::{
     Closed, ConnectError, LinkError, OpenError, RawJson, RequestError, RpcError, SpawnError,
+    code as rpc_code,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::{CliError, Exit, RpcDetails};
-
-/// JSON-RPC codes that deserve a hint.
-const METHOD_NOT_FOUND: i64 = -32601;
-const MISSING_CLIENT_CAPABILITY: i64 = -32021;
-const URL_ELICITATION_REQUIRED: i64 = -32042;
 
 /// What was being done when a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,14 +178,14 @@ fn request_hints(error: &RequestError, moment: Moment) -> Vec<String> {
 
 fn rpc_hints(error: &RpcError, moment: Moment) -> Vec<String> {
     let hint = match (error.code, moment) {
-        (METHOD_NOT_FOUND, Moment::Session) => {
+        (rpc_code::METHOD_NOT_FOUND, Moment::Session) => {
             "the server does not offer this; `cocode mcp inspect` shows what it can do"
         }
-        (MISSING_CLIENT_CAPABILITY, _) => {
+        (rpc_code::MISSING_CLIENT_CAPABILITY, _) => {
             "the server needs more from its client: questions are answered at a terminal or with \
              `--answer KEY=VALUE`, directories are named with `--root DIR`"
         }
-        (URL_ELICITATION_REQUIRED, _) => return urls_to_visit(error),
+        (rpc_code::URL_ELICITATION_REQUIRED, _) => return urls_to_visit(error),
         (
             _,
             Moment::Handshake {
