@@ -39,11 +39,12 @@ pub(crate) async fn establish(
             error: RequestError::Timeout { .. },
             ..
         })) => {
-            let stderr = climb.stderr();
+            let (stderr, noise) = (climb.stderr(), climb.noise());
             return Err(ConnectError::Timeout {
                 after: limit,
                 step: climb.doing,
                 stderr,
+                noise,
             });
         }
         Ok(Err(error)) => return Err(error),
@@ -190,13 +191,22 @@ impl<'a> Climb<'a> {
         accept: &[Revision],
     ) -> Result<ServerFacts, ConnectError> {
         let first = self.handshake(offer, accept).await;
-        let Err(ConnectError::Handshake { error, stderr }) = first else {
+        let Err(ConnectError::Handshake {
+            error,
+            stderr,
+            noise,
+        }) = first
+        else {
             return first;
         };
         let instead = self.sse_instead(&error);
         let error = error.with_its_answer();
         let Some(http) = instead else {
-            return Err(ConnectError::Handshake { error, stderr });
+            return Err(ConnectError::Handshake {
+                error,
+                stderr,
+                noise,
+            });
         };
         let target = Target::LegacySse(http);
         match self.open_target(&target).await {
@@ -207,7 +217,11 @@ impl<'a> Climb<'a> {
             }
             Err(also) => {
                 tracing::debug!(error = %also, "not an HTTP+SSE server either");
-                return Err(ConnectError::Handshake { error, stderr });
+                return Err(ConnectError::Handshake {
+                    error,
+                    stderr,
+                    noise,
+                });
             }
         }
         self.handshake(offer, accept).await
@@ -299,8 +313,17 @@ impl<'a> Climb<'a> {
             None => ConnectError::Handshake {
                 error,
                 stderr: Vec::new(),
+                noise: Vec::new(),
             },
         }
+    }
+
+    fn noise(&self) -> Vec<String> {
+        let noise = self
+            .current
+            .as_ref()
+            .map(|(connection, _)| connection.mux.noise());
+        noise.unwrap_or_default()
     }
 
     fn stderr(&self) -> Vec<String> {

@@ -134,6 +134,8 @@ pub enum ConnectError {
         error: RequestError,
         /// The last lines of the server's stderr.
         stderr: Vec<String>,
+        /// The first lines that it sent which were no messages.
+        noise: Vec<String>,
     },
     /// All of it took too long.
     #[error("not connected within {}, while {step}", seconds(*after))]
@@ -144,6 +146,8 @@ pub enum ConnectError {
         step: &'static str,
         /// The last lines of the server's stderr.
         stderr: Vec<String>,
+        /// The first lines that it sent which were no messages.
+        noise: Vec<String>,
     },
     /// The two have no revision in common that the caller accepts.
     #[error("the server speaks {offered}, which is not {wanted}")]
@@ -246,11 +250,20 @@ impl ConnectError {
             Self::Handshake {
                 error: RequestError::Closed { reason, .. },
                 stderr,
+                ..
             } => match reason {
                 Closed::Exited { stderr, .. } => stderr,
                 _ => stderr,
             },
             Self::Handshake { stderr, .. } | Self::Timeout { stderr, .. } => stderr,
+            Self::Open(_) | Self::Version { .. } => &[],
+        }
+    }
+
+    /// The first lines that the server sent which were no messages: usually logs on its stdout.
+    pub fn noise(&self) -> &[String] {
+        match self {
+            Self::Handshake { noise, .. } | Self::Timeout { noise, .. } => noise,
             Self::Open(_) | Self::Version { .. } => &[],
         }
     }

@@ -33,6 +33,25 @@ pub struct Field {
     pub default: Option<Value>,
     /// Whether it has to be filled in.
     pub required: bool,
+    /// What its value must keep to.
+    pub limits: Limits,
+}
+
+/// What the value of a field must keep to; each bound is inclusive.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Limits {
+    /// The least number.
+    pub minimum: Option<f64>,
+    /// The greatest number.
+    pub maximum: Option<f64>,
+    /// The fewest characters of a text.
+    pub min_length: Option<usize>,
+    /// The most characters of a text.
+    pub max_length: Option<usize>,
+    /// The fewest choices.
+    pub min_items: Option<usize>,
+    /// The most choices.
+    pub max_items: Option<usize>,
 }
 
 /// What a field holds.
@@ -85,6 +104,18 @@ struct FieldWire<'a> {
     any_of: Option<Vec<Titled>>,
     #[serde(borrow, default)]
     items: Option<&'a RawValue>,
+    #[serde(default)]
+    minimum: Option<f64>,
+    #[serde(default)]
+    maximum: Option<f64>,
+    #[serde(default, rename = "minLength")]
+    min_length: Option<usize>,
+    #[serde(default, rename = "maxLength")]
+    max_length: Option<usize>,
+    #[serde(default, rename = "minItems")]
+    min_items: Option<usize>,
+    #[serde(default, rename = "maxItems")]
+    max_items: Option<usize>,
 }
 
 #[derive(Deserialize)]
@@ -109,6 +140,7 @@ impl Form {
                 name: name.clone().into_owned(),
                 required: required.contains(&**name),
                 kind: wire.kind(),
+                limits: wire.limits(),
                 title: wire.title,
                 description: wire.description,
                 default: wire.default,
@@ -135,7 +167,49 @@ impl Form {
     }
 }
 
+impl Limits {
+    /// Why `value` does not keep to them, if it does not.
+    pub fn broken_by(&self, value: &Value) -> Option<String> {
+        let (size, least, most, what) = match value {
+            Value::Number(number) => {
+                let number = number.as_f64()?;
+                let low = self.minimum.filter(|least| number < *least);
+                let high = self.maximum.filter(|most| number > *most);
+                return match (low, high) {
+                    (Some(least), _) => Some(format!("it must be at least {least}")),
+                    (None, Some(most)) => Some(format!("it must be at most {most}")),
+                    (None, None) => None,
+                };
+            }
+            Value::String(text) => (
+                text.chars().count(),
+                self.min_length,
+                self.max_length,
+                "characters",
+            ),
+            Value::Array(items) => (items.len(), self.min_items, self.max_items, "choices"),
+            Value::Null | Value::Bool(_) | Value::Object(_) => return None,
+        };
+        if let Some(least) = least.filter(|least| size < *least) {
+            return Some(format!("it must have at least {least} {what}"));
+        }
+        let most = most.filter(|most| size > *most)?;
+        Some(format!("it must have at most {most} {what}"))
+    }
+}
+
 impl FieldWire<'_> {
+    fn limits(&self) -> Limits {
+        Limits {
+            minimum: self.minimum,
+            maximum: self.maximum,
+            min_length: self.min_length,
+            max_length: self.max_length,
+            min_items: self.min_items,
+            max_items: self.max_items,
+        }
+    }
+
     fn kind(&self) -> FieldKind {
         match self.kind.as_deref() {
             Some("boolean") => FieldKind::Boolean,
@@ -231,6 +305,29 @@ mod tests {
             ("nested", FieldKind::Other),
         ];
         assert_eq!(kinds, expected.map(|(name, kind)| (name.to_owned(), kind)));
+    }
+
+    #[test]
+    fn limits_are_kept_or_named() {
+        let schema = r#"{"properties":{"n":{"type":"integer","minimum":0,"maximum":10},
+            "t":{"type":"string","minLength":2,"maxLength":3},
+            "c":{"type":"array","items":{"enum":["a"]},"minItems":1,"maxItems":1}}}"#;
+        let form = Form::parse(&RawJson::parse(schema).unwrap()).unwrap();
+        let broken = |field: usize, value| form.fields[field].limits.broken_by(&value).is_some();
+        for (field, value, expected) in [
+            (0, json!(-1), true),
+            (0, json!(0), false),
+            (0, json!(10), false),
+            (0, json!(10.5), true),
+            (1, json!("é"), true),
+            (1, json!("éé"), false),
+            (1, json!("abcd"), true),
+            (2, json!([]), true),
+            (2, json!(["a"]), false),
+            (2, json!(["a", "a"]), true),
+        ] {
+            assert_eq!(broken(field, value.clone()), expected, "{value}");
+        }
     }
 
     #[test]

@@ -242,6 +242,7 @@ pub(crate) fn failed(connection: &Connection, error: RequestError) -> ConnectErr
     ConnectError::Handshake {
         error,
         stderr: connection.link.stderr_lines(),
+        noise: connection.mux.noise(),
     }
 }
 

@@ -58,7 +58,7 @@ pub use features::{
     Annotations, CallResult, Completion, CompletionTarget, Content, Prompt, PromptArgument,
     PromptMessage, PromptResult, ReadResult, Resource, ResourceContents, ResourceTemplate, Tool,
 };
-pub use form::{Field, FieldKind, Form};
+pub use form::{Field, FieldKind, Form, Limits};
 pub use handler::{
     Answer, ClientCapabilities, Elicitation, ElicitationAnswer, ElicitationMode, Handler,
     NoHandler, Notification, Root,

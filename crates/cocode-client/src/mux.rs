@@ -30,7 +30,12 @@ pub(crate) struct Mux {
     stateless: AtomicBool,
     /// The server has ended the session behind our back.
     session_gone: Notify,
+    /// What came that was no message at all: the first lines of it.
+    noise: Mutex<Vec<String>>,
 }
+
+/// Lines that are remembered of what was no message.
+const NOISE_LINES: usize = 5;
 
 #[derive(Default)]
 struct Table {
@@ -120,6 +125,7 @@ impl Mux {
                 closed,
                 stateless: AtomicBool::new(false),
                 session_gone: Notify::new(),
+                noise: Mutex::default(),
             }),
             requests,
         )
@@ -170,6 +176,14 @@ impl Mux {
     /// Resolves when the server has ended the session outside of any request.
     pub(crate) async fn session_ended(&self) {
         self.session_gone.notified().await;
+    }
+
+    /// The beginning of what the server sent that was no message.
+    pub(crate) fn noise(&self) -> Vec<String> {
+        self.noise
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Stops the clocks of those requests on whose behalf a message may have come.
@@ -364,6 +378,10 @@ impl Inbox for Mux {
                 reason, excerpt, ..
             } = &malformed;
             tracing::warn!(%reason, excerpt, "the server sent something unusable");
+            let mut noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
+            if noise.len() < NOISE_LINES {
+                noise.push(excerpt.clone());
+            }
             return;
         };
         self.answer(id, Err(Failure::Malformed(malformed)));

@@ -15,7 +15,7 @@ pub struct SessionOptions {
     /// What to speak.
     pub protocol: Protocol,
     /// The era that this server was found to speak before, if the caller remembers. A wrong memory
-    /// costs time, not success.
+    /// is corrected when the server refuses.
     pub known_era: Option<Era>,
     /// Serves the server's own requests and hears its notifications.
     pub handler: Arc<dyn Handler>,

@@ -362,3 +362,20 @@ async fn unknown_content_blocks_harm_no_others() {
     );
     assert_eq!((text.as_str(), image.as_str()), ("seen", "image"));
 }
+
+#[tokio::test]
+async fn what_a_server_prints_instead_of_messages_is_in_the_error() {
+    let server = Script::new()
+        .on_start()
+        .line("Server listening on port 8080")
+        .exit(0)
+        .stdio();
+    let error = Session::connect(stdio(&server), SessionOptions::default())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.noise(),
+        ["Server listening on port 8080"],
+        "{error:?}"
+    );
+}
