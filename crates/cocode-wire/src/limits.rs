@@ -43,6 +43,10 @@ pub const MAX_STREAM_RETRY: Duration = Duration::from_secs(30);
 /// deadline of a request ends its own waiting long before.
 pub const MAX_NAMED_RETRY: Duration = Duration::from_hours(1);
 
+/// How long a server may take to begin its answer when an event stream is opened by GET. Generous:
+/// some send nothing before the first event.
+pub const STREAM_OPEN_TIMEOUT: Duration = Duration::from_mins(1);
+
 /// Failed attempts in a row to resume the stream of one request.
 pub const MAX_RESUME_FAILURES: u32 = 5;
 

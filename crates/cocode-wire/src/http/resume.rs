@@ -3,11 +3,12 @@
 use http::{HeaderValue, header};
 use reqwest::Response;
 
+use super::client::shown;
 use super::response::{Body, body_kind, refuse, transport_error};
 use super::stream::{Awaits, Position, StreamEnd, pump};
 use super::streamable::Shared;
 use crate::error::LinkError;
-use crate::limits::MAX_RESUME_FAILURES;
+use crate::limits::{MAX_RESUME_FAILURES, STREAM_OPEN_TIMEOUT};
 
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
@@ -64,10 +65,13 @@ pub(super) async fn reopen(shared: &Shared, position: &Position) -> Result<Respo
         headers.insert("last-event-id", last_id);
     }
     let request = shared.client.get(shared.url.clone()).headers(headers);
-    let response = request
-        .send()
-        .await
-        .map_err(|error| transport_error(&shared.url, error))?;
+    let response = match tokio::time::timeout(STREAM_OPEN_TIMEOUT, request.send()).await {
+        Ok(response) => response.map_err(|error| transport_error(&shared.url, error))?,
+        Err(elapsed) => {
+            let (url, source) = (shown(&shared.url), std::sync::Arc::new(elapsed));
+            return Err(LinkError::Broken { url, source });
+        }
+    };
     let response = refuse(response, session.id.is_some()).await?;
     match body_kind(&response) {
         Body::Events => Ok(response),
