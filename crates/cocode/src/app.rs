@@ -205,7 +205,7 @@ impl Run {
         let connecting = Box::pin(Session::connect(target, options));
         let connected = tokio::select! {
             biased;
-            () = interrupts.next() => return Err(CliError::interrupted()),
+            () = interrupts.next() => return Err(self.interrupted()),
             connected = connecting => connected,
         };
         let session = connected.map_err(|error| {
@@ -223,7 +223,7 @@ impl Run {
         let working = Box::pin(plan.run(&context));
         let outcome = tokio::select! {
             biased;
-            () = interrupts.next() => Err(CliError::interrupted()),
+            () = interrupts.next() => Err(self.interrupted()),
             outcome = working => outcome,
         };
         self.printer.end_bar();
@@ -242,6 +242,11 @@ impl Run {
             () = interrupts.next() => {}
         }
         Ok(exit)
+    }
+
+    fn interrupted(&self) -> CliError {
+        self.printer.leave_line();
+        CliError::new(Code::Interrupted, "interrupted")
     }
 
     /// Adds what the server wrote to stderr, where that may explain the error.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use cocode_client::{ElicitationAnswer, Field, FieldKind, Form, RawJson};
+use serde_json::Value;
 use url::Url;
 
 use crate::arguments::{is_number, is_whole, quoted};
@@ -221,10 +222,14 @@ fn question(field: &Field) -> String {
     format!("{name} ({}): ", notes.join(", "))
 }
 
-fn shown(value: &serde_json::Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned)
+/// A value as a person would type it.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(yes) => if *yes { "y" } else { "n" }.to_owned(),
+        Value::Array(values) => values.iter().map(shown).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
 }
 
 /// The JSON of what was typed for a field of this kind, or what is wrong with it.

@@ -104,6 +104,17 @@ fn a_person_can_decline_or_go_away() {
 }
 
 #[test]
+fn defaults_are_shown_as_they_would_be_typed() {
+    let schema = r#"{"properties":{
+        "ok":{"type":"boolean","default":true},
+        "many":{"type":"array","items":{"enum":["x","y","z"]},"default":["x","z"]}}}"#;
+    let (seen, told) = play(schema, "\n\n\n");
+    assert_eq!(told, r#"{"ok":true,"many":["x","z"]}"#);
+    assert!(seen.contains("(y/n, default y): "), "{seen}");
+    assert!(seen.contains("with commas, default x, z): "), "{seen}");
+}
+
+#[test]
 fn a_url_is_shown_with_its_host_and_not_opened() {
     let visit = |typed: &str| {
         let mut output = Vec::new();

@@ -123,10 +123,6 @@ impl CliError {
         }
     }
 
-    pub(crate) fn interrupted() -> Self {
-        Self::new(Code::Interrupted, "interrupted")
-    }
-
     /// A file that cannot be read or written, with the path.
     pub(crate) fn file(action: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
         let message = format!("cannot {action} `{}`", path.display());

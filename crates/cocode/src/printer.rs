@@ -262,6 +262,16 @@ impl Printer {
         clear_bar(&mut self.state());
     }
 
+    /// Begins a new line at a terminal, which shows `^C` behind whatever is on the last one.
+    pub(crate) fn leave_line(&self) {
+        let mut state = self.state();
+        if state.bar {
+            clear_bar(&mut state);
+        } else if self.settings.stderr_is_terminal {
+            let _nobody_listens = writeln!(io::stderr().lock());
+        }
+    }
+
     /// The paint for stderr.
     pub(crate) fn error_paint(&self) -> Paint {
         let on = self.settings.stderr_color;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -151,6 +151,32 @@ fn urls_are_shown_and_confirmed() {
     let answer: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(answer["result"], json!({"action": "accept"}));
     assert!(seen.contains("https://login.example/start"), "{seen}");
+}
+
+#[test]
+fn ctrl_c_at_a_question_ends_its_line_first() {
+    let server =
+        asking(r#"{"message":"Who are you?","requestedSchema":{"type":"object","properties":{}}}"#);
+    let (person, name) = pseudo_terminal();
+    let mut command = command(&["call", "echo", "--color", "never"], &server);
+    command
+        .stdin(open(&name))
+        .stderr(open(&name))
+        .stdout(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let pid = child.id().to_string();
+    // The terminal is nobody's controlling terminal, so the key is played by a signal.
+    let interrupt: Reaction = Box::new(move |_| {
+        let sent = Command::new("kill").args(["-INT", &pid]).status();
+        assert!(sent.unwrap().success());
+    });
+    let seen = watch(person, vec![("[Y/d] ", interrupt)]).join().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(
+        seen.contains("[Y/d] \r\nerror: interrupted\r\n"),
+        "{seen:?}"
+    );
 }
 
 #[test]
