@@ -64,6 +64,12 @@ const TASKS: &[Task] = &[
         run: tools::deny,
     },
     Task {
+        name: "package",
+        usage: "package",
+        about: "pack the published crates as an upload would, without one",
+        run: tools::package,
+    },
+    Task {
         name: "bench",
         usage: "bench [NAME] [--json]",
         about: "run the benchmarks in release mode",

@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::counts::{self, Counts};
 use crate::failure::Failure;
 use crate::shell::{self, cargo, output, run_and_keep};
-use crate::{conformance, peers, system, tools, workspace};
+use crate::{conformance, macos, peers, system, tools, workspace};
 
 /// Whether the tests that need Debian packages run too.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,6 +48,16 @@ const STEPS: &[(&str, Step)] = &[
     }),
     ("dependencies", |_| {
         tools::deny(&[]).map(|()| Counts::default())
+    }),
+    ("packaging", |_| {
+        tools::package(&[]).map(|()| Counts::default())
+    }),
+    ("macOS", |scope| {
+        match scope {
+            Scope::Plain => println!("left out, because it needs --system"),
+            Scope::System => macos::check_if_possible()?,
+        }
+        Ok(Counts::default())
     }),
     ("client conformance", |_| {
         conformance::client(&conformance::Selection::everything())
@@ -91,8 +101,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         _ => return Err(Failure::new("usage: cargo xtask test [--system]")),
     };
     let total = run_all(scope)?;
-    if scope == Scope::Plain {
-        say_what_was_left_out()?;
+    match scope {
+        Scope::Plain => say_what_was_left_out()?,
+        Scope::System if !macos::is_target_installed() => println!("{}", macos::NOT_CHECKED),
+        Scope::System => {}
     }
     println!("{total}");
     Ok(())
@@ -180,6 +192,7 @@ fn say_what_was_left_out() -> Result<(), Failure> {
         .lines()
         .filter(|line| !line.trim().is_empty())
         .collect();
+    println!("not checked, because it needs --system: that everything compiles for macOS");
     if !names.is_empty() {
         println!("not run, because they need --system ({}):", names.len());
         for name in names {

@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::failure::Failure;
 use crate::shell::{cargo, output, program, run};
 use crate::workspace;
@@ -57,6 +59,29 @@ pub(crate) fn tidy(arguments: &[String]) -> Result<(), Failure> {
         "--test",
         "tidy",
     ]))
+}
+
+/// Packs every crate that is published, as an upload would, without one. Nothing is built: the
+/// packed files are those that the other steps have built.
+pub(crate) fn package(arguments: &[String]) -> Result<(), Failure> {
+    if !arguments.is_empty() {
+        return Err(Failure::new("usage: cargo xtask package"));
+    }
+    let metadata = output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
+    let because = |error| Failure::because("cargo metadata", error);
+    let metadata: Value = serde_json::from_str(&metadata).map_err(because)?;
+    let mut names = Vec::new();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        // An empty list of registries: never published.
+        let published = package["publish"] != serde_json::json!([]);
+        if let (true, Some(name)) = (published, package["name"].as_str()) {
+            names.extend(["--package", name]);
+        }
+    }
+    run(cargo()
+        .args(["package", "--no-verify", "--locked", "--offline"])
+        .args(["--allow-dirty", "--quiet"])
+        .args(names))
 }
 
 pub(crate) fn bench(arguments: &[String]) -> Result<(), Failure> {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -140,6 +141,13 @@ fn manifests_are_fit_to_publish() {
             if !manifest.lines().any(|line| line.trim() == inherited) {
                 offenders.push(format!("{name} does not take {key} from the workspace"));
             }
+        }
+        // An empty list of registries: never published.
+        let published = package["publish"] != serde_json::json!([]);
+        let readme = package["readme"].as_str();
+        let folder = Path::new(path).parent().expect("a manifest is in a folder");
+        if published && !readme.is_some_and(|readme| folder.join(readme).is_file()) {
+            offenders.push(format!("{name} has no README for its page"));
         }
         let lints = manifest.split("[lints]").nth(1).unwrap_or_default();
         if lints.trim_start().lines().next() != Some("workspace = true") {
