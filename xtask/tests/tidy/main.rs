@@ -9,6 +9,7 @@
 )]
 
 mod crates;
+mod documents;
 mod source;
 mod tree;
 
