@@ -3,7 +3,7 @@
 use cocode_testkit::Script;
 use serde_json::Value;
 
-use crate::harness::{Scratch, mcp, mcp_with_stdin};
+use crate::harness::{Scratch, mcp, mcp_with_stdin, received};
 
 const LIST: &str = r#"{"tools":[{"name":"demo","inputSchema":{"type":"object","additionalProperties":false,"required":["path"],"properties":{"path":{"type":"string"},"limit":{"type":"integer"},"tags":{"type":"array","items":{"type":"string"}},"any":{}}}},{"name":"bad"}]}"#;
 
@@ -64,7 +64,7 @@ fn objects_come_from_an_option_stdin_or_files() {
 #[test]
 fn what_does_not_fit_is_told_before_anything_is_called() {
     let server = demo().stdio();
-    for (words, parts) in [
+    for (run, (words, parts)) in (1..).zip([
         (
             &["call", "demo"][..],
             &["tool `demo` needs `path`", "limit (integer)"][..],
@@ -93,8 +93,9 @@ fn what_does_not_fit_is_told_before_anything_is_called() {
                 "unusable-tool",
             ],
         ),
-    ] {
+    ]) {
         mcp(words, &server).with_code(2).complains(parts);
+        received(&server, run, "tools/list");
     }
     assert_eq!(
         server.received().count(|message| message.is("tools/call")),
@@ -124,6 +125,7 @@ fn unchecked_calls_ask_for_no_list_and_convert_nothing() {
         mcp(&words, &server).clean(),
         "{\"limit\":\"5\",\"limit2\":5}\n"
     );
+    received(&server, 1, "tools/call");
     assert_eq!(
         server.received().count(|message| message.is("tools/list")),
         0

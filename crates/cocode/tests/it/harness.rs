@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cocode_testkit::StdioServer;
+use cocode_testkit::{Message, StdioServer};
 use serde_json::Value;
 
 /// What the program left behind.
@@ -132,6 +132,13 @@ pub(crate) fn start(command: &mut Command) -> Child {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap()
+}
+
+/// The message of this method that a run of the server received. The record of a run comes by
+/// itself and in order, so what came before this message is then there as well.
+pub(crate) fn received(server: &StdioServer, run: u32, method: &str) -> Message {
+    let recorder = server.received();
+    recorder.wait_for_blocking(|message| message.run == run && message.is(method))
 }
 
 /// A directory that is removed at the end of the test.

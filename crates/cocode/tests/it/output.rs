@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use cocode_testkit::Script;
 use serde_json::Value;
 
-use crate::harness::{Finished, Scratch, command, mcp, run, start};
+use crate::harness::{Finished, Scratch, command, mcp, received, run, start};
 
 const VERBS: [&str; 9] = [
     "tools",
@@ -149,6 +149,7 @@ fn log_messages_of_the_server_are_shown_when_asked() {
     mcp(&["ping", "-v"], &server)
         .with_code(0)
         .complains(&["server info db: ready\u{fffd}\n"]);
+    received(&server, 2, "ping");
     let asked = server
         .received()
         .count(|message| message.is("logging/setLevel"));
