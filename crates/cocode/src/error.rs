@@ -93,6 +93,8 @@ pub(crate) struct CliError {
     pub(crate) hints: Vec<String>,
     /// The last lines that the server wrote to its stderr.
     pub(crate) stderr: Vec<String>,
+    /// The first lines that the server sent which were no messages.
+    pub(crate) noise: Vec<String>,
     /// The error object that the server answered with, for scripts.
     pub(crate) rpc: Option<Box<RpcDetails>>,
 }
@@ -119,6 +121,7 @@ impl CliError {
             causes: Vec::new(),
             hints: Vec::new(),
             stderr: Vec::new(),
+            noise: Vec::new(),
             rpc: None,
         }
     }
@@ -159,6 +162,7 @@ impl CliError {
             causes,
             hints,
             stderr,
+            noise,
             rpc,
         } = self;
         let wire = ErrorObject {
@@ -170,6 +174,7 @@ impl CliError {
                 exit: *exit as u8,
                 rpc: rpc.as_deref(),
                 stderr,
+                noise,
             },
         };
         serde_json::to_string(&wire)
@@ -185,16 +190,22 @@ impl CliError {
             causes,
             hints,
             stderr,
+            noise,
             rpc: _,
         } = self;
         let mut lines = vec![plain(message)];
         for cause in causes {
             lines.push(format!("  caused by: {}", plain(cause)));
         }
-        if !stderr.is_empty() {
-            lines.push("  the last lines that the server wrote to stderr:".to_owned());
-            let shown = stderr.iter().flat_map(|line| plain_lines(line));
-            lines.extend(shown.map(|line| format!("    | {line}")));
+        for (title, quoted) in [
+            ("the server sent lines that are no messages:", noise),
+            ("the last lines that the server wrote to stderr:", stderr),
+        ] {
+            if !quoted.is_empty() {
+                lines.push(format!("  {title}"));
+                let shown = quoted.iter().flat_map(|line| plain_lines(line));
+                lines.extend(shown.map(|line| format!("    | {line}")));
+            }
         }
         for hint in hints {
             lines.push(format!("  hint: {}", plain(hint)));
@@ -220,6 +231,8 @@ struct ErrorWire<'a> {
     rpc: Option<&'a RpcDetails>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     stderr: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    noise: &'a [String],
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ fn sample() -> CliError {
         .because(&std::io::Error::other("broken\u{1b}[2J"))
         .hint("look again");
     error.stderr = vec!["boom".into()];
+    error.noise = vec!["Listening…".into()];
     error
 }
 
@@ -17,6 +18,8 @@ fn people_see_causes_last_words_hints_and_the_page() {
         [
             "cannot connect to `x`",
             "  caused by: broken\u{fffd}[2J",
+            "  the server sent lines that are no messages:",
+            "    | Listening…",
             "  the last lines that the server wrote to stderr:",
             "    | boom",
             "  hint: look again",
@@ -36,6 +39,6 @@ fn scripts_see_one_object() {
     }));
     assert_eq!(
         error.to_json(),
-        r#"{"error":{"code":"server-exited","message":"cannot connect to `x`","causes":["broken\u001b[2J"],"hints":["look again"],"exit":3,"rpc":{"code":-5,"message":"no","data":1.10},"stderr":["boom"]}}"#
+        r#"{"error":{"code":"server-exited","message":"cannot connect to `x`","causes":["broken\u001b[2J"],"hints":["look again"],"exit":3,"rpc":{"code":-5,"message":"no","data":1.10},"stderr":["boom"],"noise":["Listening…"]}}"#
     );
 }

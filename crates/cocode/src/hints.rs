@@ -9,6 +9,8 @@ use serde_json::value::RawValue;
 
 use crate::error::{CliError, Exit, RpcDetails};
 
+const ONLY_MESSAGES: &str = "a server must write nothing but messages to its stdout";
+
 /// What was being done when a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
@@ -54,6 +56,11 @@ pub(crate) fn connect_error(error: &ConnectError, server: &str, protocol_chosen:
                 .push("`--protocol REVISION` insists on one revision".into());
         }
         _ => {}
+    }
+    told.noise = error.noise().to_vec();
+    let hint = ONLY_MESSAGES.to_owned();
+    if !told.noise.is_empty() && !told.hints.contains(&hint) {
+        told.hints.insert(0, hint);
     }
     told
 }
@@ -162,9 +169,7 @@ fn request_hints(error: &RequestError, moment: Moment) -> Vec<String> {
             "the server wrote nothing to stderr; run its command by itself to see why it ends"
         }
         (RequestError::Link { error, .. }, _) => return link_hints(error),
-        (RequestError::Malformed { .. }, _) => {
-            "a server must write nothing but messages to its stdout"
-        }
+        (RequestError::Malformed { .. }, _) => ONLY_MESSAGES,
         (RequestError::Unexpected { reason, .. }, _) if reason.contains("elicitation/create") => {
             "the server has a question: run this at a terminal, or answer with `--answer KEY=VALUE`"
         }

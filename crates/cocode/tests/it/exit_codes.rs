@@ -220,6 +220,25 @@ fn silence_is_a_timeout() {
 }
 
 #[test]
+fn what_a_server_printed_instead_of_messages_is_shown() {
+    let words = [
+        "mcp",
+        "ping",
+        "--connect-timeout",
+        "0.5",
+        "--",
+        "sh",
+        "-c",
+        "echo 'usage: demo'; exec sleep 60",
+    ];
+    run(words).with_code(5).complains(&[
+        "  the server sent lines that are no messages:\n    | usage: demo\n",
+        "hint: a server must write nothing but messages to its stdout\n",
+        "code: connect-timeout",
+    ]);
+}
+
+#[test]
 fn nobody_at_the_address_cannot_be_connected_to() {
     let free = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
