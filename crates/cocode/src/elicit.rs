@@ -128,7 +128,7 @@ impl<W: Write> Person<'_, W> {
                     }
                 }
             }
-            match json_of(&field.kind, &line) {
+            match answer_of(field, &line) {
                 Ok(json) => return Ok(Some(Some(json))),
                 Err(why) => writeln!(self.output, "  {why}")?,
             }
@@ -176,7 +176,7 @@ pub(crate) fn fill_from(
         let name = plain(&field.name);
         let json = match (answers.get(&field.name), &field.default) {
             (Some(text), _) => {
-                json_of(&field.kind, text).map_err(|why| format!("`--answer {name}`: {why}"))?
+                answer_of(field, text).map_err(|why| format!("`--answer {name}`: {why}"))?
             }
             (None, Some(default)) => default.to_string(),
             (None, None) if field.required => {
@@ -229,6 +229,17 @@ fn shown(value: &Value) -> String {
         Value::Bool(yes) => if *yes { "y" } else { "n" }.to_owned(),
         Value::Array(values) => values.iter().map(shown).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
+    }
+}
+
+/// The JSON of what was typed for a field, or what is wrong with it.
+fn answer_of(field: &Field, text: &str) -> Result<String, String> {
+    let json = json_of(&field.kind, text)?;
+    // A number that is too large to be looked at is the server's to judge.
+    let value = serde_json::from_str(&json).ok();
+    match value.and_then(|value: Value| field.limits.broken_by(&value)) {
+        Some(why) => Err(why),
+        None => Ok(json),
     }
 }
 

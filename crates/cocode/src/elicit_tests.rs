@@ -115,6 +115,20 @@ fn defaults_are_shown_as_they_would_be_typed() {
 }
 
 #[test]
+fn what_breaks_a_limit_is_asked_again_and_declined_beforehand() {
+    let schema = r#"{"properties":{"n":{"type":"integer","minimum":1,"maximum":10},
+        "t":{"type":"string","minLength":2}}}"#;
+    let (seen, told) = play(schema, "\n0\n11\n10\nx\nxy\n");
+    assert_eq!(told, r#"{"n":10,"t":"xy"}"#);
+    for part in ["at least 1\n", "at most 10\n", "at least 2 characters\n"] {
+        assert!(seen.contains(part), "{part:?} is not in {seen}");
+    }
+    let answers = [("n".to_owned(), "0".to_owned())];
+    let wrong = fill_from(&form(schema), &answers.into()).unwrap_err();
+    assert_eq!(wrong, "`--answer n`: it must be at least 1");
+}
+
+#[test]
 fn a_url_is_shown_with_its_host_and_not_opened() {
     let visit = |typed: &str| {
         let mut output = Vec::new();
