@@ -1,15 +1,16 @@
 //! Servers on pipes that take nothing, give too much, or half close: bounded memory, no hang.
 
 use cocode_client::{Closed, Protocol, RequestError, Session, SessionOptions};
+#[cfg(target_os = "linux")]
 use cocode_testkit::Script;
 use tokio::task::JoinSet;
 
 use crate::peer::Peer;
-use crate::support::{
-    assert_timeout, assert_works, call, call_with, connect, connect_with, environment, raw,
-    resident_memory, soon, speaking, stdio, text_of, within,
-};
+#[cfg(target_os = "linux")]
+use crate::support::{assert_timeout, assert_works, connect, resident_memory, stdio, text_of};
+use crate::support::{call, call_with, connect_with, environment, raw, soon, speaking, within};
 
+#[cfg(target_os = "linux")]
 const MIB: usize = 1024 * 1024;
 
 #[tokio::test]

@@ -124,7 +124,7 @@ async fn a_stateless_server_that_asks_gets_no_answer() {
         session.ping(RequestOptions::default()).await.unwrap();
         session.ping(RequestOptions::default()).await.unwrap();
     };
-    let (line, ()) = soon("both ends", async { tokio::join!(peer, ours) }).await;
+    let (line, ()) = soon("both ends", Box::pin(async { tokio::join!(peer, ours) })).await;
     assert!(
         line.contains("server/discover"),
         "the next line is our next request: {line}"
@@ -236,9 +236,10 @@ struct Clumsy;
 
 impl cocode_client::Handler for Clumsy {
     fn capabilities(&self) -> cocode_client::ClientCapabilities {
-        let mut capabilities = cocode_client::ClientCapabilities::default();
-        capabilities.roots = true;
-        capabilities
+        cocode_client::ClientCapabilities {
+            roots: true,
+            ..cocode_client::ClientCapabilities::default()
+        }
     }
 
     fn roots(
