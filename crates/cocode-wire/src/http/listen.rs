@@ -24,7 +24,7 @@ pub(super) async fn keep_listening(shared: &Shared) {
             }
             Err(error) if passes(&error) => {
                 tracing::debug!(%error, wait = ?backoff, "event stream not open");
-                tokio::time::sleep(backoff).await;
+                tokio::time::sleep(backoff.max(position.wait())).await;
                 backoff = (backoff * 2).min(MAX_STREAM_RETRY);
             }
             // Without a stream before, it only means that the server has none to offer.

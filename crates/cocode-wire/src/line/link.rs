@@ -114,8 +114,12 @@ impl LineLink {
             drop(stop);
             let mut exit = process.exit.clone();
             // An error means that the owning task is gone, and the process with it.
-            let gone = exit.wait_for(Option::is_some).await.is_err();
-            tracing::debug!(pid = process.pid, gone, "server process ended");
+            let report = exit
+                .wait_for(Option::is_some)
+                .await
+                .ok()
+                .and_then(|report| *report);
+            tracing::debug!(pid = process.pid, ?report, "the server process has ended");
         }
         self.tasks
             .lock()
