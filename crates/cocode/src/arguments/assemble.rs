@@ -58,9 +58,16 @@ impl Gathered {
     }
 
     /// The arguments as one JSON object. Without a schema, nothing is checked and texts stay texts.
-    pub(crate) fn fit(self, tool: &str, schema: Option<&InputSchema>) -> Result<RawJson, CliError> {
+    /// What is odd and can be sent all the same is told to `warn`.
+    pub(crate) fn fit(
+        self,
+        tool: &str,
+        schema: Option<&InputSchema>,
+        warn: &dyn Fn(&str),
+    ) -> Result<RawJson, CliError> {
         let Self { mut object, values } = self;
         let subject = Subject { tool, schema };
+        subject.warn_of_undescribed(&object, warn);
         for (key, values) in values {
             let value = subject.value(&key, &values)?;
             object.set(&key, value);
@@ -100,6 +107,12 @@ fn invalid(message: impl Into<String>) -> CliError {
     CliError::new(Code::InvalidArguments, message)
 }
 
+/// The argument whose name is most like this one.
+fn closest<'a>(name: &str, properties: &[Property<'a>]) -> Option<&'a str> {
+    let names = properties.iter().map(|property| property.name);
+    nearest(name, names).first().copied()
+}
+
 fn object(text: String, place: &str) -> Result<ObjectText, CliError> {
     let bad = |error| {
         let message = format!("{place} does not hold a JSON object");
@@ -115,6 +128,11 @@ impl Subject<'_> {
         let property = match self.schema.map(|schema| schema.lookup(key)) {
             Some(Lookup::Known(property)) => property,
             Some(Lookup::Unknown) => return Err(self.unknown(key)),
+            // Sent silently, a misspelled name would do something else than was meant.
+            Some(Lookup::Undescribed) => {
+                let hint = "`--no-check` sends it nevertheless, and so does `--args JSON`";
+                return Err(self.unknown(key).hint(hint));
+            }
             Some(Lookup::Free) | None => &anything,
         };
         let [value] = values else {
@@ -177,11 +195,28 @@ impl Subject<'_> {
         let message = format!("tool `{tool}` has no argument `{key}`");
         let mut error = invalid(message);
         let properties = self.schema.map(InputSchema::properties).unwrap_or_default();
-        let names = properties.iter().map(|property| property.name);
-        if let Some(close) = nearest(key, names).first() {
-            error = error.hint(format!("did you mean `{close}`?"));
+        if let Some(close) = closest(key, &properties) {
+            error = error.hint(format!("did you mean `{}`?", plain(close)));
         }
         error.hint(self.usage(&properties))
+    }
+
+    /// Who wrote a whole object may know more than the schema says.
+    fn warn_of_undescribed(&self, object: &ObjectText, warn: &dyn Fn(&str)) {
+        let Some(schema) = self.schema else { return };
+        let properties = schema.properties();
+        for name in object.names() {
+            if let Lookup::Undescribed = schema.lookup(name) {
+                let close = closest(name, &properties);
+                let close = close.map(|close| format!("; did you mean `{}`?", plain(close)));
+                warn(&format!(
+                    "the tool `{}` describes no argument `{}`{}",
+                    plain(self.tool),
+                    plain(name),
+                    close.unwrap_or_default()
+                ));
+            }
+        }
     }
 
     /// What can be told about the arguments as a whole.

@@ -32,8 +32,10 @@ pub(crate) struct Property<'a> {
 pub(crate) enum Lookup<'a> {
     /// It is an argument of this schema.
     Known(&'a Value),
-    /// Nothing is said; anything may be sent.
+    /// Anything may be sent.
     Free,
+    /// Others are described and this is not, though nothing forbids it: most likely a mistake.
+    Undescribed,
     /// There is no such argument.
     Unknown,
 }
@@ -126,13 +128,23 @@ impl InputSchema {
         }
         // Patterns and alternatives may know the name; the server will tell.
         let open = parts.iter().any(|part| {
-            ["patternProperties", "anyOf", "oneOf", "if"]
+            let elsewhere = part.get("$ref").is_some() && self.resolve(part).is_none();
+            elsewhere
+                || [
+                    "patternProperties",
+                    "anyOf",
+                    "oneOf",
+                    "if",
+                    "dependentSchemas",
+                ]
                 .iter()
                 .any(|keyword| part.get(keyword).is_some())
         });
+        let described = || parts.iter().any(|part| part.get("properties").is_some());
         match self.root.get("additionalProperties") {
             Some(Value::Bool(false)) if !open => Lookup::Unknown,
             Some(schema @ Value::Object(_)) if !open => Lookup::Known(schema),
+            None if !open && described() => Lookup::Undescribed,
             _ => Lookup::Free,
         }
     }

@@ -35,7 +35,9 @@ impl Call {
         } else {
             None
         };
-        let arguments = gathered.fit(&tool, schema.as_ref())?;
+        let arguments = gathered.fit(&tool, schema.as_ref(), &|message| {
+            context.printer.warn(message);
+        })?;
         let options = RequestOptions {
             deadlines: None,
             on_progress: reporter(context.printer),

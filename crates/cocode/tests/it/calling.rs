@@ -104,6 +104,36 @@ fn what_does_not_fit_is_told_before_anything_is_called() {
 }
 
 #[test]
+fn a_misspelled_optional_argument_is_not_sent_unless_somebody_insists() {
+    let list = r#"{"tools":[{"name":"edit","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"dryRun":{"type":"boolean"}}}}]}"#;
+    let server = Script::new()
+        .on("tools/list")
+        .result(list)
+        .on("tools/call")
+        .result(r#"{"content":[],"structuredContent":$arguments}"#)
+        .stdio();
+    for word in ["dryrun=true", "dryrun:=true"] {
+        mcp(&["call", "edit", "path=x", word], &server)
+            .with_code(2)
+            .complains(&[
+                "tool `edit` has no argument `dryrun`",
+                "did you mean `dryRun`?",
+                "path (string), dryRun (boolean)",
+                "--no-check",
+            ]);
+    }
+    received(&server, 2, "tools/list");
+    let calls = |message: &cocode_testkit::Message| message.is("tools/call");
+    assert_eq!(server.received().count(calls), 0);
+
+    let finished = mcp(&["call", "edit", "--args", r#"{"dryrun":true}"#], &server).with_code(0);
+    assert_eq!(finished.stdout, "{\"dryrun\":true}\n");
+    finished.complains(&["warning:", "no argument `dryrun`; did you mean `dryRun`?"]);
+    let words = ["call", "edit", "dryrun:=true", "--no-check"];
+    assert_eq!(mcp(&words, &server).clean(), "{\"dryrun\":true}\n");
+}
+
+#[test]
 fn mistakes_that_need_no_server_start_none() {
     let server = demo().stdio();
     for words in [
