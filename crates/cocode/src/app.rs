@@ -155,7 +155,7 @@ fn mcp(
     let plan = Plan::of(verb, &read_stdin)?;
     let server = Server::of(target, environment, printer)?;
     let handler = Arc::new(TerminalHandler::new(target, &server.shown, printer)?);
-    let options = session_options(target, &server, output.verbose, handler);
+    let options = session_options(target, &server, output.verbose, Arc::clone(&handler) as _);
     let Server {
         target: server,
         shown,
@@ -164,6 +164,7 @@ fn mcp(
     let run = Run {
         shown,
         protocol_chosen: is_protocol_chosen(target),
+        handler,
         printer: Arc::clone(printer),
     };
     let cannot =
@@ -190,6 +191,7 @@ fn read_stdin() -> Result<String, CliError> {
 struct Run {
     shown: String,
     protocol_chosen: bool,
+    handler: Arc<TerminalHandler>,
     printer: Arc<Printer>,
 }
 
@@ -220,7 +222,10 @@ impl Run {
             printer: &self.printer,
             begun,
         };
-        let working = Box::pin(plan.run(&context));
+        let working = Box::pin(async {
+            self.handler.settle_roots(&session).await;
+            plan.run(&context).await
+        });
         let outcome = tokio::select! {
             biased;
             () = interrupts.next() => Err(self.interrupted()),

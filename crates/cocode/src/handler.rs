@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use cocode_client::{
-    Answer, ClientCapabilities, Elicitation, ElicitationAnswer, ElicitationMode, Form, Handler,
-    Notification, Root, RpcError,
+    Answer, ClientCapabilities, Elicitation, ElicitationAnswer, ElicitationMode, Era, Form,
+    Handler, Notification, RequestOptions, Root, RpcError, Session,
 };
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 use url::Url;
 
 use crate::args::TargetArgs;
@@ -21,6 +22,12 @@ use crate::error::{CliError, Code};
 use crate::lines::Lines;
 use crate::printer::{ErrWriter, Printer};
 use crate::text::plain;
+
+/// How long a server may take to ask for roots before it is taken for one that never does.
+const ROOTS_PATIENCE: Duration = Duration::from_secs(1);
+
+/// What a server gets to look at its roots after it has read them; nothing tells when it has.
+const ROOTS_SETTLING: Duration = Duration::from_millis(100);
 
 /// Serves what the server asks.
 #[derive(Debug)]
@@ -34,6 +41,7 @@ pub(crate) struct TerminalHandler {
     /// The reader of the terminal, from the first question on. Who holds it may ask.
     terminal: Mutex<Option<Lines>>,
     roots: Vec<Root>,
+    roots_asked_for: Notify,
 }
 
 #[derive(Deserialize)]
@@ -60,7 +68,26 @@ impl TerminalHandler {
             interactive: io::stdin().is_terminal() && printer.stderr_is_terminal(),
             terminal: Mutex::default(),
             roots: roots?,
+            roots_asked_for: Notify::new(),
         })
+    }
+
+    /// Waits until a server of the older era has taken up the roots, which it may ask for right
+    /// after the handshake. What it is asked before that, it answers as if there were none.
+    pub(crate) async fn settle_roots(&self, session: &Session) {
+        if self.roots.is_empty() || session.server().era() != Era::Legacy {
+            return;
+        }
+        let asked = self.roots_asked_for.notified();
+        if tokio::time::timeout(ROOTS_PATIENCE, asked).await.is_err() {
+            tracing::debug!("the server did not ask for roots");
+            return;
+        }
+        // An answer to this shows that the server has read the roots.
+        if let Err(error) = session.ping(RequestOptions::default()).await {
+            tracing::debug!(%error, "no answer to the ping after the roots");
+        }
+        tokio::time::sleep(ROOTS_SETTLING).await;
     }
 
     /// What was asked, answered without asking anybody.
@@ -162,7 +189,10 @@ impl Handler for TerminalHandler {
     }
 
     fn roots(&self) -> Answer<'_, Result<Vec<Root>, RpcError>> {
-        Box::pin(async { Ok(self.roots.clone()) })
+        Box::pin(async {
+            self.roots_asked_for.notify_one();
+            Ok(self.roots.clone())
+        })
     }
 }
 

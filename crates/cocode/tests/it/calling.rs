@@ -234,6 +234,32 @@ fn progress_is_shown_in_verbose_lines_where_there_is_no_terminal() {
 }
 
 #[test]
+fn a_server_that_wants_roots_at_once_has_them_before_anything_else_is_asked() {
+    let script = Script::new()
+        .on("notifications/initialized")
+        .ask("roots/list", "{}")
+        .on("tools/call")
+        .text_result("done");
+    let server = script.stdio();
+    let scratch = Scratch::new();
+    let words = [
+        "call",
+        "echo",
+        "--no-check",
+        "--root",
+        scratch.path().to_str().unwrap(),
+    ];
+    assert_eq!(mcp(&words, &server).clean(), "done\n");
+    received(&server, 1, "tools/call");
+    let messages = server.received().all();
+    let answered = messages
+        .iter()
+        .position(|message| message.json()["result"]["roots"].is_array());
+    let called = messages.iter().position(|message| message.is("tools/call"));
+    assert!(answered.unwrap() < called.unwrap(), "{messages:?}");
+}
+
+#[test]
 fn roots_are_offered_when_they_are_named() {
     let script = Script::new()
         .on("tools/call")
