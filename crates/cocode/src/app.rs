@@ -232,6 +232,7 @@ impl Run {
             outcome = working => outcome,
         };
         self.printer.end_bar();
+        self.handler.warn_of_unused_answers();
         let exit = match outcome {
             Ok(()) => Exit::Ok,
             Err(error) => {

@@ -1,9 +1,9 @@
 //! The client's side of a session at a terminal: answers questions, names roots, shows log messages.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use cocode_client::{
@@ -20,6 +20,7 @@ use crate::arguments::pairs;
 use crate::elicit::{Person, fill_from};
 use crate::error::{CliError, Code};
 use crate::lines::Lines;
+use crate::nearest::nearest;
 use crate::printer::{ErrWriter, Printer};
 use crate::text::plain;
 
@@ -36,6 +37,8 @@ pub(crate) struct TerminalHandler {
     /// How the server is called when it asks something.
     server: String,
     answers: BTreeMap<String, String>,
+    /// The fields of all forms that were to be filled in from the answers.
+    fields: std::sync::Mutex<BTreeSet<String>>,
     /// Somebody sits at the terminal.
     interactive: bool,
     /// The reader of the terminal, from the first question on. Who holds it may ask.
@@ -65,6 +68,7 @@ impl TerminalHandler {
             printer: Arc::clone(printer),
             server: server.to_owned(),
             answers: pairs(&args.answer)?,
+            fields: std::sync::Mutex::default(),
             interactive: io::stdin().is_terminal() && printer.stderr_is_terminal(),
             terminal: Mutex::default(),
             roots: roots?,
@@ -90,12 +94,37 @@ impl TerminalHandler {
         tokio::time::sleep(ROOTS_SETTLING).await;
     }
 
+    /// Tells of answers that no form had a field for.
+    pub(crate) fn warn_of_unused_answers(&self) {
+        let fields = self.fields.lock();
+        let fields = fields.unwrap_or_else(PoisonError::into_inner);
+        for name in self.answers.keys().filter(|name| !fields.contains(*name)) {
+            // A field that has its answer was not meant by another.
+            let unanswered = fields
+                .iter()
+                .filter(|field| !self.answers.contains_key(*field));
+            let close = nearest(name, unanswered.map(String::as_str));
+            let close = close
+                .first()
+                .map(|close| format!("; did you mean `{close}`?"));
+            self.printer.warn(&format!(
+                "`--answer {name}=…`: `{name}` was not asked for{}",
+                close.unwrap_or_default()
+            ));
+        }
+    }
+
     /// What was asked, answered without asking anybody.
     fn answer_beforehand(&self, mode: &ElicitationMode) -> ElicitationAnswer {
         let filled = match mode {
             ElicitationMode::Form(schema) => Form::parse(schema)
                 .map_err(|error| format!("its form cannot be read: {error}"))
-                .and_then(|form| fill_from(&form, &self.answers)),
+                .and_then(|form| {
+                    let names = form.fields.iter().map(|field| field.name.clone());
+                    let fields = self.fields.lock();
+                    fields.unwrap_or_else(PoisonError::into_inner).extend(names);
+                    fill_from(&form, &self.answers)
+                }),
             _ => Err("it wants a page to be visited, which needs a terminal".to_owned()),
         };
         filled.unwrap_or_else(|why| {

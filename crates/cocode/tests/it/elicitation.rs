@@ -68,6 +68,17 @@ fn answers_that_do_not_fit_decline() {
 }
 
 #[test]
+fn answers_that_nobody_asked_for_are_told() {
+    let words = ["call", "echo", "--answer", "nam=Ada", "--answer", "x=1"];
+    let finished = mcp(&words, &legacy().stdio()).with_code(0);
+    finished.complains(&[
+        "the form needs `name`",
+        "`nam` was not asked for; did you mean `name`?",
+        "`x` was not asked for\n",
+    ]);
+}
+
+#[test]
 fn questions_are_offered_only_when_they_can_be_answered() {
     let server = legacy().stdio();
     let refused = json(&mcp(&["call", "echo"], &server).clean());
