@@ -216,6 +216,11 @@ impl Printer {
         self.err_line(&format!("{label} {}", plain(message)));
     }
 
+    /// Names a file that was written while stdout belongs to the server's own JSON.
+    pub(crate) fn saved(&self, path: &str) {
+        self.err_line(&format!("{{\"saved\":{}}}", quoted(path)));
+    }
+
     /// Says something that is good to know for people.
     pub(crate) fn note(&self, message: &str) {
         if !self.settings.quiet && !self.settings.json {

@@ -110,6 +110,26 @@ pub(crate) struct Saver {
 }
 
 impl Saver {
+    /// Saves what is binary in a content block. Gives the path of the file, nothing if there is
+    /// nothing to save.
+    pub(crate) fn save_content(&self, content: &Content) -> Result<Option<String>, CliError> {
+        let (data, mime_type) = match content {
+            Content::Image { data, mime_type } | Content::Audio { data, mime_type } => {
+                (data, Some(mime_type.as_str()))
+            }
+            Content::Embedded(ResourceContents {
+                blob: Some(blob),
+                text: None,
+                mime_type,
+                ..
+            }) => (blob, mime_type.as_deref()),
+            _ => return Ok(None),
+        };
+        let bytes = decoded(data);
+        let saved = bytes.map(|bytes| self.save(&bytes, mime_type));
+        saved.transpose()
+    }
+
     /// Writes a new file and gives its path. Nothing that exists is overwritten.
     fn save(&self, bytes: &[u8], mime_type: Option<&str>) -> Result<String, CliError> {
         let cannot = |path: &std::path::Path, error| CliError::file("write", path, &error);

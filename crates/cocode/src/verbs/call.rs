@@ -54,6 +54,13 @@ impl Call {
         });
         if context.printer.json() {
             context.printer.out_line(result.raw.as_str())?;
+            if let Some(saver) = &saver {
+                for block in &result.content() {
+                    if let Some(path) = saver.save_content(block)? {
+                        context.printer.saved(&path);
+                    }
+                }
+            }
         } else {
             let shown = shown(&result, saver.as_ref())?;
             if result.is_error {

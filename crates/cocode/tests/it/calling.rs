@@ -260,6 +260,26 @@ fn a_server_that_wants_roots_at_once_has_them_before_anything_else_is_asked() {
 }
 
 #[test]
+fn files_are_saved_beside_json_as_well() {
+    let result = r#"{"content":[{"type":"text","text":"x"},{"type":"image","data":"aGVsbG8=","mimeType":"image/png"}]}"#;
+    let server = Script::new().on("tools/call").result(result).stdio();
+    let scratch = Scratch::new();
+    let directory = scratch.path().join("out");
+    let words = [
+        "call",
+        "echo",
+        "--json",
+        "--save",
+        directory.to_str().unwrap(),
+    ];
+    let finished = mcp(&words, &server).with_code(0);
+    assert_eq!(finished.stdout, format!("{result}\n"));
+    let saved: Value = serde_json::from_str(&finished.stderr).unwrap();
+    let path = saved["saved"].as_str().unwrap();
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "hello");
+}
+
+#[test]
 fn roots_are_offered_when_they_are_named() {
     let script = Script::new()
         .on("tools/call")
