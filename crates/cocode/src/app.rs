@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use cocode_client::{Session, SessionOptions, Target};
 
@@ -19,6 +18,7 @@ use crate::handler::TerminalHandler;
 use crate::hints;
 use crate::interrupt::Interrupts;
 use crate::logging;
+use crate::misuse::{misused, stray_address};
 use crate::printer::Printer;
 use crate::target::{Server, is_protocol_chosen, session_options};
 use crate::verbs::{Context, Plan};
@@ -49,7 +49,10 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
         Command::Explain { code } => explain::run(code.as_deref(), &printer).map(|()| Exit::Ok),
         Command::Mcp(verb) => mcp(verb, &cli.output, &environment, &printer),
     };
-    exit_code(outcome.unwrap_or_else(|error| {
+    exit_code(outcome.unwrap_or_else(|mut error| {
+        if error.exit == Exit::Usage {
+            error.hints.splice(0..0, stray_address(words));
+        }
         printer.error(&error);
         error.exit
     }))
@@ -84,63 +87,6 @@ fn output_asked_for(words: &[OsString]) -> OutputArgs {
         };
     }
     asked
-}
-
-/// Whether a server was to be used, and none was given in any way.
-fn names_no_server(words: &[OsString]) -> bool {
-    let is_server = |word: &OsString| {
-        word == "--" || word == "--url" || word.to_string_lossy().starts_with("--url=")
-    };
-    words.iter().any(|word| word == "mcp") && !words.iter().any(is_server)
-}
-
-/// Says what clap has to say: help on stdout, complaints on stderr.
-fn misused(error: &clap::Error, words: &[OsString], printer: &Printer) -> Exit {
-    let rendered = error.render();
-    if matches!(
-        error.kind(),
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
-    ) {
-        let text = if printer.paint().on {
-            rendered.ansi().to_string()
-        } else {
-            rendered.to_string()
-        };
-        return match printer.out(text) {
-            Ok(()) => Exit::Ok,
-            Err(error) => error.exit,
-        };
-    }
-    let text = rendered.to_string();
-    let mut paragraphs = text.trim().split("\n\n");
-    let first = paragraphs.next().unwrap_or_default();
-    let mut told = CliError::new(
-        Code::InvalidUsage,
-        first.strip_prefix("error: ").unwrap_or(first),
-    );
-    if error.kind() == ErrorKind::UnknownArgument && names_no_server(words) {
-        told = told.hint("the program that is the server, and its arguments, come after `--`");
-    }
-    if printer.json() {
-        let tips = paragraphs.filter_map(|paragraph| paragraph.trim().strip_prefix("tip: "));
-        printer.error(&tips.fold(told, CliError::hint));
-    } else {
-        let text = if printer.error_paint().on {
-            rendered.ansi().to_string()
-        } else {
-            text
-        };
-        printer.err_text(&text);
-        // Who typed too little to go wrong is shown the help, and needs nothing explained.
-        if error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-            let lines = told.to_lines();
-            let first = lines.len().saturating_sub(told.hints.len() + 1);
-            for line in lines.iter().skip(first) {
-                printer.err_line(line);
-            }
-        }
-    }
-    Exit::Usage
 }
 
 /// Everything that can be found wrong before a server is started is found wrong here.

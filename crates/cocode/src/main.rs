@@ -15,6 +15,7 @@ mod hints;
 mod interrupt;
 mod lines;
 mod logging;
+mod misuse;
 mod nearest;
 mod printer;
 mod progress;

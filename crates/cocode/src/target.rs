@@ -45,10 +45,24 @@ impl Server {
             (None, None) => Err(usage("no server is given")
                 .hint("name a program after `--`, as in: cocode mcp tools -- npx -y SERVER")
                 .hint("or an address, as in: cocode mcp tools --url https://example.com/mcp")),
+            (Some((address_after_dashes, [])), None)
+                if address_after_dashes.to_str().is_some_and(is_address) =>
+            {
+                address(&address_after_dashes.to_string_lossy(), args, environment)
+            }
             (Some((program, rest)), None) => process(program, rest, args, printer),
             (None, Some(url)) => address(url, args, environment),
         }
     }
+}
+
+/// Whether a word is the address of a server, and cannot be a program.
+pub(crate) fn is_address(word: &str) -> bool {
+    let schemes = ["http://", "https://", "ws://", "wss://", "unix:///"];
+    schemes.iter().any(|scheme| {
+        let beginning = word.get(..scheme.len());
+        beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(scheme))
+    })
 }
 
 /// How the session is to be made.

@@ -37,6 +37,24 @@ fn refusals_are_failures_of_the_tool_or_else_of_the_server() {
 }
 
 #[test]
+fn what_newcomers_type_is_answered_with_what_they_meant() {
+    let url = "http://127.0.0.1:1/mcp";
+    let address = "comes after `--url`: --url http://127.0.0.1:1/mcp\n";
+    for (words, hint) in [
+        (&["mcp", "tools", url][..], address),
+        (&["mcp", "inspect", url], address),
+        (&["mcp", "call", "echo", url], address),
+        (&["tools"], "did you mean `cocode mcp tools`?"),
+        (
+            &["mcp", "call", "echo", "--message", "hi", "--url", url],
+            "has no dashes: message=VALUE",
+        ),
+    ] {
+        run(words).with_code(2).complains(&[hint]);
+    }
+}
+
+#[test]
 fn a_server_without_the_two_dashes_is_hinted_at() {
     let hint = "hint: the program that is the server, and its arguments, come after `--`\n";
     for words in [

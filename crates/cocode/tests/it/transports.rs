@@ -29,6 +29,13 @@ fn streamable_http_in_both_eras() {
 }
 
 #[test]
+fn an_address_in_the_place_of_a_program_is_understood() {
+    let server = Script::new().http();
+    let listed = run(["mcp", "tools", "--json", "--", &server.url()]).clean();
+    assert!(listed.contains("\"echo\""), "{listed}");
+}
+
+#[test]
 fn http_with_sse_by_name_or_by_fallback() {
     let server = Script::new().http_sse().http();
     check(&["--transport", "sse"], &server.url(), "sse");
