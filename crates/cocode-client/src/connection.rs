@@ -75,6 +75,7 @@ impl Connection {
         } = exchange;
         let id = self.mux.next_id();
         let body = write_request(id, method, params, &meta, &reports)?;
+        tracing::trace!(json = %String::from_utf8_lossy(&body), "sent");
         let clock = Arc::new(CallClock::start(deadlines));
         if method == INITIALIZE {
             self.link.opens_session(id);
@@ -131,6 +132,7 @@ impl Connection {
         headers: HeaderMap,
     ) -> Result<(), RequestError> {
         let body = encode::notification(method, params);
+        tracing::trace!(json = %String::from_utf8_lossy(&body), "sent");
         match self
             .link
             .send(Outgoing {

@@ -351,6 +351,7 @@ impl Pending {
 
 impl Inbox for Mux {
     fn frame(&self, frame: Frame, origin: Origin) {
+        tracing::trace!(json = %String::from_utf8_lossy(frame.bytes()), "received");
         match frame.kind() {
             FrameKind::Response => self.response(frame, origin),
             FrameKind::Notification => self.notification(&frame),

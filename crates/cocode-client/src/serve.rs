@@ -173,6 +173,7 @@ fn internal(error: serde_json::Error) -> RpcError {
 }
 
 async fn send(connection: &Connection, body: Vec<u8>) {
+    tracing::trace!(json = %String::from_utf8_lossy(&body), "sent");
     let headers = HeaderMap::new();
     let sending = connection.link.send(Outgoing {
         body,

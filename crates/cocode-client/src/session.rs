@@ -127,7 +127,8 @@ impl Session {
         self.shared.connection.link.stderr_lines()
     }
 
-    /// Resolves when the connection has ended, with the reason.
+    /// Resolves when the connection has ended, with the reason. Streamable HTTP has no connection
+    /// that could end by itself: there, only [`Session::close`] does it.
     pub async fn closed(&self) -> Closed {
         let mut closed = self.shared.connection.mux.watch_closed();
         let reason = closed.wait_for(Option::is_some).await;
