@@ -128,8 +128,10 @@ pub(crate) enum Verb {
         #[command(flatten)]
         target: TargetArgs,
     },
-    /// List the prompts
+    /// List the prompts, or show one of them in full
     Prompts {
+        /// Only this prompt, with its full description and arguments
+        name: Option<String>,
         #[command(flatten)]
         target: TargetArgs,
     },
@@ -140,6 +142,9 @@ pub(crate) enum Verb {
         /// What the prompt wants to be told
         #[arg(value_name = "KEY=VALUE")]
         arguments: Vec<String>,
+        /// Get it without asking the server for its prompts first: nothing is checked
+        #[arg(long)]
+        no_check: bool,
         #[command(flatten)]
         target: TargetArgs,
     },
@@ -261,7 +266,7 @@ impl Verb {
             Self::Tools { target, .. }
             | Self::Resources { target, .. }
             | Self::Read { target, .. }
-            | Self::Prompts { target }
+            | Self::Prompts { target, .. }
             | Self::Prompt { target, .. }
             | Self::Complete { target, .. }
             | Self::Ping { target }

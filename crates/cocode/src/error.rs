@@ -35,13 +35,14 @@ pub(crate) enum Code {
     InvalidUsage,
     SetupFailed,
     ToolError,
+    UnknownPrompt,
     UnknownTool,
     UnusableTool,
 }
 
 impl Code {
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::FileError,
         Self::Interrupted,
         Self::InvalidArguments,
@@ -49,6 +50,7 @@ impl Code {
         Self::InvalidUsage,
         Self::SetupFailed,
         Self::ToolError,
+        Self::UnknownPrompt,
         Self::UnknownTool,
         Self::UnusableTool,
     ];
@@ -62,6 +64,7 @@ impl Code {
             Self::InvalidUsage => "invalid-usage",
             Self::SetupFailed => "setup-failed",
             Self::ToolError => "tool-error",
+            Self::UnknownPrompt => "unknown-prompt",
             Self::UnknownTool => "unknown-tool",
             Self::UnusableTool => "unusable-tool",
         }
@@ -76,6 +79,7 @@ impl Code {
             | Self::InvalidTarget
             | Self::InvalidUsage
             | Self::SetupFailed
+            | Self::UnknownPrompt
             | Self::UnknownTool
             | Self::UnusableTool => Exit::Usage,
         }

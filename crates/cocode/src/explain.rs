@@ -54,6 +54,7 @@ pub(crate) const PAGES: &[Page] = pages![
     "tool-error",
     "transport-error",
     "unexpected-answer",
+    "unknown-prompt",
     "unknown-tool",
     "unreachable",
     "unusable-tool",

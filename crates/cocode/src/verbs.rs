@@ -34,10 +34,14 @@ pub(crate) enum Plan {
         uri: String,
         output: Option<PathBuf>,
     },
-    Prompts,
+    Prompts {
+        name: Option<String>,
+    },
     Prompt {
         name: String,
         arguments: BTreeMap<String, String>,
+        /// Ask the server for its prompts first.
+        check: bool,
     },
     Complete {
         target: CompletionTarget,
@@ -92,15 +96,17 @@ impl Plan {
                 let (uri, output) = (uri.clone(), output.clone());
                 Self::Read { uri, output }
             }
-            Verb::Prompts { target: _ } => Self::Prompts,
+            Verb::Prompts { name, target: _ } => Self::Prompts { name: name.clone() },
             Verb::Prompt {
                 name,
                 arguments,
+                no_check,
                 target: _,
-            } => {
-                let (name, arguments) = (name.clone(), pairs(arguments)?);
-                Self::Prompt { name, arguments }
-            }
+            } => Self::Prompt {
+                name: name.clone(),
+                arguments: pairs(arguments)?,
+                check: !no_check,
+            },
             Verb::Complete {
                 prompt,
                 resource,
@@ -131,8 +137,18 @@ impl Plan {
             Self::Resources { templates: false } => resources::resources(context).await,
             Self::Resources { templates: true } => resources::templates(context).await,
             Self::Read { uri, output } => resources::read(context, &uri, output.as_deref()).await,
-            Self::Prompts => prompts::prompts(context).await,
-            Self::Prompt { name, arguments } => prompts::prompt(context, &name, &arguments).await,
+            Self::Prompts { name: None } => prompts::prompts(context).await,
+            Self::Prompts { name: Some(name) } => prompts::show(context, &name).await,
+            Self::Prompt {
+                name,
+                arguments,
+                check,
+            } => {
+                if check {
+                    prompts::check(context, &name, &arguments).await?;
+                }
+                prompts::prompt(context, &name, &arguments).await
+            }
             Self::Complete {
                 target,
                 argument,

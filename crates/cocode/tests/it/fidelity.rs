@@ -55,7 +55,7 @@ fn every_verb_prints_what_the_server_sent_byte_for_byte() {
         ),
         (&["read", "x:"], expected("contents")),
         (&["prompts", "-q"], expected("prompts")),
-        (&["prompt", "greet"], format!("{ODD}\n")),
+        (&["prompt", "greet", "--no-check"], format!("{ODD}\n")),
         (
             &["complete", "--prompt", "greet", "a", ""],
             format!(

@@ -3,7 +3,7 @@
 use cocode_testkit::Script;
 use serde_json::{Value, json};
 
-use crate::harness::{Scratch, command, mcp};
+use crate::harness::{Scratch, command, mcp, received};
 
 fn tools_script() -> Script {
     Script::new().on("tools/list").result(
@@ -121,6 +121,43 @@ fn resources_are_read_as_they_are() {
     assert_eq!(mcp(&["read", "scripted://hello"], &text).clean(), "hello");
     let raw = mcp(&["read", "scripted://hello", "--json"], &text).clean();
     assert!(raw.starts_with("{\"contents\":[{"), "{raw}");
+}
+
+#[test]
+fn one_prompt_is_shown_in_full_and_checked_before_it_is_asked_for() {
+    let server = Script::new()
+        .on("prompts/list")
+        .result(r#"{"prompts":[{"name":"greet","title":"Greeting","description":"Greets.","arguments":[{"name":"who","description":"Whom.","required":true},{"name":"how"}]}]}"#)
+        .stdio();
+    assert_eq!(
+        mcp(&["prompts", "greet"], &server).clean(),
+        "greet - Greeting\n  Greets.\n\narguments\n  who  required  Whom.\n  how  optional\n"
+    );
+    for (words, parts) in [
+        (
+            &["prompt", "greet"][..],
+            &["prompt `greet` needs `who`", "who (required), how"][..],
+        ),
+        (
+            &["prompt", "greet", "who=x", "hwo=y"],
+            &["prompt `greet` has no argument `hwo`", "did you mean `"],
+        ),
+        (
+            &["prompt", "gret"],
+            &[
+                "no prompt `gret`",
+                "did you mean `greet`?",
+                "unknown-prompt",
+            ],
+        ),
+        (&["prompts", "gret"], &["did you mean `greet`?"]),
+    ] {
+        mcp(words, &server).with_code(2).complains(parts);
+    }
+    received(&server, 5, "prompts/list");
+    let asked = server.received().count(|message| message.is("prompts/get"));
+    assert_eq!(asked, 0);
+    mcp(&["prompt", "greet", "--no-check"], &server).with_code(0);
 }
 
 #[test]
