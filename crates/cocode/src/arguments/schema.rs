@@ -75,8 +75,15 @@ impl InputSchema {
 
     /// All arguments, in the server's order.
     pub(crate) fn properties(&self) -> Vec<Property<'_>> {
+        let mut found = self.described_in(&self.root);
+        let place = |name: &str| self.order.iter().position(|other| other == name);
+        found.sort_by_key(|property| place(property.name).unwrap_or(usize::MAX));
+        found
+    }
+
+    fn described_in<'a>(&'a self, schema: &'a Value) -> Vec<Property<'a>> {
         let mut found: Vec<Property<'_>> = Vec::new();
-        let parts = self.parts(&self.root, 0);
+        let parts = self.parts(schema, 0);
         for part in &parts {
             let Some(Value::Object(properties)) = part.get("properties") else {
                 continue;
@@ -92,18 +99,30 @@ impl InputSchema {
                 }
             }
         }
-        let required: Vec<&str> = self.required();
+        let required = self.required_in(schema);
         for property in &mut found {
             property.required = required.contains(&property.name);
         }
-        let place = |name: &str| self.order.iter().position(|other| other == name);
-        found.sort_by_key(|property| place(property.name).unwrap_or(usize::MAX));
         found
+    }
+
+    /// The members of a value that is an object, or of the items of a list of objects.
+    pub(crate) fn members_of<'a>(&'a self, schema: &'a Value) -> Vec<Property<'a>> {
+        let forms = self.forms(schema);
+        let items = forms.iter().find_map(|form| match form {
+            Form::Array(items) => *items,
+            _ => None,
+        });
+        self.described_in(items.unwrap_or(schema))
     }
 
     /// The names that have to be there.
     pub(crate) fn required(&self) -> Vec<&str> {
-        let parts = self.parts(&self.root, 0);
+        self.required_in(&self.root)
+    }
+
+    fn required_in<'a>(&'a self, schema: &'a Value) -> Vec<&'a str> {
+        let parts = self.parts(schema, 0);
         let lists = parts
             .iter()
             .filter_map(|part| part.get("required")?.as_array());

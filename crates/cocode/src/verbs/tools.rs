@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Context;
 use super::listing::{print_raw, print_rows, quarantined_row, warn};
-use crate::arguments::InputSchema;
+use crate::arguments::{InputSchema, Property};
 use crate::error::{CliError, Code};
 use crate::hints::{Doing, request_error};
 use crate::nearest::nearest;
@@ -121,25 +121,61 @@ fn detail(context: &Context<'_>, tool: &Tool) -> String {
     format!("{}\n", lines.join("\n"))
 }
 
-/// One row for each argument: name, type, whether it is required, default, and what it means.
+/// One row for each argument and each member of it: name, type, limits, whether it is required,
+/// default, and what it means.
 fn arguments(tool: &Tool) -> Vec<Row> {
     let Ok(schema) = InputSchema::parse(&tool.input_schema) else {
         return Vec::new();
     };
-    let row = |property: crate::arguments::Property<'_>| {
-        let default = property
-            .schema
-            .get("default")
-            .map(|default| format!("default {default}"));
-        let required = property.required.then(|| "required".to_owned());
-        let facts = [Some(schema.describe(property.schema)), required, default];
-        let facts: Vec<String> = facts.into_iter().flatten().collect();
-        let description = property.schema.get("description").and_then(Value::as_str);
-        Row {
-            name: property.name.to_owned(),
-            text: facts.join(", "),
-            note: summary(description.unwrap_or_default()),
-        }
-    };
-    schema.properties().into_iter().map(row).collect()
+    let mut list = Vec::new();
+    for property in schema.properties() {
+        list.push(row(&schema, &property, ""));
+        let members = schema.members_of(property.schema);
+        list.extend(members.iter().map(|member| row(&schema, member, "  ")));
+    }
+    list
+}
+
+fn row(schema: &InputSchema, property: &Property<'_>, indent: &str) -> Row {
+    let Property {
+        name,
+        schema: own,
+        required,
+    } = property;
+    let mut facts = vec![schema.describe(own)];
+    facts.extend(limits(own));
+    facts.extend(required.then(|| "required".to_owned()));
+    let default = own.get("default");
+    facts.extend(default.map(|default| format!("default {default}")));
+    let description = own.get("description").and_then(Value::as_str);
+    Row {
+        name: format!("{indent}{name}"),
+        text: facts.join(", "),
+        note: summary(description.unwrap_or_default()),
+    }
+}
+
+/// What a schema demands of a value beyond its type.
+fn limits(schema: &Value) -> Vec<String> {
+    let limits = [
+        ("minimum", "at least ", ""),
+        ("exclusiveMinimum", "more than ", ""),
+        ("maximum", "at most ", ""),
+        ("exclusiveMaximum", "less than ", ""),
+        ("minLength", "at least ", " characters"),
+        ("maxLength", "at most ", " characters"),
+        ("minItems", "at least ", " items"),
+        ("maxItems", "at most ", " items"),
+        ("pattern", "matching ", ""),
+        ("format", "format ", ""),
+    ];
+    let told = limits.iter().filter_map(|(keyword, before, after)| {
+        let limit = match schema.get(keyword)? {
+            Value::String(text) => plain(text),
+            Value::Number(number) => number.to_string(),
+            _ => return None,
+        };
+        Some(format!("{before}{limit}{after}"))
+    });
+    told.collect()
 }

@@ -124,6 +124,22 @@ fn resources_are_read_as_they_are() {
 }
 
 #[test]
+fn one_tool_is_shown_with_members_and_limits_of_its_arguments() {
+    let server = Script::new()
+        .on("tools/list")
+        .result(r##"{"tools":[{"name":"edit","inputSchema":{"type":"object","required":["edits"],"properties":{"edits":{"type":"array","minItems":1,"items":{"$ref":"#/$defs/edit"}},"limit":{"type":"integer","minimum":1,"maximum":9}},"$defs":{"edit":{"type":"object","required":["old"],"properties":{"new":{"type":"string","maxLength":5},"old":{"type":"string"}}}}}}]}"##)
+        .stdio();
+    assert_eq!(
+        mcp(&["tools", "edit"], &server).clean(),
+        "edit\n\narguments\n  \
+         edits  array of object, at least 1 items, required\n    \
+           new  string, at most 5 characters\n    \
+           old  string, required\n  \
+         limit  integer, at least 1, at most 9\n"
+    );
+}
+
+#[test]
 fn one_prompt_is_shown_in_full_and_checked_before_it_is_asked_for() {
     let server = Script::new()
         .on("prompts/list")
