@@ -81,6 +81,14 @@ impl Call {
 async fn schema_of(context: &Context<'_>, tool: &str) -> Result<Option<InputSchema>, CliError> {
     let listing = tools::list(context).await?;
     let found = tools::find(&listing, tool)?;
+    if tools::needs_tasks(found) {
+        let message = format!(
+            "the tool `{}` can only be called as a task, which is not supported",
+            plain(tool)
+        );
+        return Err(CliError::new(Code::UnusableTool, message)
+            .hint("`call --no-check` calls it nevertheless"));
+    }
     let schema = InputSchema::parse(&found.input_schema);
     Ok(schema
         .map_err(|error| {

@@ -37,7 +37,7 @@ pub(crate) async fn run(context: &Context<'_>, name: Option<&str>) -> Result<(),
                 .or(tool.title.as_deref())
                 .unwrap_or_default(),
         ),
-        note: marks(tool.annotations),
+        note: notes(tool),
     });
     let list: Vec<Row> = usable
         .chain(listing.quarantined.iter().map(quarantined_row))
@@ -88,6 +88,27 @@ pub(crate) fn find<'a>(listing: &'a Listing<Tool>, name: &str) -> Result<&'a Too
     Err(error.hint("`call --no-check` calls a tool that is not listed"))
 }
 
+/// Whether the tool can only be called as a task, which this client does not do.
+pub(crate) fn needs_tasks(tool: &Tool) -> bool {
+    let raw: Result<Value, _> = tool.raw.decode();
+    let support = raw.ok().map(|raw| {
+        raw.pointer("/execution/taskSupport")
+            .and_then(Value::as_str)
+            == Some("required")
+    });
+    support.unwrap_or(false)
+}
+
+/// What is to be known about a tool before it is called.
+fn notes(tool: &Tool) -> String {
+    let marks = marks(tool.annotations);
+    match (marks.is_empty(), needs_tasks(tool)) {
+        (_, false) => marks,
+        (true, true) => "[needs tasks]".to_owned(),
+        (false, true) => format!("{marks} [needs tasks]"),
+    }
+}
+
 fn detail(context: &Context<'_>, tool: &Tool) -> String {
     let (width, paint) = (context.printer.width(), context.printer.paint());
     let width = width.saturating_sub(2);
@@ -95,7 +116,7 @@ fn detail(context: &Context<'_>, tool: &Tool) -> String {
     if let Some(title) = tool.title.as_ref().filter(|title| **title != tool.name) {
         head = format!("{head} - {}", plain(title));
     }
-    let marks = marks(tool.annotations);
+    let marks = notes(tool);
     if !marks.is_empty() {
         head = format!("{head}  {}", paint.paint(Style::Dim, &marks));
     }

@@ -140,6 +140,21 @@ fn one_tool_is_shown_with_members_and_limits_of_its_arguments() {
 }
 
 #[test]
+fn a_tool_that_needs_tasks_is_marked_and_not_called() {
+    let server = Script::new()
+        .on("tools/list")
+        .result(r#"{"tools":[{"name":"long","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}},{"name":"short","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}]}"#)
+        .stdio();
+    assert_eq!(
+        mcp(&["tools"], &server).clean(),
+        "long   [needs tasks]\nshort\n"
+    );
+    mcp(&["call", "long"], &server)
+        .with_code(2)
+        .complains(&["can only be called as a task", "code: unusable-tool"]);
+}
+
+#[test]
 fn one_prompt_is_shown_in_full_and_checked_before_it_is_asked_for() {
     let server = Script::new()
         .on("prompts/list")
