@@ -86,6 +86,13 @@ impl Code {
     }
 }
 
+/// Causes of the HTTP client that say nothing where another cause follows.
+const EMPTY_TALK: [&str; 3] = [
+    "error sending request",
+    "client error (Connect)",
+    "tcp connect error",
+];
+
 /// Why the program could not do what it was asked.
 #[derive(Debug)]
 pub(crate) struct CliError {
@@ -148,11 +155,14 @@ impl CliError {
         let mut next = Some(error);
         while let Some(error) = next {
             let text = error.to_string();
-            // Some errors only repeat what caused them.
-            if self.causes.last() != Some(&text) {
+            next = error.source();
+            // Some errors only repeat what caused them, or say less than that.
+            let last = self.causes.last();
+            let repeats = last.is_some_and(|last| last.contains(&text));
+            let is_empty_talk = || EMPTY_TALK.iter().any(|talk| text.starts_with(talk));
+            if !repeats && (next.is_none() || !is_empty_talk()) {
                 self.causes.push(text);
             }
-            next = error.source();
         }
         self
     }

@@ -28,6 +28,52 @@ fn people_see_causes_last_words_hints_and_the_page() {
     );
 }
 
+/// An error with what caused it, outermost first.
+#[derive(Debug)]
+struct Chain(&'static str, Option<Box<Chain>>);
+
+impl Chain {
+    fn of(texts: &[&'static str]) -> Option<Box<Self>> {
+        let (first, rest) = texts.split_first()?;
+        Some(Box::new(Self(first, Self::of(rest))))
+    }
+}
+
+impl std::fmt::Display for Chain {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Chain {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.1.as_deref().map(|cause| cause as _)
+    }
+}
+
+#[test]
+fn causes_that_say_nothing_new_are_left_out() {
+    for (chain, expected) in [
+        (
+            &[
+                "cannot reach x",
+                "error sending request for url (x)",
+                "client error (Connect)",
+                "tcp connect error",
+                "refused",
+            ][..],
+            &["cannot reach x", "refused"][..],
+        ),
+        (&["not read: broken", "broken"], &["not read: broken"]),
+        // The last cause is the only one there is.
+        (&["client error (Connect)"], &["client error (Connect)"]),
+    ] {
+        let error = Chain::of(chain).unwrap();
+        let told = CliError::with(Exit::Server, "unreachable", "no").because(&*error);
+        assert_eq!(told.causes, expected);
+    }
+}
+
 #[test]
 fn scripts_see_one_object() {
     let mut error = sample();
