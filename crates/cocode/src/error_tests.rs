@@ -30,7 +30,7 @@ fn people_see_causes_last_words_hints_and_the_page() {
 
 /// An error with what caused it, outermost first.
 #[derive(Debug)]
-struct Chain(&'static str, Option<Box<Chain>>);
+struct Chain(&'static str, Option<Box<Self>>);
 
 impl Chain {
     fn of(texts: &[&'static str]) -> Option<Box<Self>> {
