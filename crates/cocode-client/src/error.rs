@@ -150,7 +150,7 @@ pub enum ConnectError {
         noise: Vec<String>,
     },
     /// The two have no revision in common that the caller accepts.
-    #[error("the server speaks {offered}, which is not {wanted}")]
+    #[error("the server speaks {offered}, but {wanted} is wanted")]
     Version {
         /// What the server offers.
         offered: String,

@@ -110,6 +110,10 @@ fn mcp(
     let run = Run {
         shown,
         protocol_chosen: is_protocol_chosen(target),
+        authorization_given: target.header.iter().any(|header| {
+            let name = header.split(':').next().unwrap_or_default();
+            name.trim().eq_ignore_ascii_case("authorization")
+        }),
         handler,
         printer: Arc::clone(printer),
     };
@@ -137,6 +141,8 @@ fn read_stdin() -> Result<String, CliError> {
 struct Run {
     shown: String,
     protocol_chosen: bool,
+    /// Credentials are sent with every request.
+    authorization_given: bool,
     handler: Arc<TerminalHandler>,
     printer: Arc<Printer>,
 }
@@ -209,8 +215,12 @@ impl Run {
         self.without_repetition(error)
     }
 
-    /// With `-v`, what the server wrote was shown when it came.
+    /// Leaves out what the user knows already: with `-v`, what the server wrote was shown when it
+    /// came, and who passed credentials need not be told how.
     fn without_repetition(&self, mut error: CliError) -> CliError {
+        if error.code == "auth-required" && self.authorization_given {
+            error.hints = vec!["the given credentials were not accepted".to_owned()];
+        }
         if self.printer.verbose() && !self.printer.json() {
             error.stderr.clear();
         }

@@ -57,6 +57,14 @@ pub(crate) fn connect_error(error: &ConnectError, server: &str, protocol_chosen:
         }
         _ => {}
     }
+    // What TLS makes of an answer in plain text.
+    let garbled = ["InvalidContentType", "corrupt message"];
+    let is_garbled = |cause: &String| garbled.iter().any(|part| cause.contains(part));
+    if told.causes.iter().any(is_garbled) {
+        told.hints = vec![
+            "does the server speak plain http? Then its URL begins with http:// or ws://".into(),
+        ];
+    }
     told.noise = error.noise().to_vec();
     let hint = ONLY_MESSAGES.to_owned();
     if !told.noise.is_empty() && !told.hints.contains(&hint) {
@@ -131,6 +139,9 @@ fn spawn_hints(error: &SpawnError) -> Vec<String> {
             "a relative path begins at `--cwd`, or else at the current directory".into()
         }
         SpawnError::NotFound { .. } => "is it installed, and is its directory in PATH?".into(),
+        SpawnError::NotExecutable { path, .. } if path.is_dir() => {
+            "this is a directory; the program that is the server comes after `--`".into()
+        }
         SpawnError::NotExecutable { path, .. } => {
             format!("`chmod +x {}` makes it executable", path.display())
         }

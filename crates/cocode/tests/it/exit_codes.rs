@@ -1,10 +1,12 @@
 //! Every way to fail has its exit code, its stable code, and a hint.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::process::Stdio;
 
 use cocode_testkit::Script;
 
-use crate::harness::{Finished, mcp, mcp_at, program, run};
+use crate::harness::{Finished, Scratch, mcp, mcp_at, program, run};
 
 #[test]
 fn refusals_are_failures_of_the_tool_or_else_of_the_server() {
@@ -52,6 +54,32 @@ fn what_newcomers_type_is_answered_with_what_they_meant() {
     ] {
         run(words).with_code(2).complains(&[hint]);
     }
+}
+
+#[test]
+fn mixed_up_kinds_of_servers_are_hinted_at() {
+    let scratch = Scratch::new();
+    let directory = scratch.path().to_str().unwrap();
+    run(["mcp", "ping", "--", directory])
+        .with_code(3)
+        .complains(&["hint: this is a directory"]);
+    // Answers whatever comes in plain text.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            let mut hello = [0; 1024];
+            assert!(connection.read(&mut hello).unwrap() > 0);
+            connection.write_all(b"HTTP/1.1 400 No\r\n\r\n").unwrap();
+        }
+    });
+    mcp_at(&["ping"], &format!("https://{address}/mcp"))
+        .with_code(3)
+        .complains(&["hint: does the server speak plain http?"]);
+    mcp(&["ping", "--protocol", "modern"], &Script::new().stdio())
+        .with_code(3)
+        .complains(&["the server speaks no stateless revision, but 2026-07-28 is wanted"]);
 }
 
 #[test]
@@ -199,13 +227,16 @@ fn credentials_that_are_needed_have_their_own_code() {
     );
     finished.complains(&[
         "HTTP 401",
-        "--header 'Authorization: Bearer …'",
+        "hint: the given credentials were not accepted",
         "code: auth-required",
     ]);
     assert!(!finished.stderr.contains("hunter2"), "{}", finished.stderr);
     finished.with_code(4);
     let seen = server.requests().all();
     assert_eq!(seen[0].header("authorization"), Some("Bearer hunter2"));
+    mcp_at(&["tools"], &server.url())
+        .with_code(4)
+        .complains(&["--header 'Authorization: Bearer …'"]);
 }
 
 #[test]
