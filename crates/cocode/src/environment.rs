@@ -14,7 +14,7 @@ use cocode_client::{HttpSettings, baseline_environment};
 pub(crate) struct Environment {
     /// Proxies and extra certificate authorities.
     pub(crate) http: HttpSettings,
-    /// Whether `NO_COLOR` asks for plain text.
+    /// Whether `NO_COLOR` asks for plain text, or the terminal knows nothing else.
     pub(crate) no_color: bool,
     /// The log filter in `COCODE_LOG`.
     pub(crate) log_filter: Option<String>,
@@ -43,7 +43,7 @@ impl Environment {
                     .map(PathBuf::from)
                     .collect(),
             },
-            no_color: filled("NO_COLOR").is_some(),
+            no_color: filled("NO_COLOR").is_some() || text("TERM").as_deref() == Some("dumb"),
             log_filter: text("COCODE_LOG"),
         }
     }
@@ -94,6 +94,13 @@ mod tests {
         assert!(!environment.no_color);
         assert_eq!(environment.http.https_proxy, None);
         assert_eq!(environment.log_filter, None);
+    }
+
+    #[test]
+    fn colors_can_be_refused_by_the_user_and_by_the_terminal() {
+        assert!(environment(&[("NO_COLOR", "1")]).no_color);
+        assert!(environment(&[("TERM", "dumb")]).no_color);
+        assert!(!environment(&[("TERM", "xterm")]).no_color);
     }
 
     #[test]

@@ -228,6 +228,10 @@ impl Handler for TerminalHandler {
 fn root(path: &PathBuf) -> Result<Root, CliError> {
     let whole = Path::new(path).canonicalize();
     let whole = whole.map_err(|error| CliError::file("find the root", path, &error))?;
+    if !whole.is_dir() {
+        let message = format!("the root `{}` is not a directory", path.display());
+        return Err(CliError::new(Code::InvalidUsage, message));
+    }
     let uri = Url::from_file_path(&whole);
     let uri = uri.map_err(|()| {
         let message = format!("the root `{}` has no URI", whole.display());

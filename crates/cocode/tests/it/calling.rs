@@ -141,6 +141,7 @@ fn mistakes_that_need_no_server_start_none() {
         &["call", "demo", "a:={"],
         &["call", "demo", "--args", "[]"],
         &["ping", "--root", "/no/such/directory"],
+        &["ping", "--root", env!("CARGO_BIN_EXE_cocode")],
     ] {
         mcp(words, &server).with_code(2);
     }
