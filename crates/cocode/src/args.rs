@@ -89,7 +89,7 @@ Arguments of the tool:
   key=value    text, turned into what the tool's schema asks for
   key:=json    JSON, sent as it is written
   key=@file    the text of a file (@@ for a value that begins with @)
-  key:=@file   JSON from a file
+  key:=@file   JSON from a file (@- for stdin, here and above)
   -            a JSON object from stdin
 A key that is given several times makes a list. --args JSON gives a whole object, in which the keys \
 above then replace members.

@@ -33,14 +33,20 @@ impl Gathered {
         whole: Option<&str>,
         read_stdin: ReadStdin<'_>,
     ) -> Result<Self, CliError> {
-        let mut stdin = false;
+        let (mut stdin, mut stdin_for_value) = (false, false);
         let mut values: Vec<(String, Vec<Value>)> = Vec::new();
         for word in words {
             match Piece::parse(word)? {
-                Piece::Stdin if stdin => return Err(invalid("`-` is given twice")),
+                Piece::Stdin if stdin || stdin_for_value => return Err(stdin_twice()),
                 Piece::Stdin => stdin = true,
                 Piece::Member { key, given } => {
-                    let value = given.load(&key)?;
+                    if given.is_stdin() {
+                        if stdin || stdin_for_value {
+                            return Err(stdin_twice());
+                        }
+                        stdin_for_value = true;
+                    }
+                    let value = given.load(&key, read_stdin)?;
                     match values.iter_mut().find(|(name, _)| *name == key) {
                         Some((_, others)) => others.push(value),
                         None => values.push((key, vec![value])),
@@ -86,12 +92,13 @@ struct Subject<'a> {
 
 /// `key=value` words whose values are plain texts, as prompts and completions want them.
 pub(crate) fn pairs(words: &[String]) -> Result<BTreeMap<String, String>, CliError> {
+    let no_stdin = || Err(invalid("stdin is read for arguments of tools only"));
     let mut pairs = BTreeMap::new();
     for word in words {
         let Piece::Member { key, given } = Piece::parse(word)? else {
             return Err(invalid("`-` has no meaning here"));
         };
-        let value = match given.load(&key)? {
+        let value = match given.load(&key, &no_stdin)? {
             Value::Text(text) | Value::FileText(text) => text,
             Value::Json(json) => json.as_str().to_owned(),
         };
@@ -101,6 +108,10 @@ pub(crate) fn pairs(words: &[String]) -> Result<BTreeMap<String, String>, CliErr
         }
     }
     Ok(pairs)
+}
+
+fn stdin_twice() -> CliError {
+    invalid("stdin can be read only once, and `-` is given twice")
 }
 
 fn invalid(message: impl Into<String>) -> CliError {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cocode_client::RawJson;
 
+use super::assemble::ReadStdin;
 use crate::error::{CliError, Code};
 
 /// A word, taken apart.
@@ -73,8 +74,20 @@ impl Piece {
 }
 
 impl Given {
-    /// Reads files and checks JSON.
-    pub(crate) fn load(self, key: &str) -> Result<Value, CliError> {
+    /// Whether this is `@-`.
+    pub(crate) fn is_stdin(&self) -> bool {
+        matches!(self, Self::TextFile(path) | Self::JsonFile(path) if path.as_os_str() == "-")
+    }
+
+    /// Reads files and checks JSON. The file `-` is stdin.
+    pub(crate) fn load(self, key: &str, read_stdin: ReadStdin<'_>) -> Result<Value, CliError> {
+        let read = |path: &Path| {
+            if path.as_os_str() == "-" {
+                read_stdin()
+            } else {
+                read(path)
+            }
+        };
         match self {
             Self::Text(text) => Ok(Value::Text(text)),
             Self::TextFile(path) => read(&path).map(Value::FileText),

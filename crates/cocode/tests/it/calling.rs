@@ -62,6 +62,25 @@ fn objects_come_from_an_option_stdin_or_files() {
 }
 
 #[test]
+fn one_value_may_come_from_stdin() {
+    let server = demo().stdio();
+    assert_eq!(
+        mcp_with_stdin(&["call", "demo", "path=@-"], &server, "a\nb").clean(),
+        "{\"path\":\"a\\nb\"}\n"
+    );
+    let words = ["call", "demo", "path=x", "any:=@-"];
+    assert_eq!(
+        mcp_with_stdin(&words, &server, "[1.10]").clean(),
+        "{\"path\":\"x\",\"any\":[1.10]}\n"
+    );
+    for twice in [["path=@-", "any=@-"], ["-", "path=@-"], ["path=@-", "-"]] {
+        mcp(&[&["call", "demo"][..], &twice].concat(), &server)
+            .with_code(2)
+            .complains(&["stdin can be read only once"]);
+    }
+}
+
+#[test]
 fn what_does_not_fit_is_told_before_anything_is_called() {
     let server = demo().stdio();
     for (run, (words, parts)) in (1..).zip([
