@@ -159,7 +159,7 @@ impl Run {
         let connecting = Box::pin(Session::connect(target, options));
         let connected = tokio::select! {
             biased;
-            () = interrupts.next() => return Err(self.interrupted()),
+            exit = interrupts.next() => return Err(self.interrupted(exit)),
             connected = connecting => connected,
         };
         let session = connected.map_err(|error| {
@@ -180,7 +180,7 @@ impl Run {
         });
         let outcome = tokio::select! {
             biased;
-            () = interrupts.next() => Err(self.interrupted()),
+            exit = interrupts.next() => Err(self.interrupted(exit)),
             outcome = working => outcome,
         };
         self.printer.end_bar();
@@ -197,14 +197,14 @@ impl Run {
         tokio::select! {
             () = closing => {}
             // The second time, nobody wants to wait. What is left of the server ends without us.
-            () = interrupts.next() => {}
+            _exit = interrupts.next() => {}
         }
         Ok(exit)
     }
 
-    fn interrupted(&self) -> CliError {
+    fn interrupted(&self, exit: Exit) -> CliError {
         self.printer.leave_line();
-        CliError::new(Code::Interrupted, "interrupted")
+        CliError::with(exit, Code::Interrupted.as_str(), "interrupted")
     }
 
     /// Adds what the server wrote to stderr, where that may explain the error.

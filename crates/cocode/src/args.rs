@@ -27,7 +27,7 @@ pub(crate) struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 ok, 1 the tool reported an error, 2 usage or configuration, 3 cannot connect or the \
-server failed, 4 authentication needed, 5 timed out, 6 blocked, 130 interrupted.";
+server failed, 4 authentication needed, 5 timed out, 6 blocked, 130 interrupted (129 by SIGHUP, 143 by SIGTERM).";
 
 /// What every command understands.
 #[derive(Clone, Debug, Default, Args)]

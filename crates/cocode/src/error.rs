@@ -20,8 +20,12 @@ pub(crate) enum Exit {
     Auth = 4,
     /// Something took too long.
     Timeout = 5,
+    /// The terminal is gone: SIGHUP.
+    HungUp = 129,
     /// Somebody pressed Ctrl-C.
     Interrupted = 130,
+    /// The program was told to end: SIGTERM.
+    Terminated = 143,
 }
 
 /// The stable names of errors that arise in this program. Those of the library are in

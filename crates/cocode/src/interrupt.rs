@@ -2,7 +2,7 @@
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::error::{CliError, Code};
+use crate::error::{CliError, Code, Exit};
 
 /// Waits for somebody who wants the program to end.
 #[derive(Debug)]
@@ -27,17 +27,17 @@ impl Interrupts {
         })
     }
 
-    /// Resolves with the next signal. Cancel safe.
-    pub(crate) async fn next(&mut self) {
+    /// Resolves with the next signal, as the exit code that shells have for it. Cancel safe.
+    pub(crate) async fn next(&mut self) -> Exit {
         let Self {
             interrupt,
             terminate,
             hangup,
         } = self;
         tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
+            _ = interrupt.recv() => Exit::Interrupted,
+            _ = terminate.recv() => Exit::Terminated,
+            _ = hangup.recv() => Exit::HungUp,
         }
     }
 }

@@ -55,7 +55,7 @@ fn wait_while(mut is_so: impl FnMut() -> bool) {
 
 #[test]
 fn ctrl_c_cancels_the_call_and_leaves_no_process() {
-    for name in ["-INT", "-TERM"] {
+    for (name, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let gate = Gate::new();
         let server = Script::new()
             .on("tools/call")
@@ -72,7 +72,7 @@ fn ctrl_c_cancels_the_call_and_leaves_no_process() {
             .wait_for_blocking(|message| message.is("notifications/cancelled"));
         let id: u64 = call.id().unwrap().parse().unwrap();
         assert_eq!(cancelled.params()["requestId"], id);
-        let finished = Finished::of(child.wait_with_output().unwrap()).with_code(130);
+        let finished = Finished::of(child.wait_with_output().unwrap()).with_code(code);
         assert_eq!(finished.stdout, "");
         finished.complains(&["error: interrupted\n", "code: interrupted"]);
         #[cfg(target_os = "linux")]
