@@ -95,12 +95,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_that_was_typed_for_a_dead_question_can_be_forgotten() {
-        let mut lines = Lines::of(|| &b"for the dead\nfor the living\n"[..]).unwrap();
+        let (input, mut typed) = pipe().unwrap();
+        let mut lines = Lines::of(|| BufReader::new(input)).unwrap();
         tokio::select! {
             biased;
             line = lines.next() => panic!("{line:?}"),
             () = std::future::ready(()) => {}
         }
+        typed.write_all(b"for the dead\nfor the living\n").unwrap();
         // The thread is done with a line when it is there to be taken.
         while lines.read.is_empty() {
             tokio::task::yield_now().await;
