@@ -13,6 +13,7 @@ mod raw;
 mod report;
 mod sdk;
 mod server;
+mod turns;
 mod usage;
 
 use std::process::ExitCode;

@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 
 use serde_json::{Value, json};
 
+use crate::load::Round;
 use crate::{Failure, usage};
 
 /// How the result is shown.
@@ -73,6 +74,20 @@ impl Series {
         Self {
             name,
             values: Vec::new(),
+        }
+    }
+
+    /// The rounds of one client among those of all.
+    pub(crate) fn among<C: PartialEq>(
+        rounds: &[(C, Round)],
+        client: &C,
+        name: &'static str,
+        value: impl Fn(&Round) -> f64,
+    ) -> Self {
+        let own = rounds.iter().filter(|(whose, _)| whose == client);
+        Self {
+            name,
+            values: own.map(|(_, round)| value(round)).collect(),
         }
     }
 

@@ -11,9 +11,9 @@ use crate::connection::Connection;
 use crate::error::{ConnectError, RequestError};
 use crate::handshake::{Probe, answer_in, discover, failed, initialize, is_modern_error};
 use crate::options::SessionOptions;
-use crate::protocol::{Era, Protocol, Revision};
 use crate::serve::serve;
 use crate::server::{ServerFacts, Step};
+use cocode_core::{Era, Protocol, Revision};
 
 /// A connection on which both sides know each other.
 pub(crate) struct Established {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cocode_wire::{Closed, LinkError, OpenError, RpcError};
 
-use crate::protocol::Revision;
+use cocode_core::Revision;
 
 /// Every name that [`RequestError::code`] and [`ConnectError::code`] can give, in the order of the
 /// alphabet. `docs/errors` has a page for each.

@@ -12,8 +12,8 @@ use crate::connection::{Cancel, Connection, Exchange, INITIALIZE};
 use crate::error::{ConnectError, RequestError};
 use crate::mux::Reports;
 use crate::options::SessionOptions;
-use crate::protocol::{Era, Revision};
 use crate::server::{Greeting, ServerFacts};
+use cocode_core::{Era, Revision};
 
 /// What asking a server for its era showed.
 #[derive(Debug)]

@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use crate::error::RequestError;
 use crate::members::{Members, begins_or_ends_with, never_mentions};
 use crate::params::{push_member, with_members};
-use crate::protocol::Era;
 use crate::serve::ask;
 use crate::session::{Call, Session};
+use cocode_core::Era;
 
 #[derive(Deserialize)]
 struct ResultHead<'a> {

@@ -41,7 +41,7 @@ mod options;
 mod pages;
 mod params;
 mod progress;
-mod protocol;
+
 mod serve;
 mod server;
 mod session;
@@ -53,6 +53,7 @@ pub use session::{MAX_IN_FLIGHT, RequestOptions, Session};
 pub use target::{http, legacy_sse, stdio, unix, websocket};
 
 pub use clock::Deadlines;
+pub use cocode_core::{Era, Protocol, Revision, UnknownProtocol};
 pub use error::{ConnectError, ERROR_CODES, RequestError, Retry};
 pub use features::{
     Annotations, CallResult, Completion, CompletionTarget, Content, Prompt, PromptArgument,
@@ -68,7 +69,6 @@ pub use pages::{
     Quarantined,
 };
 pub use progress::{OnProgress, Progress};
-pub use protocol::{Era, Protocol, Revision, UnknownProtocol};
 pub use server::{ServerCapabilities, ServerFacts, Step};
 
 pub use cocode_wire::limits::DEFAULT_MAX_FRAME_BYTES;

@@ -15,8 +15,8 @@ use crate::connection::{Cancel, Connection, Exchange};
 use crate::error::{RequestError, Retry};
 use crate::handshake::{modern_headers, modern_meta};
 use crate::mux::Reports;
-use crate::protocol::{Era, Revision};
 use crate::session::Session;
+use cocode_core::{Era, Revision};
 
 /// A subscription stays open as long as it can; the limit only keeps arithmetic finite.
 const FOREVER: Duration = Duration::from_hours(24 * 365);

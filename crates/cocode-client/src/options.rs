@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::clock::Deadlines;
 use crate::handler::{Handler, NoHandler};
-use crate::protocol::{Era, Protocol};
+use cocode_core::{Era, Protocol};
 
 /// Decides how a session is made and how long things may take.
 #[derive(Clone)]

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::members::Members;
-use crate::protocol::{Era, Revision};
+use cocode_core::{Era, Revision};
 
 /// A server as it presented itself.
 #[derive(Clone, Debug)]

@@ -20,9 +20,9 @@ use crate::listen::Listener;
 use crate::mux::Reports;
 use crate::options::SessionOptions;
 use crate::progress::OnProgress;
-use crate::protocol::{Era, Revision};
 use crate::server::ServerFacts;
 use crate::tool_headers::ToolHeaders;
+use cocode_core::{Era, Revision};
 
 /// Requests that may wait for their answers at once; more have to wait for a place.
 pub const MAX_IN_FLIGHT: usize = 1024;

@@ -20,9 +20,13 @@
 //! This crate does no I/O and has no clock.
 
 mod names;
+mod nearest;
+mod protocol;
 mod qualified;
 mod table;
 
 pub use names::{InvalidServerName, MAX_SERVER_NAME_BYTES, ServerName, ToolName};
+pub use nearest::nearest;
+pub use protocol::{Era, Protocol, Revision, UnknownProtocol};
 pub use qualified::{MAX_QUALIFIED_NAME_BYTES, QualifiedName};
 pub use table::NameTable;

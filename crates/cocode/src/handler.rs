@@ -20,9 +20,9 @@ use crate::arguments::pairs;
 use crate::elicit::{Person, fill_from};
 use crate::error::{CliError, Code};
 use crate::lines::Lines;
-use crate::nearest::nearest;
 use crate::printer::{ErrWriter, Printer};
 use crate::text::plain;
+use cocode_core::nearest;
 
 /// How long a server may take to ask for roots before it is taken for one that never does.
 const ROOTS_PATIENCE: Duration = Duration::from_secs(1);

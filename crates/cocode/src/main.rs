@@ -16,7 +16,6 @@ mod interrupt;
 mod lines;
 mod logging;
 mod misuse;
-mod nearest;
 mod printer;
 mod progress;
 mod render;

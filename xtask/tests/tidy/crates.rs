@@ -23,11 +23,21 @@ const EDGES: &[(&str, Edges)] = &[
     ("cocode-core", Edges::Exactly(&[])),
     ("cocode-process", Edges::Exactly(&[])),
     ("cocode-wire", Edges::Exactly(&["cocode-process"])),
-    ("cocode-client", Edges::Exactly(&["cocode-wire"])),
+    (
+        "cocode-client",
+        Edges::Exactly(&["cocode-core", "cocode-wire"]),
+    ),
+    ("cocode-config", Edges::Exactly(&["cocode-core"])),
+    (
+        "cocode-auth",
+        Edges::Within(&["cocode-core", "cocode-process"]),
+    ),
     (
         "cocode",
         Edges::Within(&[
+            "cocode-auth",
             "cocode-client",
+            "cocode-config",
             "cocode-core",
             "cocode-process",
             "cocode-wire",

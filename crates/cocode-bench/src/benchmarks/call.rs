@@ -11,6 +11,7 @@ use crate::raw::direct::Direct;
 use crate::raw::shared::{Shared, Writing};
 use crate::report::{Better, Case, Findings, Series, Target};
 use crate::sdk::Sdk;
+use crate::turns::schedule;
 
 const RESULT_BYTES: usize = 1024;
 const IN_FLIGHT: usize = 64;
@@ -18,10 +19,10 @@ const CALLS_ONE_BY_ONE: usize = 4_000;
 const CALLS_AT_ONCE: usize = 30_000;
 /// The SDK's client gets fewer, so that its rounds are no longer than those of the others.
 const SLOWER: usize = 4;
-/// Rounds that decide something, and rounds that do not. Many short ones find a quiet moment on a
-/// busy machine sooner than few long ones.
-const ROUNDS: usize = 15;
-const ROUNDS_TO_READ: usize = 5;
+/// Cycles of four rounds, see [`crate::turns`], where they decide something and where they do not.
+/// Many short rounds find a quiet moment on a busy machine sooner than few long ones.
+const CYCLES: usize = 4;
+const CYCLES_TO_READ: usize = 2;
 
 /// Half of the latency of a raw client on top of it, and no more.
 const LATENCY: Target = Target::AtMost(1.5);
@@ -41,24 +42,27 @@ pub(super) fn run() -> Result<Findings, Failure> {
     })
 }
 
-fn rounds_for(target: Option<Target>) -> usize {
-    target.map_or(ROUNDS_TO_READ, |_| ROUNDS)
+fn cycles_for(target: Option<Target>) -> usize {
+    target.map_or(CYCLES_TO_READ, |_| CYCLES)
 }
 
 async fn alone(place: &'static str, target: Option<Target>) -> Result<Vec<Case>, Failure> {
     let echo = Echo::plain(RESULT_BYTES)?;
     let mut clients = Clients::start().await?;
-    clients.one_by_one(&echo, CALLS_ONE_BY_ONE / 4).await?;
+    let yardsticks = [Client::Loop, Client::BySender];
     let mut rounds = Vec::new();
-    for _ in 0..rounds_for(target) {
-        rounds.push(clients.one_by_one(&echo, CALLS_ONE_BY_ONE).await?);
+    for turn in schedule(&against(yardsticks), cycles_for(target)) {
+        let round = clients.one_by_one(turn.client, &echo).await?;
+        if turn.is_counted {
+            rounds.push((turn.client, round));
+        }
     }
     let median = |round: &Round| round.median.as_secs_f64() * 1e6;
-    let mut latency = case(Better::Lower, &rounds, median);
+    let mut latency = case(Better::Lower, &rounds, yardsticks, median);
     latency.name = format!("call: p50, 1 in flight{place}");
     latency.unit = "µs";
     latency.target = target;
-    let mut processor = case(Better::Lower, &rounds, |round| round.processor);
+    let mut processor = case(Better::Lower, &rounds, yardsticks, |round| round.processor);
     processor.name = format!("call: processor time, 1 in flight{place}");
     processor.unit = "µs/call";
     Ok(vec![latency, processor])
@@ -67,19 +71,50 @@ async fn alone(place: &'static str, target: Option<Target>) -> Result<Vec<Case>,
 async fn crowded(place: &'static str, target: Option<Target>) -> Result<Vec<Case>, Failure> {
     let echo = Arc::new(Echo::plain(RESULT_BYTES)?);
     let clients = Clients::start().await?;
-    clients.at_once(&echo, CALLS_AT_ONCE / 4).await?;
+    let yardsticks = [Client::BySender, Client::Gathered];
     let mut rounds = Vec::new();
-    for _ in 0..rounds_for(target) {
-        rounds.push(clients.at_once(&echo, CALLS_AT_ONCE).await?);
+    for turn in schedule(&against(yardsticks), cycles_for(target)) {
+        let round = clients.at_once(turn.client, &echo).await?;
+        if turn.is_counted {
+            rounds.push((turn.client, round));
+        }
     }
-    let mut throughput = case(Better::Higher, &rounds, |round| round.per_second);
+    let mut throughput = case(Better::Higher, &rounds, yardsticks, |round| {
+        round.per_second
+    });
     throughput.name = format!("call: {IN_FLIGHT} in flight{place}");
     throughput.unit = "calls/s";
     throughput.target = target;
-    let mut processor = case(Better::Lower, &rounds, |round| round.processor);
+    let mut processor = case(Better::Lower, &rounds, yardsticks, |round| round.processor);
     processor.name = format!("call: processor time, {IN_FLIGHT} in flight{place}");
     processor.unit = "µs/call";
     Ok(vec![throughput, processor])
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Client {
+    Ours,
+    Loop,
+    BySender,
+    Gathered,
+    Sdk,
+}
+
+impl Client {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ours => "cocode",
+            Self::Loop => "raw loop",
+            Self::BySender => "raw, sender writes",
+            Self::Gathered => "raw, gathered writes",
+            Self::Sdk => "SDK",
+        }
+    }
+}
+
+/// All that take turns in a case with these yardsticks.
+fn against([one, other]: [Client; 2]) -> [Client; 4] {
+    [Client::Ours, one, other, Client::Sdk]
 }
 
 /// All clients, each with a server of its own.
@@ -89,13 +124,6 @@ struct Clients {
     by_sender: Shared,
     gathered: Shared,
     sdk: Sdk,
-}
-
-/// One round of all clients: ours, the SDK's, and the yardsticks with their names.
-struct Rounds {
-    ours: Round,
-    sdk: Round,
-    raw: Vec<(&'static str, Round)>,
 }
 
 impl Clients {
@@ -109,38 +137,26 @@ impl Clients {
         })
     }
 
-    async fn one_by_one(&mut self, echo: &Echo, n_calls: usize) -> Result<Rounds, Failure> {
-        Ok(Rounds {
-            ours: one_by_one(&mut self.ours, echo, n_calls).await?,
-            raw: vec![
-                (
-                    "raw loop",
-                    one_by_one(&mut self.direct, echo, n_calls).await?,
-                ),
-                (
-                    "raw, sender writes",
-                    one_by_one(&mut self.by_sender, echo, n_calls).await?,
-                ),
-            ],
-            sdk: one_by_one(&mut self.sdk.caller(), echo, n_calls / SLOWER).await?,
-        })
+    async fn one_by_one(&mut self, client: Client, echo: &Echo) -> Result<Round, Failure> {
+        let n_calls = CALLS_ONE_BY_ONE;
+        match client {
+            Client::Ours => one_by_one(&mut self.ours, echo, n_calls).await,
+            Client::Loop => one_by_one(&mut self.direct, echo, n_calls).await,
+            Client::BySender => one_by_one(&mut self.by_sender, echo, n_calls).await,
+            Client::Gathered => one_by_one(&mut self.gathered, echo, n_calls).await,
+            Client::Sdk => one_by_one(&mut self.sdk.caller(), echo, n_calls / SLOWER).await,
+        }
     }
 
-    async fn at_once(&self, echo: &Arc<Echo>, n_calls: usize) -> Result<Rounds, Failure> {
-        Ok(Rounds {
-            ours: crowd(&self.ours, echo, n_calls).await?,
-            raw: vec![
-                (
-                    "raw, sender writes",
-                    crowd(&self.by_sender, echo, n_calls).await?,
-                ),
-                (
-                    "raw, gathered writes",
-                    crowd(&self.gathered, echo, n_calls).await?,
-                ),
-            ],
-            sdk: crowd(&self.sdk.caller(), echo, n_calls / SLOWER).await?,
-        })
+    async fn at_once(&self, client: Client, echo: &Arc<Echo>) -> Result<Round, Failure> {
+        let n_calls = CALLS_AT_ONCE;
+        match client {
+            Client::Ours => crowd(&self.ours, echo, n_calls).await,
+            Client::Loop => Err("the raw loop has one call in flight at most".into()),
+            Client::BySender => crowd(&self.by_sender, echo, n_calls).await,
+            Client::Gathered => crowd(&self.gathered, echo, n_calls).await,
+            Client::Sdk => crowd(&self.sdk.caller(), echo, n_calls / SLOWER).await,
+        }
     }
 }
 
@@ -152,29 +168,20 @@ async fn crowd<C: Caller + Clone>(
     at_once(caller, echo, IN_FLIGHT, n_calls).await
 }
 
-fn case(better: Better, rounds: &[Rounds], value: impl Fn(&Round) -> f64) -> Case {
-    let mut ours = Series::new("cocode");
-    let mut sdk = Series::new("SDK");
-    let mut against: Vec<Series> = Vec::new();
-    for round in rounds {
-        ours.push(value(&round.ours));
-        sdk.push(value(&round.sdk));
-        for (index, (name, raw)) in round.raw.iter().enumerate() {
-            if against.len() <= index {
-                against.push(Series::new(name));
-            }
-            if let Some(series) = against.get_mut(index) {
-                series.push(value(raw));
-            }
-        }
-    }
+fn case(
+    better: Better,
+    rounds: &[(Client, Round)],
+    yardsticks: [Client; 2],
+    value: impl Fn(&Round) -> f64,
+) -> Case {
+    let series = |client: Client| Series::among(rounds, &client, client.name(), &value);
     Case {
         name: String::new(),
         unit: "",
         better,
-        ours,
-        against,
-        sdk: Some(sdk),
+        ours: series(Client::Ours),
+        against: yardsticks.map(series).into(),
+        sdk: Some(series(Client::Sdk)),
         target: None,
     }
 }

@@ -9,9 +9,11 @@ use crate::raw::direct::Direct;
 use crate::raw::shared::{Shared, Writing};
 use crate::report::{Better, Case, Findings, Series, Target};
 use crate::sdk::Sdk;
+use crate::turns::schedule;
 
 const RESULT_BYTES: usize = 1024 * 1024;
-const ROUNDS: usize = 7;
+/// Cycles of four rounds, see [`crate::turns`].
+const CYCLES: usize = 2;
 const CALLS: usize = 30;
 
 /// The same share as for small results.
@@ -20,6 +22,16 @@ const LATENCY: Target = Target::AtMost(1.5);
 pub(super) fn run() -> Result<Findings, Failure> {
     Runtime::TwoWorkers.run(measure())
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Client {
+    Ours,
+    Loop,
+    BySender,
+    Sdk,
+}
+
+const CLIENTS: [Client; 4] = [Client::Ours, Client::Loop, Client::BySender, Client::Sdk];
 
 async fn measure() -> Result<Findings, Failure> {
     let mut ours = Ours::start(1).await?;
@@ -32,41 +44,35 @@ async fn measure() -> Result<Findings, Failure> {
         ("plain", Echo::plain(RESULT_BYTES)?),
         ("escapes", Echo::with_escapes(RESULT_BYTES)?),
     ] {
-        let new = Series::new;
-        let mut case = Case {
+        let mut rounds = Vec::new();
+        for turn in schedule(&CLIENTS, CYCLES) {
+            let round = match turn.client {
+                Client::Ours => one_by_one(&mut ours, &echo, CALLS).await?,
+                Client::Loop => one_by_one(&mut direct, &echo, CALLS).await?,
+                Client::BySender => one_by_one(&mut shared, &echo, CALLS).await?,
+                Client::Sdk => one_by_one(&mut sdk, &echo, CALLS).await?,
+            };
+            if turn.is_counted {
+                rounds.push((turn.client, round));
+            }
+        }
+        let series = |client, name| Series::among(&rounds, &client, name, milliseconds);
+        findings.cases.push(Case {
             name: format!("large: p50, 1 MiB, {name}"),
             unit: "ms",
             better: Better::Lower,
-            ours: new("cocode"),
-            against: vec![],
-            sdk: None,
+            ours: series(Client::Ours, "cocode"),
+            against: vec![
+                series(Client::Loop, "raw loop"),
+                series(Client::BySender, "raw, sender writes"),
+            ],
+            sdk: Some(series(Client::Sdk, "SDK")),
             target: Some(LATENCY),
-        };
-        let (mut by_loop, mut by_task, mut by_sdk) =
-            (new("raw loop"), new("raw, sender writes"), new("SDK"));
-        // The first round warms up and is not counted.
-        for round in 0..=ROUNDS {
-            let rounds = [
-                one_by_one(&mut ours, &echo, CALLS).await?,
-                one_by_one(&mut direct, &echo, CALLS).await?,
-                one_by_one(&mut shared, &echo, CALLS).await?,
-                one_by_one(&mut sdk, &echo, CALLS).await?,
-            ];
-            if round == 0 {
-                continue;
-            }
-            let all = [&mut case.ours, &mut by_loop, &mut by_task, &mut by_sdk];
-            for (series, round) in all.into_iter().zip(rounds) {
-                series.push(milliseconds(round));
-            }
-        }
-        case.against = vec![by_loop, by_task];
-        case.sdk = Some(by_sdk);
-        findings.cases.push(case);
+        });
     }
     Ok(findings)
 }
 
-fn milliseconds(round: Round) -> f64 {
+fn milliseconds(round: &Round) -> f64 {
     round.median.as_secs_f64() * 1e3
 }

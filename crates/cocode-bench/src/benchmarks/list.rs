@@ -11,9 +11,11 @@ use crate::raw::envelope::Message;
 use crate::raw::shared::{Shared, Writing};
 use crate::report::{Better, Case, Findings, Series, Target};
 use crate::sdk::Sdk;
+use crate::turns::schedule;
 
 const TOOLS: usize = 1000;
-const ROUNDS: usize = 7;
+/// Cycles of six rounds, see [`crate::turns`].
+const CYCLES: usize = 2;
 const LISTS: usize = 40;
 const MIN_TOOL_BYTES: usize = 600;
 
@@ -26,48 +28,66 @@ pub(super) fn run() -> Result<Findings, Failure> {
     Runtime::TwoWorkers.run(measure())
 }
 
+/// The ways to read the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    OurPage,
+    LoopPage,
+    SharedPage,
+    OurTools,
+    LoopTools,
+    SdkTools,
+}
+
+const WAYS: [Way; 6] = [
+    Way::OurPage,
+    Way::LoopPage,
+    Way::SharedPage,
+    Way::OurTools,
+    Way::LoopTools,
+    Way::SdkTools,
+];
+
 async fn measure() -> Result<Findings, Failure> {
     let ours = Ours::start(TOOLS).await?.session;
     let mut direct = Direct::start(TOOLS).await?;
     let shared = Shared::start(TOOLS, Writing::BySender).await?;
     let sdk = Sdk::start(TOOLS).await?;
 
-    let new = Series::new;
-    let (mut page, mut page_direct, mut page_shared) =
-        (new("cocode"), new("raw loop"), new("raw, sender writes"));
-    let (mut typed, mut by_method, mut whole_sdk) =
-        (new("cocode"), new("raw loop, SDK types"), new("SDK"));
-    // The first round warms up and is not counted.
-    for round in 0..=ROUNDS {
-        let ours_page = repeat!(LISTS, our_page(&ours));
-        let raw_direct = repeat!(LISTS, direct_page(&mut direct));
-        let raw_shared = repeat!(LISTS, shared_page(&shared));
-        let ours_typed = repeat!(LISTS, our_tools(&ours));
-        let raw_typed = repeat!(LISTS, tools_by_method(&mut direct));
-        let sdk_typed = repeat!(LISTS, sdk_tools(&sdk));
-        if round == 0 {
-            continue;
+    let mut rounds = Vec::new();
+    for turn in schedule(&WAYS, CYCLES) {
+        let round = match turn.client {
+            Way::OurPage => repeat!(LISTS, our_page(&ours)),
+            Way::LoopPage => repeat!(LISTS, direct_page(&mut direct)),
+            Way::SharedPage => repeat!(LISTS, shared_page(&shared)),
+            Way::OurTools => repeat!(LISTS, our_tools(&ours)),
+            Way::LoopTools => repeat!(LISTS, tools_by_method(&mut direct)),
+            Way::SdkTools => repeat!(LISTS, sdk_tools(&sdk)),
+        };
+        if turn.is_counted {
+            rounds.push((turn.client, round));
         }
-        page.push(milliseconds(ours_page));
-        page_direct.push(milliseconds(raw_direct));
-        page_shared.push(milliseconds(raw_shared));
-        typed.push(milliseconds(ours_typed));
-        by_method.push(milliseconds(raw_typed));
-        whole_sdk.push(milliseconds(sdk_typed));
     }
+    let series = |way, name| Series::among(&rounds, &way, name, milliseconds);
     let case = |name: &str, ours, against, sdk, target| Case {
         name: format!("list: {TOOLS} tools, {name}"),
         unit: "ms",
         better: Better::Lower,
-        ours,
+        ours: series(ours, "cocode"),
         against,
         sdk,
         target: Some(target),
     };
+    let pages = vec![
+        series(Way::LoopPage, "raw loop"),
+        series(Way::SharedPage, "raw, sender writes"),
+    ];
+    let by_method = vec![series(Way::LoopTools, "raw loop, SDK types")];
+    let sdk = Some(series(Way::SdkTools, "SDK"));
     Ok(Findings {
         cases: vec![
-            case("raw page", page, vec![page_direct, page_shared], None, PAGE),
-            case("decoded", typed, vec![by_method], Some(whole_sdk), TYPED),
+            case("raw page", Way::OurPage, pages, None, PAGE),
+            case("decoded", Way::OurTools, by_method, sdk, TYPED),
         ],
         notes: Vec::new(),
     })
@@ -112,6 +132,6 @@ fn all(n_tools: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-fn milliseconds(round: Round) -> f64 {
+fn milliseconds(round: &Round) -> f64 {
     round.median.as_secs_f64() * 1e3
 }

@@ -8,51 +8,60 @@ use crate::load::{Round, Stopwatch};
 use crate::ours::Ours;
 use crate::raw::direct::Direct;
 use crate::report::{Better, Case, Findings, Series};
+use crate::turns::schedule;
 use crate::usage;
 
-const ROUNDS: usize = 7;
+/// Cycles of six rounds, see [`crate::turns`].
+const CYCLES: usize = 1;
 const STARTS: usize = 20;
 
 pub(super) fn run() -> Result<Findings, Failure> {
     Runtime::TwoWorkers.run(measure())
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Starter {
+    Raw,
+    EraKnown,
+    EraUnknown,
+}
+
+const STARTERS: [Starter; 3] = [Starter::Raw, Starter::EraKnown, Starter::EraUnknown];
+
 async fn measure() -> Result<Findings, Failure> {
-    let new = Series::new;
-    let mut raw = new("raw, no guard");
-    let mut raw_whole = new("raw, no guard");
-    let (mut known, mut unknown) = (new("cocode"), new("cocode"));
-    let (mut known_whole, mut unknown_whole) = (new("cocode"), new("cocode"));
-    // The first round warms up and is not counted.
-    for round in 0..=ROUNDS {
-        let plain = raw_starts().await?;
-        let legacy = our_starts(Some(Era::Legacy)).await?;
-        let auto = our_starts(None).await?;
-        if round == 0 {
-            continue;
+    let (mut starts, mut wholes) = (Vec::new(), Vec::new());
+    for turn in schedule(&STARTERS, CYCLES) {
+        let (start, whole) = match turn.client {
+            Starter::Raw => raw_starts().await?,
+            Starter::EraKnown => our_starts(Some(Era::Legacy)).await?,
+            Starter::EraUnknown => our_starts(None).await?,
+        };
+        if turn.is_counted {
+            starts.push((turn.client, start));
+            wholes.push((turn.client, whole));
         }
-        raw.push(milliseconds(plain.0));
-        raw_whole.push(milliseconds(plain.1));
-        known.push(milliseconds(legacy.0));
-        known_whole.push(milliseconds(legacy.1));
-        unknown.push(milliseconds(auto.0));
-        unknown_whole.push(milliseconds(auto.1));
     }
-    let case = |name: &str, ours, raw: &Series| Case {
+    let case = |name: &str, rounds: &[(Starter, Round)], ours| Case {
         name: format!("start: {name}"),
         unit: "ms",
         better: Better::Lower,
-        ours,
-        against: vec![raw.clone()],
+        ours: Series::among(rounds, &ours, "cocode", milliseconds),
+        against: vec![Series::among(
+            rounds,
+            &Starter::Raw,
+            "raw, no guard",
+            milliseconds,
+        )],
         sdk: None,
         target: None,
     };
+    let (known, unknown) = (Starter::EraKnown, Starter::EraUnknown);
     Ok(Findings {
         cases: vec![
-            case("spawn and handshake, era known", known, &raw),
-            case("spawn and handshake, era unknown", unknown, &raw),
-            case("the same and end, era known", known_whole, &raw_whole),
-            case("the same and end, era unknown", unknown_whole, &raw_whole),
+            case("spawn and handshake, era known", &starts, known),
+            case("spawn and handshake, era unknown", &starts, unknown),
+            case("the same and end, era known", &wholes, known),
+            case("the same and end, era unknown", &wholes, unknown),
         ],
         notes: guard_memory().await.into_iter().collect(),
     })
@@ -107,6 +116,6 @@ async fn guard_memory() -> Option<String> {
     ))
 }
 
-fn milliseconds(round: Round) -> f64 {
+fn milliseconds(round: &Round) -> f64 {
     round.median.as_secs_f64() * 1e3
 }

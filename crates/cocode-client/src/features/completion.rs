@@ -9,8 +9,8 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::error::RequestError;
-use crate::protocol::Era;
 use crate::session::{RequestOptions, Session};
+use cocode_core::Era;
 
 /// Whose argument is to be completed.
 #[derive(Clone, Debug, PartialEq, Eq)]

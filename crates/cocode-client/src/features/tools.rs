@@ -15,9 +15,9 @@ use crate::error::RequestError;
 use crate::members::{begins_or_ends_with, never_mentions};
 use crate::mux::Reports;
 use crate::pages::{Listing, Quarantined, Reader};
-use crate::protocol::Era;
 use crate::session::{Call, RequestOptions, Session};
 use crate::tool_headers::mirrored_in;
+use cocode_core::Era;
 
 /// A tool as its server describes it.
 #[derive(Clone, Debug)]

@@ -9,8 +9,8 @@ use super::object::{ObjectText, quoted};
 use super::pieces::{Piece, Value};
 use super::schema::{InputSchema, Lookup, Property};
 use crate::error::{CliError, Code};
-use crate::nearest::nearest;
 use crate::text::plain;
+use cocode_core::nearest;
 
 /// How much of a value is repeated in an error.
 const MAX_SHOWN_CHARS: usize = 60;

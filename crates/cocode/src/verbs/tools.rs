@@ -8,10 +8,10 @@ use super::listing::{print_raw, print_rows, quarantined_row, warn};
 use crate::arguments::{InputSchema, Property};
 use crate::error::{CliError, Code};
 use crate::hints::{Doing, request_error};
-use crate::nearest::nearest;
 use crate::printer::Style;
 use crate::render::{Row, marks, rows};
 use crate::text::{plain, summary, wrap};
+use cocode_core::nearest;
 
 /// With no more tools than this, an error names all of them.
 const MAX_NAMES_SHOWN: usize = 20;

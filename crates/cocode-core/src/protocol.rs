@@ -77,7 +77,7 @@ impl Revision {
     }
 
     /// The newest revision of `era` among those that a server named.
-    pub(crate) fn newest_among(named: &[String], era: Era) -> Option<Self> {
+    pub fn newest_among(named: &[String], era: Era) -> Option<Self> {
         let known = Self::ALL
             .into_iter()
             .rev()

@@ -4,7 +4,7 @@
 const MAX_SUGGESTIONS: usize = 3;
 
 /// The names that are close to `wanted`, closest first.
-pub(crate) fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let folded = wanted.to_lowercase();
     let mut scored: Vec<(usize, &str)> = names
         .into_iter()

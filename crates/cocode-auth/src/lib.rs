@@ -1,0 +1,1 @@
+//! Secrets and credentials of cocode, the MCP runtime.

@@ -1,0 +1,1 @@
+//! Configuration of cocode, the MCP runtime: files in, server specifications with their origin out.
