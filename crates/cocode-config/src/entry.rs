@@ -1,0 +1,369 @@
+//! One server as a file describes it: nothing expanded, nothing filled in. The common form of all
+//! file formats, of what is written, and of what is approved.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+/// A value that may be a secret somebody wrote into a file: it has no [`fmt::Debug`] of its text.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Text(pub String);
+
+/// What a file says about one server.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Entry {
+    /// How to talk to it, if it was said.
+    pub transport: Option<Transport>,
+    /// The program.
+    pub command: Option<String>,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables for the program.
+    pub env: BTreeMap<String, Text>,
+    /// Variables passed on to the program.
+    pub env_vars: Vec<String>,
+    /// Where the program starts.
+    pub cwd: Option<String>,
+    /// The address.
+    pub url: Option<String>,
+    /// Headers for every request.
+    pub headers: BTreeMap<String, Text>,
+    /// Headers whose values are in variables.
+    pub env_http_headers: BTreeMap<String, String>,
+    /// The variable with a bearer token.
+    pub bearer_token_env_var: Option<String>,
+    /// A command that prints headers.
+    pub headers_helper: Option<String>,
+    /// What is fixed about signing in.
+    pub oauth: OAuthEntry,
+    /// Whether it is used.
+    pub enabled: Option<bool>,
+    /// Whether a start without it is a failure.
+    pub required: Option<bool>,
+    /// See [`cocode_core::ServerSpec`], as are the rest.
+    pub startup_timeout_sec: Option<Seconds>,
+    /// When an attempt to connect ends.
+    pub connect_timeout_sec: Option<Seconds>,
+    /// How long a tool may be silent.
+    pub tool_timeout_sec: Option<Seconds>,
+    /// Only these tools.
+    pub enabled_tools: Option<Vec<String>>,
+    /// Not these tools.
+    pub disabled_tools: Vec<String>,
+    /// What to speak.
+    pub protocol: Option<String>,
+    /// `shared` or `per-session`.
+    pub isolation: Option<String>,
+    /// Always shown to models.
+    pub always_load: Option<bool>,
+    /// When an idle server is stopped.
+    pub idle_stop_sec: Option<Seconds>,
+    /// `off`, `read-only` or `workspace-write`.
+    pub sandbox: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+}
+
+/// What a file says about signing in.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OAuthEntry {
+    /// A client registered beforehand.
+    pub client_id: Option<String>,
+    /// The variable with the secret of that client.
+    pub client_secret_env: Option<String>,
+    /// The port of the callback.
+    pub callback_port: Option<u16>,
+    /// What to ask for.
+    pub scopes: Vec<String>,
+    /// The resource to ask for.
+    pub resource: Option<String>,
+}
+
+/// The transports a file can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// A program's standard streams.
+    Stdio,
+    /// Streamable HTTP.
+    Http,
+    /// HTTP+SSE.
+    Sse,
+    /// A WebSocket.
+    Ws,
+    /// A unix socket.
+    Unix,
+}
+
+/// A number of seconds, more than none and less than forever.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Seconds(pub f64);
+
+/// One line of what is approved: a key, its value as JSON, and whether the value may be secret.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EntryLine {
+    /// The key, as in `env.TOKEN`.
+    pub key: String,
+    /// The value as JSON.
+    pub value: Text,
+    /// Whether the value may be a secret, and is not to be shown.
+    pub is_secret: bool,
+}
+
+impl Entry {
+    /// Everything the entry says, in one fixed order and form.
+    pub fn lines(&self) -> Vec<EntryLine> {
+        let Self {
+            transport,
+            command,
+            args,
+            env,
+            env_vars,
+            cwd,
+            url,
+            headers,
+            env_http_headers,
+            bearer_token_env_var,
+            headers_helper,
+            oauth,
+            enabled,
+            required,
+            startup_timeout_sec,
+            connect_timeout_sec,
+            tool_timeout_sec,
+            enabled_tools,
+            disabled_tools,
+            protocol,
+            isolation,
+            always_load,
+            idle_stop_sec,
+            sandbox,
+            description,
+        } = self;
+        let OAuthEntry {
+            client_id,
+            client_secret_env,
+            callback_port,
+            scopes,
+            resource,
+        } = oauth;
+        let mut lines = Lines::default();
+        lines.text("transport", transport.map(Transport::as_str));
+        lines.text("command", command.as_deref());
+        lines.list("args", args);
+        lines.secrets("env", env);
+        lines.list("env_vars", env_vars);
+        lines.text("cwd", cwd.as_deref());
+        lines.text("url", url.as_deref());
+        lines.secrets("headers", headers);
+        for (header, variable) in env_http_headers {
+            lines.text(&format!("env_http_headers.{header}"), Some(variable));
+        }
+        lines.text("bearer_token_env_var", bearer_token_env_var.as_deref());
+        lines.text("headers_helper", headers_helper.as_deref());
+        lines.text("oauth.client_id", client_id.as_deref());
+        lines.text("oauth.client_secret_env", client_secret_env.as_deref());
+        lines.plain("oauth.callback_port", *callback_port);
+        lines.list("oauth.scopes", scopes);
+        lines.text("oauth.resource", resource.as_deref());
+        lines.plain("enabled", *enabled);
+        lines.plain("required", *required);
+        lines.plain("startup_timeout_sec", *startup_timeout_sec);
+        lines.plain("connect_timeout_sec", *connect_timeout_sec);
+        lines.plain("tool_timeout_sec", *tool_timeout_sec);
+        if let Some(tools) = enabled_tools {
+            lines.push("enabled_tools", json_list(tools), false);
+        }
+        lines.list("disabled_tools", disabled_tools);
+        lines.text("protocol", protocol.as_deref());
+        lines.text("isolation", isolation.as_deref());
+        lines.plain("always_load", *always_load);
+        lines.plain("idle_stop_sec", *idle_stop_sec);
+        lines.text("sandbox", sandbox.as_deref());
+        lines.text("description", description.as_deref());
+        lines.0
+    }
+
+    /// What an approval is bound to: it changes when anything the entry says changes.
+    pub fn content_hash(&self) -> String {
+        let mut hasher = Sha256::new();
+        for EntryLine { key, value, .. } in self.lines() {
+            for part in [key.as_str(), value.0.as_str()] {
+                hasher.update((part.len() as u64).to_be_bytes());
+                hasher.update(part);
+            }
+        }
+        let digest = hasher.finalize();
+        digest.iter().fold(String::new(), |mut text, byte| {
+            for digit in [byte >> 4, byte & 15] {
+                text.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
+            }
+            text
+        })
+    }
+
+    /// How the server is reached in one short piece: the command line, or the address without
+    /// what may be secret.
+    pub fn summary(&self) -> String {
+        match (&self.command, &self.url) {
+            (Some(command), _) => {
+                let words = std::iter::once(command).chain(&self.args);
+                let words: Vec<_> = words.map(|word| shown_word(word)).collect();
+                words.join(" ")
+            }
+            (None, Some(url)) => shown_url(url),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+impl Transport {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Stdio, Self::Http, Self::Sse, Self::Ws, Self::Unix];
+
+    /// The name in our own files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stdio => "stdio",
+            Self::Http => "http",
+            Self::Sse => "sse",
+            Self::Ws => "ws",
+            Self::Unix => "unix",
+        }
+    }
+
+    /// The transport of this name, in any spelling that is in use.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "stdio" | "local" => Some(Self::Stdio),
+            "http" | "streamable-http" | "streamable_http" | "streamableHttp" => Some(Self::Http),
+            "sse" => Some(Self::Sse),
+            "ws" | "websocket" => Some(Self::Ws),
+            "unix" => Some(Self::Unix),
+            _ => None,
+        }
+    }
+}
+
+impl Seconds {
+    /// A number of seconds that can be waited for.
+    pub fn new(seconds: f64) -> Option<Self> {
+        let duration = std::time::Duration::try_from_secs_f64(seconds).ok()?;
+        (!duration.is_zero()).then_some(Self(seconds))
+    }
+
+    /// From a number of milliseconds.
+    pub fn from_millis(millis: f64) -> Option<Self> {
+        Self::new(millis / 1000.0)
+    }
+
+    /// As the clock has it.
+    pub fn duration(self) -> std::time::Duration {
+        std::time::Duration::try_from_secs_f64(self.0).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Text(…)")
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+/// Collects lines in order.
+#[derive(Default)]
+struct Lines(Vec<EntryLine>);
+
+impl Lines {
+    fn push(&mut self, key: &str, value: String, is_secret: bool) {
+        let (key, value) = (key.to_owned(), Text(value));
+        self.0.push(EntryLine {
+            key,
+            value,
+            is_secret,
+        });
+    }
+
+    fn text(&mut self, key: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.push(key, json_text(value), false);
+        }
+    }
+
+    fn plain(&mut self, key: &str, value: Option<impl fmt::Display>) {
+        if let Some(value) = value {
+            self.push(key, value.to_string(), false);
+        }
+    }
+
+    fn list(&mut self, key: &str, values: &[String]) {
+        if !values.is_empty() {
+            self.push(key, json_list(values), false);
+        }
+    }
+
+    fn secrets(&mut self, key: &str, values: &BTreeMap<String, Text>) {
+        for (name, value) in values {
+            let is_secret = !crate::expand::is_reference(&value.0);
+            self.push(&format!("{key}.{name}"), json_text(&value.0), is_secret);
+        }
+    }
+}
+
+fn json_text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn json_list(texts: &[String]) -> String {
+    serde_json::Value::from(texts).to_string()
+}
+
+/// A word of a command line, quoted where a shell would split it.
+fn shown_word(word: &str) -> String {
+    let is_plain =
+        |character: char| character.is_ascii_alphanumeric() || "-_./:=@%+,${}".contains(character);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// An address without credentials, query and fragment, which may be secret.
+pub(crate) fn shown_url(url: &str) -> String {
+    let (rest, had_more) = match url.find(['?', '#']) {
+        Some(at) => (url.get(..at).unwrap_or_default(), true),
+        None => (url, false),
+    };
+    let shown = match rest.split_once("://") {
+        Some((scheme, rest)) => {
+            let end = rest.find('/').unwrap_or(rest.len());
+            let (authority, path) = rest.split_at_checked(end).unwrap_or((rest, ""));
+            let host = authority.rsplit('@').next().unwrap_or_default();
+            format!("{scheme}://{host}{path}")
+        }
+        None => rest.to_owned(),
+    };
+    if had_more {
+        format!("{shown}?…")
+    } else {
+        shown
+    }
+}

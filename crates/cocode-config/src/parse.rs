@@ -1,0 +1,494 @@
+//! From a tree of values to entries. What is wrong with one entry stays with that entry.
+
+use std::collections::BTreeMap;
+
+use cocode_core::{ServerName, nearest};
+
+use crate::document::{Format, Node, Value};
+use crate::entry::{Entry, Seconds, Text, Transport};
+use crate::keys::{self, JSON_SERVERS, Key, Kind, SERVERS};
+use crate::problem::{Origin, Problem};
+
+/// The most servers that one file may have.
+pub const MAX_SERVERS_PER_FILE: usize = 1000;
+
+/// An entry as it was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The name of the server.
+    pub name: String,
+    /// What the file says about it; as far as it could be understood, if it is broken.
+    pub entry: Entry,
+    /// Where the entry begins.
+    pub origin: Origin,
+    /// The line of each key, as in `command` or `env.TOKEN`.
+    pub lines: BTreeMap<String, u32>,
+    /// What is wrong with it.
+    pub problems: Vec<Problem>,
+}
+
+impl Found {
+    /// Whether it cannot be used.
+    pub fn is_broken(&self) -> bool {
+        self.problems.iter().any(Problem::is_error)
+    }
+
+    /// Where a key stands, or else the entry.
+    pub fn origin_of(&self, key: &str) -> Origin {
+        let parent = key.split_once('.').map(|(parent, _)| parent);
+        let line = self.lines.get(key);
+        let line = line.or_else(|| parent.and_then(|parent| self.lines.get(parent)));
+        line.map_or_else(|| self.origin.clone(), |line| self.origin.at(*line))
+    }
+}
+
+/// The servers of a file, in their order. What is wrong with the file itself is in `problems`.
+pub(crate) fn servers(
+    root: &Node,
+    format: Format,
+    origin: &Origin,
+    problems: &mut Vec<Problem>,
+) -> Vec<Found> {
+    let tables: Vec<_> = server_tables(format)
+        .iter()
+        .filter_map(|name| root.get(name))
+        .collect();
+    let mut found: Vec<Found> = Vec::new();
+    for table in tables {
+        found.extend(server_table(
+            &table.key,
+            &table.node,
+            format,
+            origin,
+            problems,
+        ));
+    }
+    found
+}
+
+/// The servers of one table.
+pub(crate) fn server_table(
+    title: &str,
+    table: &Node,
+    format: Format,
+    origin: &Origin,
+    problems: &mut Vec<Problem>,
+) -> Vec<Found> {
+    let mut found: Vec<Found> = Vec::new();
+    let Some(members) = table.members() else {
+        let message = format!("`{title}` is {}, but must be a table", table.kind());
+        let problem = Problem::error(origin.at(table.line), message);
+        problems.push(problem.hint("it holds one table for each server, by name"));
+        return found;
+    };
+    if members.len() > MAX_SERVERS_PER_FILE {
+        let message = format!("the file has more than {MAX_SERVERS_PER_FILE} servers");
+        problems.push(Problem::error(origin.at(table.line), message));
+    }
+    for member in members.iter().take(MAX_SERVERS_PER_FILE) {
+        let entry = server(&member.key, &member.node, format, &origin.at(member.line));
+        // TOML has no duplicates. In JSON, the last one counts.
+        if let Some(earlier) = found.iter_mut().find(|found| found.name == entry.name) {
+            let message = "the file has this server twice; the last one counts";
+            problems.push(Problem::warning(entry.origin.clone(), message).server(&entry.name));
+            *earlier = entry;
+        } else {
+            found.push(entry);
+        }
+    }
+    found
+}
+
+/// The tables that may hold servers.
+pub(crate) fn server_tables(format: Format) -> &'static [&'static str] {
+    match format {
+        Format::Toml => &[SERVERS],
+        Format::Json => JSON_SERVERS,
+    }
+}
+
+/// One server.
+pub(crate) fn server(name: &str, node: &Node, format: Format, origin: &Origin) -> Found {
+    let mut reader = Reader {
+        server: name,
+        origin,
+        is_json: format == Format::Json,
+        lines: BTreeMap::new(),
+        problems: Vec::new(),
+    };
+    if let Err(error) = name.parse::<ServerName>() {
+        let problem = Problem::error(origin.clone(), error.to_string());
+        reader.problems.push(problem.server(name));
+    }
+    let mut entry = Entry::default();
+    match node.members() {
+        Some(_) => reader.entry(node, &mut entry),
+        None => reader.error(
+            node.line,
+            None,
+            format!("it is {}, but must be a table", node.kind()),
+        ),
+    }
+    let Reader {
+        lines, problems, ..
+    } = reader;
+    Found {
+        name: name.to_owned(),
+        entry,
+        origin: origin.clone(),
+        lines,
+        problems,
+    }
+}
+
+struct Reader<'a> {
+    server: &'a str,
+    origin: &'a Origin,
+    is_json: bool,
+    lines: BTreeMap<String, u32>,
+    problems: Vec<Problem>,
+}
+
+impl Reader<'_> {
+    fn entry(&mut self, node: &Node, entry: &mut Entry) {
+        let mut given: BTreeMap<&'static str, &str> = BTreeMap::new();
+        for member in node.members().unwrap_or_default() {
+            let Some(key) = Key::find(keys::SERVER, &member.key, self.is_json) else {
+                self.unknown(&member.key, member.line, keys::SERVER, "");
+                continue;
+            };
+            if let Some(other) = given.insert(key.name, &member.key)
+                && other != member.key
+            {
+                let message = format!("`{other}` and `{}` mean the same", member.key);
+                self.error(member.line, Some(&member.key), message);
+                continue;
+            }
+            // `null` in JSON says nothing.
+            if self.is_json && member.node.value == Value::Null {
+                continue;
+            }
+            self.lines.insert(key.name.to_owned(), member.line);
+            self.value(key, &member.node, entry);
+        }
+        if !entry.oauth.scopes.is_empty() && given.contains_key("scopes") {
+            let both = node.get("oauth").and_then(|oauth| oauth.node.get("scopes"));
+            if let Some(other) = both {
+                let message = "`scopes` and `oauth.scopes` mean the same";
+                self.error(other.line, Some("oauth.scopes"), message.to_owned());
+            }
+        }
+        self.coherence(node.line, entry);
+    }
+
+    fn value(&mut self, key: &'static Key, node: &Node, entry: &mut Entry) {
+        let name = key.name;
+        match name {
+            "transport" => entry.transport = self.transport(node),
+            "command" => entry.command = self.text(name, node),
+            "args" => entry.args = self.list(name, node),
+            "env" => entry.env = self.secrets(name, node),
+            "env_vars" => entry.env_vars = self.list(name, node),
+            "cwd" => entry.cwd = self.text(name, node),
+            "url" => entry.url = self.text(name, node),
+            "headers" => entry.headers = self.secrets(name, node),
+            "env_http_headers" => {
+                let map = self.secrets(name, node).into_iter();
+                entry.env_http_headers = map.map(|(header, name)| (header, name.0)).collect();
+            }
+            "bearer_token_env_var" => entry.bearer_token_env_var = self.text(name, node),
+            "headers_helper" => entry.headers_helper = self.text(name, node),
+            "oauth" => self.oauth(node, entry),
+            "scopes" => entry.oauth.scopes = self.scopes(name, node),
+            "enabled" => entry.enabled = self.boolean(name, node),
+            "disabled" => entry.enabled = self.boolean(name, node).map(|disabled| !disabled),
+            "required" => entry.required = self.boolean(name, node),
+            "startup_timeout_sec" => entry.startup_timeout_sec = self.seconds(key, node),
+            "connect_timeout_sec" => entry.connect_timeout_sec = self.seconds(key, node),
+            "tool_timeout_sec" | "timeout" => entry.tool_timeout_sec = self.seconds(key, node),
+            "enabled_tools" => entry.enabled_tools = Some(self.list(name, node)),
+            "disabled_tools" => entry.disabled_tools = self.list(name, node),
+            "protocol" => entry.protocol = self.protocol(node),
+            "isolation" => entry.isolation = self.one_of(key, node),
+            "always_load" => entry.always_load = self.boolean(name, node),
+            "idle_stop_sec" => entry.idle_stop_sec = self.seconds(key, node),
+            "sandbox" => entry.sandbox = self.one_of(key, node),
+            "description" => entry.description = self.text(name, node),
+            other => debug_assert!(false, "the key {other} is in the table, but not read"),
+        }
+    }
+
+    fn oauth(&mut self, node: &Node, entry: &mut Entry) {
+        let Some(members) = node.members() else {
+            return self.wrong("oauth", node, "a table");
+        };
+        for member in members {
+            let Some(key) = Key::find(keys::OAUTH, &member.key, self.is_json) else {
+                self.unknown(&member.key, member.line, keys::OAUTH, "oauth.");
+                continue;
+            };
+            let name = format!("oauth.{}", key.name);
+            self.lines.insert(name.clone(), member.line);
+            let node = &member.node;
+            match key.name {
+                "client_id" => entry.oauth.client_id = self.text(&name, node),
+                "client_secret_env" => entry.oauth.client_secret_env = self.text(&name, node),
+                "callback_port" => entry.oauth.callback_port = self.port(&name, node),
+                "scopes" => entry.oauth.scopes = self.scopes(&name, node),
+                "resource" => entry.oauth.resource = self.text(&name, node),
+                other => debug_assert!(false, "the key {other} is in the table, but not read"),
+            }
+        }
+    }
+
+    /// What can be told from the entry alone.
+    fn coherence(&mut self, line: u32, entry: &Entry) {
+        match (&entry.command, &entry.url) {
+            (Some(_), Some(_)) => {
+                self.error(line, None, "it has both `command` and `url`".to_owned());
+            }
+            (None, None) if self.problems.iter().all(|problem| !problem.is_error()) => {
+                let message = "it has neither `command` nor `url`".to_owned();
+                self.error(line, None, message);
+            }
+            _ => {}
+        }
+        let wants_program = entry.transport == Some(Transport::Stdio);
+        let wants_address = entry.transport.is_some() && !wants_program;
+        if wants_program && entry.command.is_none() && entry.url.is_some() {
+            let message = "the transport stdio needs `command`".to_owned();
+            self.error(line, Some("transport"), message);
+        }
+        if wants_address && entry.url.is_none() && entry.command.is_some() {
+            self.error(
+                line,
+                Some("transport"),
+                "this transport needs `url`".to_owned(),
+            );
+        }
+        let misplaced: &[(&str, bool)] = if entry.command.is_some() {
+            &[
+                ("headers", !entry.headers.is_empty()),
+                ("env_http_headers", !entry.env_http_headers.is_empty()),
+                ("bearer_token_env_var", entry.bearer_token_env_var.is_some()),
+                ("headers_helper", entry.headers_helper.is_some()),
+            ]
+        } else {
+            &[
+                ("args", !entry.args.is_empty()),
+                ("env", !entry.env.is_empty()),
+                ("env_vars", !entry.env_vars.is_empty()),
+                ("cwd", entry.cwd.is_some()),
+            ]
+        };
+        if entry.command.is_some() == entry.url.is_some() {
+            return;
+        }
+        for (key, _) in misplaced.iter().filter(|(_, is_given)| *is_given) {
+            let line = self.lines.get(*key).copied().unwrap_or(line);
+            let kind = if entry.command.is_some() {
+                "an address"
+            } else {
+                "a command"
+            };
+            let message = format!("this is for servers with {kind}, and does nothing here");
+            self.warning(line, Some(key), message);
+        }
+    }
+
+    fn text(&mut self, key: &str, node: &Node) -> Option<String> {
+        match &node.value {
+            Value::Text(text) if text.trim().is_empty() => {
+                self.error(node.line, Some(key), "it is empty".to_owned());
+                None
+            }
+            Value::Text(text) => Some(text.clone()),
+            _ => {
+                self.wrong(key, node, "a text");
+                None
+            }
+        }
+    }
+
+    fn list(&mut self, key: &str, node: &Node) -> Vec<String> {
+        let Value::List(nodes) = &node.value else {
+            self.wrong(key, node, "a list of texts");
+            return Vec::new();
+        };
+        let mut texts = Vec::with_capacity(nodes.len());
+        for (index, node) in nodes.iter().enumerate() {
+            match &node.value {
+                Value::Text(text) => texts.push(text.clone()),
+                _ => self.wrong(&format!("{key}[{index}]"), node, "a text"),
+            }
+        }
+        texts
+    }
+
+    /// A list, or one text with spaces between, as OAuth itself spells scopes.
+    fn scopes(&mut self, key: &str, node: &Node) -> Vec<String> {
+        match &node.value {
+            Value::Text(text) => text.split_whitespace().map(str::to_owned).collect(),
+            _ => self.list(key, node),
+        }
+    }
+
+    fn secrets(&mut self, key: &str, node: &Node) -> BTreeMap<String, Text> {
+        let Some(members) = node.members() else {
+            self.wrong(key, node, "a table of texts");
+            return BTreeMap::new();
+        };
+        let mut map = BTreeMap::new();
+        for member in members {
+            let name = format!("{key}.{}", member.key);
+            let text = match &member.node.value {
+                Value::Text(text) => text.clone(),
+                // What people write without quotes means the same text to a program.
+                Value::Integer(number) => number.to_string(),
+                Value::Boolean(truth) => truth.to_string(),
+                _ => {
+                    self.wrong(&name, &member.node, "a text");
+                    continue;
+                }
+            };
+            self.lines.insert(name, member.line);
+            map.insert(member.key.clone(), Text(text));
+        }
+        map
+    }
+
+    fn boolean(&mut self, key: &str, node: &Node) -> Option<bool> {
+        match node.value {
+            Value::Boolean(truth) => Some(truth),
+            _ => {
+                self.wrong(key, node, "true or false");
+                None
+            }
+        }
+    }
+
+    fn seconds(&mut self, key: &'static Key, node: &Node) -> Option<Seconds> {
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a time beyond 2^53 is refused or forever either way"
+        )]
+        let number = match node.value {
+            Value::Integer(number) => number as f64,
+            Value::Float(number) => number,
+            _ => {
+                self.wrong(key.name, node, "a number");
+                return None;
+            }
+        };
+        let seconds = match key.kind {
+            Kind::Millis => Seconds::from_millis(number),
+            _ => Seconds::new(number),
+        };
+        if seconds.is_none() {
+            let message = "it must be more than zero, and less than forever".to_owned();
+            self.error(node.line, Some(key.name), message);
+        }
+        seconds
+    }
+
+    fn port(&mut self, key: &str, node: &Node) -> Option<u16> {
+        let port = match node.value {
+            Value::Integer(number) => u16::try_from(number).ok().filter(|port| *port > 0),
+            _ => None,
+        };
+        if port.is_none() {
+            self.wrong(key, node, "a port from 1 to 65535");
+        }
+        port
+    }
+
+    fn transport(&mut self, node: &Node) -> Option<Transport> {
+        let name = self.text("transport", node)?;
+        let transport = Transport::from_name(&name);
+        if transport.is_none() {
+            self.not_one_of("transport", node.line, &name, keys::TRANSPORTS);
+        }
+        transport
+    }
+
+    fn one_of(&mut self, key: &'static Key, node: &Node) -> Option<String> {
+        let name = self.text(key.name, node)?;
+        if let Kind::OneOf(names) = key.kind
+            && !names.contains(&name.as_str())
+        {
+            self.not_one_of(key.name, node.line, &name, names);
+            return None;
+        }
+        Some(name)
+    }
+
+    fn protocol(&mut self, node: &Node) -> Option<String> {
+        let name = self.text("protocol", node)?;
+        match name.parse::<cocode_core::Protocol>() {
+            Ok(_) => Some(name),
+            Err(error) => {
+                self.error(node.line, Some("protocol"), error.to_string());
+                None
+            }
+        }
+    }
+
+    fn not_one_of(&mut self, key: &str, line: u32, name: &str, names: &[&str]) {
+        let message = format!("`{name}` is not one of {}", names.join(", "));
+        let meant = nearest(name, names.iter().copied()).into_iter().next();
+        self.report(
+            Problem::error,
+            line,
+            Some(key),
+            message,
+            did_you_mean(meant),
+        );
+    }
+
+    fn unknown(&mut self, spelling: &str, line: u32, keys: &'static [Key], prefix: &str) {
+        let meant = nearest(spelling, Key::spellings(keys, self.is_json))
+            .into_iter()
+            .next();
+        let shown = format!("{prefix}{spelling}");
+        let message = "there is no such key".to_owned();
+        let hint = did_you_mean(meant);
+        // Other tools have keys of their own in such files, which do us no harm. In our own files
+        // a key that is not understood may be the one that was to keep something out.
+        if self.is_json {
+            self.report(Problem::warning, line, Some(&shown), message, hint);
+        } else {
+            self.report(Problem::error, line, Some(&shown), message, hint);
+        }
+    }
+
+    fn wrong(&mut self, key: &str, node: &Node, wanted: &str) {
+        let message = format!("it is {}, but must be {wanted}", node.kind());
+        self.error(node.line, Some(key), message);
+    }
+
+    fn error(&mut self, line: u32, key: Option<&str>, message: String) {
+        self.report(Problem::error, line, key, message, None);
+    }
+
+    fn warning(&mut self, line: u32, key: Option<&str>, message: String) {
+        self.report(Problem::warning, line, key, message, None);
+    }
+
+    fn report(
+        &mut self,
+        make: fn(Origin, String) -> Problem,
+        line: u32,
+        key: Option<&str>,
+        message: String,
+        hint: Option<String>,
+    ) {
+        let mut problem = make(self.origin.at(line), message).server(self.server);
+        problem.key = key.map(str::to_owned);
+        problem.hint = hint;
+        self.problems.push(problem);
+    }
+}
+
+pub(crate) fn did_you_mean(meant: Option<&str>) -> Option<String> {
+    meant.map(|meant| format!("did you mean `{meant}`?"))
+}

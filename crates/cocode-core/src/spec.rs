@@ -1,0 +1,217 @@
+//! What it takes to reach one server, complete and valid. Configuration makes these; whoever
+//! connects uses them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::names::ServerName;
+use crate::protocol::Protocol;
+
+/// How long nobody minds waiting for a server to be there.
+pub const DEFAULT_STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
+/// When an attempt to connect ends; long enough for a first download by `npx` or `uvx`.
+pub const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_mins(1);
+/// How long a tool may be silent.
+pub const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// One server, as it is to be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerSpec {
+    /// What it is called.
+    pub name: ServerName,
+    /// Where it is.
+    pub reach: Reach,
+    /// Whether a start without it is a failure.
+    pub required: bool,
+    /// After this nobody waits for it any more.
+    pub startup_timeout: Duration,
+    /// After this the attempt to connect ends.
+    pub connect_timeout: Duration,
+    /// How long a tool may be silent.
+    pub tool_timeout: Duration,
+    /// Which of its tools count.
+    pub tools: ToolFilter,
+    /// What to speak.
+    pub protocol: Protocol,
+    /// Whether sessions may share one connection.
+    pub isolation: Isolation,
+    /// Whether its tools are always shown to models, whatever tool search decides.
+    pub always_load: bool,
+    /// How long it may idle before it is stopped; forever if not given.
+    pub idle_stop: Option<Duration>,
+    /// What it may touch.
+    pub sandbox: Sandbox,
+    /// What it is for, in the user's words.
+    pub description: Option<String>,
+}
+
+/// The two kinds of servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// A program that is started.
+    Program(Program),
+    /// An address that is contacted.
+    Remote(Box<Remote>),
+}
+
+/// A program that is a server, spoken to over its standard streams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The program: a name to be found in `PATH`, or a path.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables it gets besides the basic ones.
+    pub env: BTreeMap<String, Template>,
+    /// Variables passed on to it from our own environment, where they are set.
+    pub env_vars: Vec<String>,
+    /// Where it starts.
+    pub cwd: Option<PathBuf>,
+}
+
+/// A server with an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// How to talk to it.
+    pub transport: RemoteTransport,
+    /// The address.
+    pub url: String,
+    /// Headers sent with every request.
+    pub headers: BTreeMap<String, Template>,
+    /// Headers whose values are in variables of our environment: header to variable.
+    pub env_headers: BTreeMap<String, String>,
+    /// The variable of our environment that holds a bearer token.
+    pub bearer_token_env_var: Option<String>,
+    /// A command that prints headers as a JSON object.
+    pub headers_helper: Option<String>,
+    /// What is fixed about signing in.
+    pub oauth: OAuth,
+}
+
+/// How to talk to an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemoteTransport {
+    /// Streamable HTTP, and HTTP+SSE if the server knows only that.
+    HttpWithFallback,
+    /// Streamable HTTP.
+    Http,
+    /// HTTP+SSE of revision 2024-11-05.
+    Sse,
+    /// A WebSocket.
+    WebSocket,
+    /// A unix socket.
+    Unix,
+}
+
+/// What a user fixed about signing in at a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OAuth {
+    /// A client registered beforehand.
+    pub client_id: Option<String>,
+    /// The variable of our environment that holds the secret of that client.
+    pub client_secret_env: Option<String>,
+    /// The port of the callback.
+    pub callback_port: Option<u16>,
+    /// What to ask for.
+    pub scopes: Vec<String>,
+    /// The resource to ask for, where it is not the address.
+    pub resource: Option<String>,
+}
+
+/// Which tools of a server count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolFilter {
+    /// Only these, if given; `*` matches any text.
+    pub enabled: Option<Vec<String>>,
+    /// Not these; wins over the others.
+    pub disabled: Vec<String>,
+}
+
+/// Whether sessions may share one connection to a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Isolation {
+    /// One connection for all.
+    #[default]
+    Shared,
+    /// One for each session.
+    PerSession,
+}
+
+/// What a program may touch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sandbox {
+    /// Whatever the user may.
+    #[default]
+    Off,
+    /// Nothing is written.
+    ReadOnly,
+    /// Only the work tree is written.
+    WorkspaceWrite,
+}
+
+/// A value that may hold secrets, or name them: they are looked up when the server is contacted.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Template {
+    /// What it is made of, in order.
+    pub parts: Vec<TemplatePart>,
+}
+
+/// A piece of a [`Template`].
+#[derive(Clone, PartialEq, Eq)]
+pub enum TemplatePart {
+    /// Text as it is.
+    Literal(String),
+    /// A secret in the keyring, by its name.
+    Keyring(String),
+    /// What a command prints.
+    Command(String),
+}
+
+impl Template {
+    /// A value without references.
+    pub fn literal(text: impl Into<String>) -> Self {
+        let parts = vec![TemplatePart::Literal(text.into())];
+        Self { parts }
+    }
+
+    /// The text, if nothing has to be looked up.
+    pub fn as_literal(&self) -> Option<String> {
+        let literal = |part: &TemplatePart| match part {
+            TemplatePart::Literal(text) => Some(text.clone()),
+            TemplatePart::Keyring(_) | TemplatePart::Command(_) => None,
+        };
+        self.parts.iter().map(literal).collect()
+    }
+}
+
+impl ToolFilter {
+    /// Whether a tool of this name counts.
+    pub fn admits(&self, tool: &str) -> bool {
+        let matches = |patterns: &[String]| {
+            patterns
+                .iter()
+                .any(|pattern| crate::Wildcard::new(pattern.as_str()).matches(tool))
+        };
+        let Self { enabled, disabled } = self;
+        enabled.as_deref().is_none_or(matches) && !matches(disabled)
+    }
+}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(&self.parts).finish()
+    }
+}
+
+/// Literals may be secrets, and never show.
+impl fmt::Debug for TemplatePart {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Literal(_) => formatter.write_str("Literal(…)"),
+            Self::Keyring(name) => formatter.debug_tuple("Keyring").field(name).finish(),
+            Self::Command(_) => formatter.write_str("Command(…)"),
+        }
+    }
+}
