@@ -21,12 +21,25 @@
 
 mod names;
 mod nearest;
+mod permission;
 mod protocol;
 mod qualified;
+mod spec;
 mod table;
+mod wildcard;
 
 pub use names::{InvalidServerName, MAX_SERVER_NAME_BYTES, ServerName, ToolName};
 pub use nearest::nearest;
+pub use permission::{
+    Answer, Authority, Condition, DecidedBy, Decision, Hints, InvalidRule, MAX_RULE_BYTES, Rule,
+    RuleEntry, RuleSet, ToolRef, ToolUse, Verdict,
+};
 pub use protocol::{Era, Protocol, Revision, UnknownProtocol};
 pub use qualified::{MAX_QUALIFIED_NAME_BYTES, QualifiedName};
+pub use spec::{
+    DEFAULT_CONNECT_TIMEOUT, DEFAULT_STARTUP_TIMEOUT, DEFAULT_TOOL_TIMEOUT, Isolation, OAuth,
+    Program, Reach, Remote, RemoteTransport, Sandbox, ServerSpec, Template, TemplatePart,
+    ToolFilter,
+};
 pub use table::NameTable;
+pub use wildcard::Wildcard;
