@@ -9,6 +9,7 @@ mod keys;
 mod parse;
 mod problem;
 mod read;
+mod url_pattern;
 
 pub use document::Format;
 pub use entry::{Entry, EntryLine, OAuthEntry, Seconds, Text, Transport};
@@ -19,3 +20,4 @@ pub use expand::{
 pub use parse::{Found, MAX_SERVERS_PER_FILE};
 pub use problem::{Origin, Problem, Severity};
 pub use read::MAX_FILE_BYTES;
+pub use url_pattern::{InvalidUrlPattern, MAX_URL_PATTERN_BYTES, UrlPattern};
