@@ -12,9 +12,19 @@ struct Package {
 
 const PACKAGES: &[Package] = &[
     Package {
+        name: "dbus-daemon",
+        probe: &["dbus-daemon", "--version"],
+        reason: "the bus on which a keyring is tested",
+    },
+    Package {
         name: "git",
         probe: &["git", "--version"],
         reason: "mcp-server-git works on a repository, and tidy asks for the tracked files",
+    },
+    Package {
+        name: "gnome-keyring",
+        probe: &["gnome-keyring-daemon", "--version"],
+        reason: "a real Secret Service, which keeps secrets",
     },
     Package {
         name: "npm",

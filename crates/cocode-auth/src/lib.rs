@@ -1,1 +1,27 @@
 //! Secrets and credentials of cocode, the MCP runtime.
+//!
+//! Configuration names secrets and does not hold them. [`References`] turns `keyring:NAME` and
+//! `cmd:COMMAND LINE` into a [`Secret`] when a server is contacted. [`SecretStore`] keeps them in
+//! the keyring of the system, or in a private file where there is none.
+//!
+//! Nothing here reads the environment, prints, or writes a secret anywhere but into the store.
+//! `docs/decisions/0006-secret-stores.md` says why the stores are the way they are.
+
+mod command;
+mod file;
+mod keyring;
+mod reference;
+mod resolve;
+mod secret;
+mod store;
+
+pub use command::{CommandError, CommandSettings};
+pub use file::FileError;
+pub use keyring::{KeyringError, session_bus_address};
+pub use reference::{InvalidReference, Reference};
+pub use resolve::{References, SecretError};
+pub use secret::{InvalidSecretName, Secret, SecretName};
+pub use store::{
+    MAX_SECRET_BYTES, Place, SecretStore, StoreChoice, StoreDescription, StoreError, StoreOptions,
+    StoredSecret,
+};
