@@ -82,7 +82,7 @@ mod tests {
         counts
     }
 
-    /// Every pair of a client and one of `n_others`, each as often as the others.
+    /// Every pair of numbers below `n_clients`, each as often as the others.
     fn all_pairs(n_clients: usize, times: usize) -> BTreeMap<(usize, usize), usize> {
         clients(n_clients)
             .into_iter()
