@@ -26,7 +26,7 @@ pub enum Verdict {
     Deny,
 }
 
-/// Who wrote a rule, the stronger one last.
+/// Who wrote a rule or set a default. Each decides apart, and the stricter verdict holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Authority {
     /// The person at the machine, in any file of theirs.

@@ -88,38 +88,55 @@ impl World {
 
     /// The documented order, one question after the other.
     fn model(&self) -> Verdict {
-        let matching = |kind: Verdict, authorities: &[Authority]| {
+        let organization = self.model_part(Authority::Organization);
+        let user = match self.model_part(Authority::User) {
+            Some(Verdict::Ask) => self.model_answer().unwrap_or(Verdict::Ask),
+            Some(verdict) => verdict,
+            None => Verdict::Allow,
+        };
+        for verdict in [Verdict::Deny, Verdict::Ask] {
+            if organization == Some(verdict) || user == verdict {
+                return verdict;
+            }
+        }
+        Verdict::Allow
+    }
+
+    /// What one authority says without regard to the other and to answers.
+    fn model_part(&self, authority: Authority) -> Option<Verdict> {
+        let strict_to_permissive = [Verdict::Deny, Verdict::Ask, Verdict::Allow];
+        let by_rule = strict_to_permissive.into_iter().find(|kind| {
             self.drafts.iter().any(|draft| {
-                draft.kind == kind
-                    && authorities.contains(&draft.authority)
+                draft.kind == *kind
+                    && draft.authority == authority
                     && model_matches(draft, &self.tool, self.hints)
             })
-        };
-        let anyone = [Authority::User, Authority::Organization];
-        let default_is = |verdict| self.defaults.iter().any(|(set, _)| *set == verdict);
-        if matching(Verdict::Deny, &anyone) {
-            return Verdict::Deny;
-        }
-        if matching(Verdict::Ask, &[Authority::Organization]) {
-            return Verdict::Ask;
-        }
-        if !matching(Verdict::Ask, &anyone) {
-            if matching(Verdict::Allow, &anyone) {
-                return Verdict::Allow;
-            }
-            if default_is(Verdict::Deny) {
-                return Verdict::Deny;
-            }
-            if !default_is(Verdict::Ask) {
-                return Verdict::Allow;
-            }
-        }
+        });
+        by_rule.or_else(|| {
+            strict_to_permissive
+                .into_iter()
+                .find(|verdict| self.defaults.contains(&(*verdict, authority)))
+        })
+    }
+
+    fn model_answer(&self) -> Option<Verdict> {
         let mut answers = self.answers.iter().rev();
-        match answers.find(|(tool, _)| tool.as_ref() == self.tool.as_ref()) {
-            Some((_, Answer::Allow)) => Verdict::Allow,
-            Some((_, Answer::Deny)) => Verdict::Deny,
-            None => Verdict::Ask,
+        let (_, answer) = answers.find(|(tool, _)| tool.as_ref() == self.tool.as_ref())?;
+        Some(match answer {
+            Answer::Allow => Verdict::Allow,
+            Answer::Deny => Verdict::Deny,
+        })
+    }
+
+    /// The same with nothing but what one authority said. Answers are the user's.
+    fn only(&self, authority: Authority) -> Self {
+        let mut world = self.clone();
+        world.drafts.retain(|draft| draft.authority == authority);
+        world.defaults.retain(|(_, by)| *by == authority);
+        if authority == Authority::Organization {
+            world.answers.clear();
         }
+        world
     }
 }
 
@@ -358,15 +375,36 @@ proptest! {
         prop_assert_eq!(verdict, if matches { Verdict::Deny } else { world.verdict() });
     }
 
-    /// Except where the rule makes an exception to a default of deny, or where the organization's
-    /// question takes the place of a remembered no.
+    #[test]
+    fn neither_authority_permits_what_the_other_does_not(world in worlds()) {
+        let organization = world.only(Authority::Organization).verdict();
+        let user = world.only(Authority::User).verdict();
+        prop_assert_eq!(world.verdict(), organization.max(user));
+    }
+
+    #[test]
+    fn the_authority_that_is_named_comes_to_the_verdict_by_itself(world in worlds()) {
+        let rules = world.rules();
+        let decision = rules.decide(&world.tool_use());
+        let named = if decision.is_by_organization() {
+            Authority::Organization
+        } else {
+            Authority::User
+        };
+        prop_assert_eq!(world.only(named).verdict(), decision.verdict);
+        let organization = world.only(Authority::Organization).verdict();
+        if decision.verdict != Verdict::Allow && organization == decision.verdict {
+            prop_assert!(decision.is_by_organization());
+        }
+    }
+
+    /// Except where the rule makes an exception to a default of deny by the same authority.
     #[test]
     fn one_more_ask_rule_never_permits_more(
         (mut world, draft) in worlds_and_drafts(),
         place in any::<Index>(),
     ) {
-        world.defaults.retain(|(verdict, _)| *verdict != Verdict::Deny);
-        world.answers.retain(|(_, answer)| *answer == Answer::Allow);
+        world.defaults.retain(|default| *default != (Verdict::Deny, draft.authority));
         let draft = Draft { kind: Verdict::Ask, ..draft };
         let verdict = with_rule(&world, draft, place).verdict();
         prop_assert!(verdict >= world.verdict(), "{} < {}", verdict, world.verdict());
@@ -379,7 +417,9 @@ proptest! {
     ) {
         let draft = Draft { kind: Verdict::Allow, ..draft };
         let stricter = world.drafts.iter().any(|other| {
-            other.kind != Verdict::Allow && model_matches(other, &world.tool, world.hints)
+            other.kind != Verdict::Allow
+                && other.authority == draft.authority
+                && model_matches(other, &world.tool, world.hints)
         });
         let verdict = with_rule(&world, draft, place).verdict();
         if stricter {

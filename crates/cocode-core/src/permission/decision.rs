@@ -25,16 +25,16 @@ pub enum DecidedBy<'a, O> {
         /// Who wrote it.
         authority: Authority,
     },
-    /// No rule matches.
+    /// A default: of its authority, no rule matches.
     Default {
         /// Who set the default and where, if anyone did.
         set: Option<(Authority, &'a O)>,
     },
-    /// The answer that a person gave before, instead of asking again.
+    /// The answer that the user gave before, instead of asking again.
     Answer {
         /// Where the answer is kept.
         origin: &'a O,
-        /// The rule that asks and where it is written, unless the default does.
+        /// The user's rule that asks and where it is written, unless the user's default does.
         asking: Option<(&'a Rule, &'a O)>,
     },
 }
@@ -84,16 +84,33 @@ impl<'a, O> Decision<'a, O> {
                 format!("{happened} because of {owner} rule `{rule}`")
             }
             DecidedBy::Default { set } => {
-                let owner = set.map_or("the", |(authority, _)| possessive(authority));
-                format!("{happened} because no rule matches and {owner} default is to {verdict}")
+                // A rule of the other authority may well match, without having decided.
+                let (rule, owner) = match set {
+                    None => ("no rule", "the"),
+                    Some((Authority::User, _)) => ("no rule of yours", "your"),
+                    Some((Authority::Organization, _)) => ("no rule of the organization", "its"),
+                };
+                format!("{happened} because {rule} matches and {owner} default is to {verdict}")
             }
             DecidedBy::Answer { asking, .. } => {
                 let asks = match asking {
-                    Some((rule, _)) => format!("the rule `{rule}` asks"),
-                    None => "the default is to ask".to_owned(),
+                    Some((rule, _)) => format!("your rule `{rule}` asks"),
+                    None => "your default is to ask".to_owned(),
                 };
                 format!("{happened} because of your remembered answer ({asks})")
             }
+        }
+    }
+}
+
+impl<O> DecidedBy<'_, O> {
+    /// How much it was said about this tool rather than about any: the more, the greater.
+    pub(super) fn purpose(&self) -> u8 {
+        match self {
+            Self::Default { set: None } => 0,
+            Self::Default { set: Some(_) } => 1,
+            Self::Rule { .. } => 2,
+            Self::Answer { .. } => 3,
         }
     }
 }

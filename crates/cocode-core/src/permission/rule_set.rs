@@ -1,25 +1,35 @@
 //! All rules and answers that apply, and how they lead to one decision.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::decision::{DecidedBy, Decision};
 use super::rule::Rule;
-use super::tool_use::{ToolRef, ToolUse};
+use super::tool_use::{Spellings, ToolRef, ToolUse};
 use super::{Authority, Verdict};
 use crate::names::{ServerName, ToolName};
 
 /// The rules, defaults and remembered answers of all layers. `O` says where each came from, in
 /// whatever way the caller tells its places apart.
 ///
-/// A matching deny rule denies. Else a matching ask rule asks, else a matching allow rule allows,
-/// else the default holds. The order of the rules changes only which of several equal ones is named
-/// as the reason: an organization's before a user's, then the first.
+/// The two authorities decide apart, and the stricter verdict holds:
 ///
-/// Where the verdict is to ask, the [answer](Self::remember) someone gave before is taken instead,
-/// but never in place of an organization's rule: that one is asked every time. A default is no rule
-/// in this, whoever set it: as allow rules make exceptions to it, so do answers. For the same reason
-/// an ask rule under a default of [`Verdict::Deny`] opens what it matches, as far as asking.
+/// - The organization's part: a matching deny rule of its own denies. Else a matching ask rule asks,
+///   else a matching allow rule allows, else its default holds. Without a default it has no opinion.
+/// - The user's part: the same with the user's rules and default, which is [`Verdict::Allow`] if
+///   nobody set it. Where this comes to asking, the [answer](Self::remember) that the user gave
+///   before is taken instead.
+///
+/// So an organization's default of [`Verdict::Deny`] with a few allow rules is a list of what may
+/// run: no rule and no answer of a user adds to it. What the organization wants asked is asked every
+/// time, unless the user denies it. Nor does an organization's allow rule relax what a user asks
+/// about or denies. Only within one part do rules make exceptions to the default: allow rules, and
+/// under a default of [`Verdict::Deny`] ask rules too, which open what they match as far as asking.
+///
+/// The order of the rules changes only which of several equal ones is named as the reason: the
+/// first. Where both parts come to the same, the organization's is named. Only where both allow, an
+/// answer is named before a rule and a rule before a default, whoever wrote them.
 ///
 /// ```
 /// use cocode_core::{Authority, RuleEntry, RuleSet, ToolName, ToolUse, Verdict};
@@ -44,7 +54,8 @@ use crate::names::{ServerName, ToolName};
 #[derive(Debug, Clone)]
 pub struct RuleSet<O> {
     entries: Vec<RuleEntry<O>>,
-    default: Option<DefaultEntry<O>>,
+    organization_default: Option<DefaultEntry<O>>,
+    user_default: Option<DefaultEntry<O>>,
     remembered: BTreeMap<ToolKey, (Answer, O)>,
 }
 
@@ -73,7 +84,6 @@ pub enum Answer {
 #[derive(Debug, Clone)]
 struct DefaultEntry<O> {
     verdict: Verdict,
-    authority: Authority,
     origin: O,
 }
 
@@ -89,7 +99,8 @@ impl<O> RuleSet<O> {
     pub fn new() -> Self {
         Self {
             entries: Vec::new(),
-            default: None,
+            organization_default: None,
+            user_default: None,
             remembered: BTreeMap::new(),
         }
     }
@@ -99,22 +110,22 @@ impl<O> RuleSet<O> {
         self.entries.push(entry);
     }
 
-    /// Sets what holds where no rule matches. Of several, the strictest stays, whoever set it.
+    /// Sets what holds where no rule of this authority matches. Of several by the same authority,
+    /// the strictest stays.
     pub fn set_default(&mut self, verdict: Verdict, authority: Authority, origin: O) {
-        let is_stronger = self
-            .default
+        let default = match authority {
+            Authority::User => &mut self.user_default,
+            Authority::Organization => &mut self.organization_default,
+        };
+        if default
             .as_ref()
-            .is_none_or(|current| (verdict, authority) > (current.verdict, current.authority));
-        if is_stronger {
-            self.default = Some(DefaultEntry {
-                verdict,
-                authority,
-                origin,
-            });
+            .is_none_or(|current| verdict > current.verdict)
+        {
+            *default = Some(DefaultEntry { verdict, origin });
         }
     }
 
-    /// Keeps the answer for exactly this tool, in place of the one given before.
+    /// Keeps the user's answer for exactly this tool, in place of the one given before.
     pub fn remember(&mut self, tool: ToolRef<'_>, answer: Answer, origin: O) {
         self.remembered.insert(ToolKey::new(tool), (answer, origin));
     }
@@ -131,19 +142,39 @@ impl<O> RuleSet<O> {
             .map(|(key, (answer, origin))| (key.as_tool_ref(), *answer, origin))
     }
 
-    /// What holds where no rule matches.
+    /// What holds where no rule of anyone matches: the stricter of the two defaults.
     pub fn default_verdict(&self) -> Verdict {
-        self.default
-            .as_ref()
-            .map_or(Verdict::Allow, |default| default.verdict)
+        [&self.organization_default, &self.user_default]
+            .into_iter()
+            .flatten()
+            .map(|default| default.verdict)
+            .max()
+            .unwrap_or(Verdict::Allow)
     }
 
     /// Decides about one use of a tool.
     pub fn decide(&self, tool_use: &ToolUse<'_>) -> Decision<'_, O> {
-        let decision = self.decide_by_rules(tool_use);
-        let is_organizations_rule =
-            matches!(decision.by, DecidedBy::Rule { .. }) && decision.is_by_organization();
-        if decision.verdict != Verdict::Ask || is_organizations_rule {
+        let spellings = tool_use.spellings();
+        let spellings = spellings.as_ref();
+        let user = self.decide_for_user(tool_use, spellings);
+        match self.decide_for(Authority::Organization, tool_use, spellings) {
+            Some(organization) => stricter(organization, user),
+            None => user,
+        }
+    }
+
+    fn decide_for_user(
+        &self,
+        tool_use: &ToolUse<'_>,
+        spellings: Option<&Spellings<'_>>,
+    ) -> Decision<'_, O> {
+        let decision = self
+            .decide_for(Authority::User, tool_use, spellings)
+            .unwrap_or(Decision {
+                verdict: Verdict::Allow,
+                by: DecidedBy::Default { set: None },
+            });
+        if decision.verdict != Verdict::Ask {
             return decision;
         }
         let Some((answer, origin)) = self.remembered.get(&ToolKey::new(tool_use.tool())) else {
@@ -158,43 +189,55 @@ impl<O> RuleSet<O> {
         }
     }
 
-    fn decide_by_rules(&self, tool_use: &ToolUse<'_>) -> Decision<'_, O> {
-        let spellings = tool_use.spellings();
-        let strongest = self
+    /// What the rules and the default of one authority come to, unless it has no opinion.
+    fn decide_for(
+        &self,
+        authority: Authority,
+        tool_use: &ToolUse<'_>,
+        spellings: Option<&Spellings<'_>>,
+    ) -> Option<Decision<'_, O>> {
+        let strictest = self
             .entries
             .iter()
             .filter(|entry| {
-                entry
-                    .rule
-                    .matches_spelled(entry.kind, tool_use, spellings.as_ref())
+                entry.authority == authority
+                    && entry.rule.matches_spelled(entry.kind, tool_use, spellings)
             })
-            .reduce(|first, next| {
-                if next.strength() > first.strength() {
-                    next
-                } else {
-                    first
-                }
-            });
-        match strongest {
-            Some(entry) => Decision {
+            .reduce(|first, next| if next.kind > first.kind { next } else { first });
+        if let Some(entry) = strictest {
+            return Some(Decision {
                 verdict: entry.kind,
                 by: DecidedBy::Rule {
                     rule: &entry.rule,
                     origin: &entry.origin,
-                    authority: entry.authority,
+                    authority,
                 },
-            },
-            None => Decision {
-                verdict: self.default_verdict(),
-                by: DecidedBy::Default {
-                    set: self
-                        .default
-                        .as_ref()
-                        .map(|default| (default.authority, &default.origin)),
-                },
-            },
+            });
         }
+        let default = match authority {
+            Authority::User => self.user_default.as_ref(),
+            Authority::Organization => self.organization_default.as_ref(),
+        }?;
+        Some(Decision {
+            verdict: default.verdict,
+            by: DecidedBy::Default {
+                set: Some((authority, &default.origin)),
+            },
+        })
     }
+}
+
+/// The stricter of the two parts. Where both come to the same, the one that people would look for.
+fn stricter<'a, O>(organization: Decision<'a, O>, user: Decision<'a, O>) -> Decision<'a, O> {
+    let is_users = match user.verdict.cmp(&organization.verdict) {
+        Ordering::Greater => true,
+        Ordering::Less => false,
+        // Nobody needs to have allowed anything, so here it counts who did so on purpose.
+        Ordering::Equal => {
+            user.verdict == Verdict::Allow && user.by.purpose() > organization.by.purpose()
+        }
+    };
+    if is_users { user } else { organization }
 }
 
 impl<O> Default for RuleSet<O> {
@@ -206,13 +249,6 @@ impl<O> Default for RuleSet<O> {
 impl<O> Extend<RuleEntry<O>> for RuleSet<O> {
     fn extend<I: IntoIterator<Item = RuleEntry<O>>>(&mut self, entries: I) {
         self.entries.extend(entries);
-    }
-}
-
-impl<O> RuleEntry<O> {
-    /// Of the rules that match, the strongest decides.
-    fn strength(&self) -> (Verdict, Authority) {
-        (self.kind, self.authority)
     }
 }
 
