@@ -141,6 +141,14 @@ pub(crate) fn server(name: &str, node: &Node, format: Format, origin: &Origin) -
     }
 }
 
+/// One server from the text of a JSON object, as other tools write it.
+pub fn entry_from_json(name: &str, text: &str) -> Result<(Entry, Vec<Problem>), Box<Problem>> {
+    let path = std::path::Path::new("(given)");
+    let node = crate::read::parsed(path, text, Format::Json)?;
+    let found = server(name, &node, Format::Json, &Origin::file(path));
+    Ok((found.entry, found.problems))
+}
+
 struct Reader<'a> {
     server: &'a str,
     origin: &'a Origin,

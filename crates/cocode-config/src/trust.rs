@@ -137,6 +137,23 @@ struct Record {
     when: u64,
 }
 
+impl Trust {
+    /// Whether it may be used.
+    pub fn is_approved(&self) -> bool {
+        *self == Self::Approved
+    }
+
+    /// The name, as scripts see it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Approved => "approved",
+            Self::New => "new",
+            Self::Changed(_) => "changed",
+            Self::Refused => "refused",
+        }
+    }
+}
+
 impl TrustStore {
     /// The store at this place. No file is an empty store.
     pub fn load(path: impl Into<PathBuf>) -> Result<Self, TrustError> {

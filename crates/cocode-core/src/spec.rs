@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::names::ServerName;
@@ -67,8 +67,17 @@ pub struct Program {
     pub env: BTreeMap<String, Template>,
     /// Variables passed on to it from our own environment, where they are set.
     pub env_vars: Vec<String>,
-    /// Where it starts.
+    /// Where it starts, if that was said.
     pub cwd: Option<PathBuf>,
+    /// Where it starts if nothing was said: the directory of the project file it stands in.
+    pub base: Option<PathBuf>,
+}
+
+impl Program {
+    /// Where it starts; where we are, if nowhere.
+    pub fn directory(&self) -> Option<&Path> {
+        self.cwd.as_deref().or(self.base.as_deref())
+    }
 }
 
 /// A server with an address.

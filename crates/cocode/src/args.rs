@@ -1,6 +1,9 @@
 //! The command line, as clap reads it. Values that may hold secrets stay plain text here: clap
 //! would repeat them in its error messages.
 
+pub(crate) mod govern;
+pub(crate) mod manage;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,6 +11,9 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use cocode_client::Protocol;
+
+use govern::{ConfigVerb, PermissionsVerb, PluginVerb, PolicyVerb, SecretVerb};
+use manage::ManageVerb;
 
 /// Use any MCP server from a terminal or a script.
 #[derive(Debug, Parser)]
@@ -21,6 +27,8 @@ use cocode_client::Protocol;
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -50,6 +58,19 @@ pub(crate) struct OutputArgs {
     pub(crate) color: Color,
 }
 
+/// Where configuration is.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Configuration")]
+pub(crate) struct ConfigArgs {
+    /// Use this file instead of the local, project, user and plugin scopes; several add up, the last
+    /// counts most
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Vec<PathBuf>,
+    /// Fail if anything is wrong in any file, instead of going on with the rest
+    #[arg(long, global = true)]
+    pub(crate) strict_config: bool,
+}
+
 /// When to use colors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
@@ -62,9 +83,24 @@ pub(crate) enum Color {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List and use what an MCP server offers
+    /// Keep MCP servers, and use what they offer
     #[command(subcommand)]
-    Mcp(Box<Verb>),
+    Mcp(Box<McpVerb>),
+    /// Decide which tools may be called
+    #[command(subcommand)]
+    Permissions(PermissionsVerb),
+    /// See what the organization allows
+    #[command(subcommand)]
+    Policy(PolicyVerb),
+    /// Keep folders that bring servers
+    #[command(subcommand)]
+    Plugin(PluginVerb),
+    /// Keep secrets that configuration refers to
+    #[command(subcommand)]
+    Secret(SecretVerb),
+    /// See and check the files of configuration
+    #[command(subcommand)]
+    Config(ConfigVerb),
     /// Explain an error code, or list all of them
     Explain {
         /// The code, as in the last line of an error
@@ -95,15 +131,27 @@ A key that is given several times makes a list. --args JSON gives a whole object
 above then replace members.
 
 Examples:
+  cocode mcp call files read_file path=README.md
+  cocode mcp call files.read_file path=README.md
   cocode mcp call echo message=hello -- npx -y @modelcontextprotocol/server-everything
   cocode mcp call search query=rust limit:=5 --url https://example.com/mcp";
 
 #[derive(Debug, Subcommand)]
+pub(crate) enum McpVerb {
+    #[command(flatten)]
+    Manage(ManageVerb),
+    #[command(flatten)]
+    Use(Verb),
+}
+
+/// What is done with one server, be it configured or given on the command line.
+#[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// List the tools, or show one of them in full
     Tools {
-        /// Only this tool, with its full description and arguments
-        name: Option<String>,
+        /// A configured server, and a tool to show in full; with `--url` or `--`, the tool alone
+        #[arg(value_name = "[SERVER] [TOOL]", num_args = 0..=2)]
+        words: Vec<String>,
         #[command(flatten)]
         target: TargetArgs,
     },
@@ -112,6 +160,8 @@ pub(crate) enum Verb {
     Call(CallArgs),
     /// List the resources
     Resources {
+        /// A configured server
+        server: Option<String>,
         /// List the resource templates instead
         #[arg(long)]
         templates: bool,
@@ -120,8 +170,9 @@ pub(crate) enum Verb {
     },
     /// Read a resource
     Read {
-        /// Which resource
-        uri: String,
+        /// A configured server, and the resource; with `--url` or `--`, the resource alone
+        #[arg(value_name = "[SERVER] URI", num_args = 1..=2, required = true)]
+        words: Vec<String>,
         /// Write the contents to this file
         #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         output: Option<PathBuf>,
@@ -130,18 +181,18 @@ pub(crate) enum Verb {
     },
     /// List the prompts, or show one of them in full
     Prompts {
-        /// Only this prompt, with its full description and arguments
-        name: Option<String>,
+        /// A configured server, and a prompt to show in full; with `--url` or `--`, the prompt alone
+        #[arg(value_name = "[SERVER] [PROMPT]", num_args = 0..=2)]
+        words: Vec<String>,
         #[command(flatten)]
         target: TargetArgs,
     },
     /// Get a prompt, filled in
     Prompt {
-        /// Which prompt
-        name: String,
-        /// What the prompt wants to be told
-        #[arg(value_name = "KEY=VALUE")]
-        arguments: Vec<String>,
+        /// A configured server, the prompt, and KEY=VALUE for what it wants to be told; with `--url`
+        /// or `--`, without the server
+        #[arg(value_name = "[SERVER] PROMPT", num_args = 1.., required = true)]
+        words: Vec<String>,
         /// Get it without asking the server for its prompts first: nothing is checked
         #[arg(long)]
         no_check: bool,
@@ -157,23 +208,24 @@ pub(crate) enum Verb {
         /// The resource template that has the argument
         #[arg(long, value_name = "TEMPLATE", group = "of")]
         resource: Option<String>,
-        /// The argument
-        argument: String,
-        /// What is typed so far
-        value: String,
-        /// Arguments that are known already
-        #[arg(value_name = "KEY=VALUE")]
-        others: Vec<String>,
+        /// A configured server, the argument, what is typed so far, and KEY=VALUE for arguments that
+        /// are known already; with `--url` or `--`, without the server
+        #[arg(value_name = "[SERVER] ARGUMENT VALUE", num_args = 2.., required = true)]
+        words: Vec<String>,
         #[command(flatten)]
         target: TargetArgs,
     },
     /// Ask the server for a sign of life
     Ping {
+        /// A configured server
+        server: Option<String>,
         #[command(flatten)]
         target: TargetArgs,
     },
     /// Show what the server is, can do and offers, and how long each step took
     Inspect {
+        /// A configured server
+        server: Option<String>,
         #[command(flatten)]
         target: TargetArgs,
     },
@@ -181,11 +233,10 @@ pub(crate) enum Verb {
 
 #[derive(Debug, Args)]
 pub(crate) struct CallArgs {
-    /// Which tool
-    pub(crate) tool: String,
-    /// Arguments of the tool: key=value, key:=json, key=@file, key:=@file, or - for stdin
-    #[arg(value_name = "ARGUMENT")]
-    pub(crate) arguments: Vec<String>,
+    /// A configured server and its tool (or SERVER.TOOL), and arguments: key=value, key:=json,
+    /// key=@file, key:=@file, or - for stdin; with `--url` or `--`, without the server
+    #[arg(value_name = "[SERVER] TOOL [ARGUMENT]", num_args = 1.., required = true)]
+    pub(crate) words: Vec<String>,
     /// Arguments of the tool as one JSON object
     #[arg(long, value_name = "JSON")]
     pub(crate) args: Option<String>,
@@ -269,9 +320,16 @@ impl Verb {
             | Self::Prompts { target, .. }
             | Self::Prompt { target, .. }
             | Self::Complete { target, .. }
-            | Self::Ping { target }
-            | Self::Inspect { target } => target,
+            | Self::Ping { target, .. }
+            | Self::Inspect { target, .. } => target,
         }
+    }
+}
+
+impl TargetArgs {
+    /// Whether the server is given here, and not by the name it is configured under.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.command.is_empty() || self.url.is_some()
     }
 }
 

@@ -20,6 +20,19 @@ pub(crate) struct Person<'a, W> {
     pub(crate) output: W,
 }
 
+/// What a person says to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Permission {
+    /// Yes, this time.
+    Once,
+    /// Yes, and do not ask again.
+    Always,
+    /// No, this time.
+    Refused,
+    /// No, and do not ask again.
+    Never,
+}
+
 /// What a person typed.
 enum Typed {
     Line(String),
@@ -86,6 +99,27 @@ impl<W: Write> Person<'_, W> {
             Some(false) => ElicitationAnswer::Decline,
             None => ElicitationAnswer::Cancel,
         })
+    }
+
+    /// Asks whether a tool may be called. Silence is no.
+    pub(crate) async fn permits(&mut self, question: &str) -> io::Result<Permission> {
+        writeln!(self.output, "{}", plain(question))?;
+        loop {
+            let choices = "y: this time, a: always, n: not this time, never: never [n] ";
+            let Typed::Line(line) = self.ask(choices).await? else {
+                return Ok(Permission::Refused);
+            };
+            return Ok(match line.to_lowercase().as_str() {
+                "y" | "yes" => Permission::Once,
+                "a" | "always" => Permission::Always,
+                "" | "n" | "no" => Permission::Refused,
+                "never" => Permission::Never,
+                _ => {
+                    writeln!(self.output, "  y, a, n or never, please")?;
+                    continue;
+                }
+            });
+        }
     }
 
     fn introduce(&mut self, server: &str, message: &str) -> io::Result<()> {

@@ -5,8 +5,9 @@
 )]
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use cocode_auth::session_bus_address;
 use cocode_client::{HttpSettings, baseline_environment};
 
 /// The variables that matter, as they were when the program started.
@@ -18,11 +19,55 @@ pub(crate) struct Environment {
     pub(crate) no_color: bool,
     /// The log filter in `COCODE_LOG`.
     pub(crate) log_filter: Option<String>,
+    /// Where things are kept.
+    pub(crate) homes: Homes,
+    /// The D-Bus session bus, which has the keyring.
+    pub(crate) session_bus: Option<String>,
+}
+
+/// The directories that variables name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Homes {
+    /// `COCODE_HOME`: everything of ours in one directory.
+    pub(crate) cocode: Option<PathBuf>,
+    /// The home directory of the user.
+    pub(crate) home: Option<PathBuf>,
+    /// `XDG_CONFIG_HOME`, where it is an absolute path.
+    pub(crate) xdg_config: Option<PathBuf>,
+    /// `XDG_STATE_HOME`, where it is an absolute path.
+    pub(crate) xdg_state: Option<PathBuf>,
+    /// `CODEX_HOME`.
+    pub(crate) codex: Option<PathBuf>,
+    /// `CLAUDE_CONFIG_DIR`.
+    pub(crate) claude: Option<PathBuf>,
+}
+
+impl Homes {
+    /// Where we keep the user's configuration, and what we note for ourselves.
+    pub(crate) fn of_cocode(&self, directory: Option<&Path>) -> Option<(PathBuf, PathBuf)> {
+        if let Some(own) = &self.cocode {
+            let own = directory.map_or_else(|| own.clone(), |directory| directory.join(own));
+            let state = own.join("state");
+            return Some((own, state));
+        }
+        let under_home = |rest: &str| self.home.as_ref().map(|home| home.join(rest));
+        let config = self.xdg_config.clone().or_else(|| under_home(".config"))?;
+        let state = self
+            .xdg_state
+            .clone()
+            .or_else(|| under_home(".local/state"))?;
+        Some((config.join("cocode"), state.join("cocode")))
+    }
 }
 
 impl Environment {
     pub(crate) fn read() -> Self {
-        Self::from(&|name| std::env::var_os(name))
+        let mut environment = Self::from(&|name| std::env::var_os(name));
+        if environment.homes.home.is_none() {
+            // The system knows where users without the variable are at home.
+            environment.homes.home = std::env::home_dir();
+        }
+        environment
     }
 
     fn from(lookup: &dyn Fn(&str) -> Option<OsString>) -> Self {
@@ -45,6 +90,19 @@ impl Environment {
             },
             no_color: filled("NO_COLOR").is_some() || text("TERM").as_deref() == Some("dumb"),
             log_filter: text("COCODE_LOG"),
+            session_bus: session_bus_address(
+                text("DBUS_SESSION_BUS_ADDRESS").as_deref(),
+                filled("XDG_RUNTIME_DIR").as_deref().map(Path::new),
+            ),
+            homes: Homes {
+                cocode: filled("COCODE_HOME").map(PathBuf::from),
+                home: filled("HOME").map(PathBuf::from),
+                // The specification of these wants relative paths ignored.
+                xdg_config: absolute(filled("XDG_CONFIG_HOME")),
+                xdg_state: absolute(filled("XDG_STATE_HOME")),
+                codex: filled("CODEX_HOME").map(PathBuf::from),
+                claude: filled("CLAUDE_CONFIG_DIR").map(PathBuf::from),
+            },
         }
     }
 }
@@ -57,6 +115,15 @@ pub(crate) fn for_servers() -> Vec<(OsString, OsString)> {
 /// A variable that the user wants to pass on to a server.
 pub(crate) fn variable(name: &OsStr) -> Option<OsString> {
     std::env::var_os(name)
+}
+
+/// A variable that configuration refers to.
+pub(crate) fn text_variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn absolute(path: Option<OsString>) -> Option<PathBuf> {
+    path.map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 #[cfg(test)]

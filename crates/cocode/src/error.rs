@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::text::{plain, plain_lines};
 
-/// How the program ends. 6 is reserved for what a policy blocks.
+/// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Ok = 0,
@@ -20,6 +20,8 @@ pub(crate) enum Exit {
     Auth = 4,
     /// Something took too long.
     Timeout = 5,
+    /// The organization, a rule or a missing approval does not let it happen.
+    Blocked = 6,
     /// The terminal is gone: SIGHUP.
     HungUp = 129,
     /// Somebody pressed Ctrl-C.
@@ -32,43 +34,67 @@ pub(crate) enum Exit {
 /// [`cocode_client::ERROR_CODES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
+    AlreadyThere,
+    BlockedByPolicy,
     FileError,
     Interrupted,
     InvalidArguments,
+    InvalidConfig,
     InvalidTarget,
     InvalidUsage,
+    PendingTrust,
+    PermissionDenied,
+    SecretUnavailable,
+    ServerDisabled,
     SetupFailed,
     ToolError,
     UnknownPrompt,
+    UnknownServer,
     UnknownTool,
     UnusableTool,
 }
 
 impl Code {
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 18] = [
+        Self::AlreadyThere,
+        Self::BlockedByPolicy,
         Self::FileError,
         Self::Interrupted,
         Self::InvalidArguments,
+        Self::InvalidConfig,
         Self::InvalidTarget,
         Self::InvalidUsage,
+        Self::PendingTrust,
+        Self::PermissionDenied,
+        Self::SecretUnavailable,
+        Self::ServerDisabled,
         Self::SetupFailed,
         Self::ToolError,
         Self::UnknownPrompt,
+        Self::UnknownServer,
         Self::UnknownTool,
         Self::UnusableTool,
     ];
 
     pub(crate) fn as_str(self) -> &'static str {
         match self {
+            Self::AlreadyThere => "already-there",
+            Self::BlockedByPolicy => "blocked-by-policy",
             Self::FileError => "file-error",
             Self::Interrupted => "interrupted",
             Self::InvalidArguments => "invalid-arguments",
+            Self::InvalidConfig => "invalid-config",
             Self::InvalidTarget => "invalid-target",
             Self::InvalidUsage => "invalid-usage",
+            Self::PendingTrust => "pending-trust",
+            Self::PermissionDenied => "permission-denied",
+            Self::SecretUnavailable => "secret-unavailable",
+            Self::ServerDisabled => "server-disabled",
             Self::SetupFailed => "setup-failed",
             Self::ToolError => "tool-error",
             Self::UnknownPrompt => "unknown-prompt",
+            Self::UnknownServer => "unknown-server",
             Self::UnknownTool => "unknown-tool",
             Self::UnusableTool => "unusable-tool",
         }
@@ -78,7 +104,13 @@ impl Code {
         match self {
             Self::ToolError => Exit::Tool,
             Self::Interrupted => Exit::Interrupted,
-            Self::FileError
+            Self::BlockedByPolicy | Self::PendingTrust | Self::PermissionDenied => Exit::Blocked,
+            Self::SecretUnavailable => Exit::Auth,
+            Self::AlreadyThere
+            | Self::FileError
+            | Self::InvalidConfig
+            | Self::ServerDisabled
+            | Self::UnknownServer
             | Self::InvalidArguments
             | Self::InvalidTarget
             | Self::InvalidUsage

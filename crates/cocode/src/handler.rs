@@ -17,7 +17,7 @@ use url::Url;
 
 use crate::args::TargetArgs;
 use crate::arguments::pairs;
-use crate::elicit::{Person, fill_from};
+use crate::elicit::{Permission, Person, fill_from};
 use crate::error::{CliError, Code};
 use crate::lines::Lines;
 use crate::printer::{ErrWriter, Printer};
@@ -112,6 +112,27 @@ impl TerminalHandler {
                 close.unwrap_or_default()
             ));
         }
+    }
+
+    /// Whether somebody is there who can be asked.
+    pub(crate) fn can_ask(&self) -> bool {
+        self.interactive
+    }
+
+    /// Asks whether a tool may be called.
+    #[expect(
+        clippy::await_holding_invalid_type,
+        reason = "to hold the terminal while a person answers is the point; others wait their turn"
+    )]
+    pub(crate) async fn may_call(&self, question: &str) -> io::Result<Permission> {
+        let mut terminal = self.terminal.lock().await;
+        let input = match &mut *terminal {
+            Some(lines) => lines,
+            none => none.insert(Lines::of(|| io::stdin().lock())?),
+        };
+        input.forget();
+        let output = ErrWriter(Arc::clone(&self.printer));
+        Person { input, output }.permits(question).await
     }
 
     /// What was asked, answered without asking anybody.

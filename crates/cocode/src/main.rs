@@ -5,23 +5,32 @@
 mod app;
 mod args;
 mod arguments;
+mod configured;
 mod elicit;
 mod environment;
 mod error;
 mod explain;
+mod gate;
 mod generate;
+mod govern;
 mod handler;
 mod hints;
 mod interrupt;
 mod lines;
 mod logging;
+mod manage;
 mod misuse;
+mod naming;
 mod printer;
 mod progress;
+mod reach;
 mod render;
+mod session;
+mod table;
 mod target;
 mod text;
 mod verbs;
+mod workspace;
 
 use std::process::ExitCode;
 

@@ -298,3 +298,10 @@ fn clear_bar(state: &mut State) {
         let _nobody_listens = stderr.write_all(b"\r\x1b[K").and_then(|()| stderr.flush());
     }
 }
+
+/// Prints one value as a line of JSON.
+pub(crate) fn print_json(printer: &Printer, value: &impl serde::Serialize) -> Result<(), CliError> {
+    let line = serde_json::to_string(value)
+        .map_err(|error| CliError::new(Code::SetupFailed, "cannot write JSON").because(&error))?;
+    printer.out_line(&line)
+}

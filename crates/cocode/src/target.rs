@@ -3,6 +3,7 @@
 //! Values of headers and variables and the query of a URL may be secrets, so no message repeats
 //! them.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
@@ -12,6 +13,10 @@ use cocode_client::{
     Handler, HttpClient, HttpTarget, Protocol, SessionOptions, StdioTarget, Target, Timeouts,
     UnixTarget, WebSocketTarget, http as http_target, legacy_sse, stdio, unix, websocket,
 };
+use cocode_core::{
+    DEFAULT_CONNECT_TIMEOUT, DEFAULT_STARTUP_TIMEOUT, DEFAULT_TOOL_TIMEOUT, Isolation, OAuth,
+    Program, Reach, Remote, RemoteTransport, Sandbox, ServerSpec, Template, ToolFilter,
+};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
@@ -20,6 +25,9 @@ use crate::environment::{self, Environment};
 use crate::error::{CliError, Code};
 use crate::printer::Printer;
 use crate::text::plain;
+
+/// What rules call a server that stands in no file.
+pub(crate) const UNLISTED: &str = "(unlisted)";
 
 /// What a server may write for people with one `-v`, and with more.
 const LOG_LEVELS: [&str; 2] = ["info", "debug"];
@@ -56,6 +64,67 @@ impl Server {
     }
 }
 
+/// A server that stands in no file, as the policy of an organization sees it.
+pub(crate) fn unlisted(args: &TargetArgs) -> Result<ServerSpec, CliError> {
+    let text = |word: &OsStr| word.to_string_lossy().into_owned();
+    let mut words = args.command.iter().map(|word| text(word));
+    let first = words.next();
+    let address = args.url.clone().or_else(|| {
+        let alone = args.command.len() == 1;
+        first.clone().filter(|word| alone && is_address(word))
+    });
+    let reach = match (address, first) {
+        (Some(url), _) => Reach::Remote(Box::new(Remote {
+            transport: RemoteTransport::HttpWithFallback,
+            // A socket may be given by its path alone.
+            url: if url.starts_with('/') {
+                format!("unix://{url}")
+            } else {
+                url
+            },
+            headers: BTreeMap::new(),
+            env_headers: BTreeMap::new(),
+            bearer_token_env_var: None,
+            headers_helper: None,
+            oauth: OAuth::default(),
+        })),
+        (None, Some(command)) => {
+            let names = args.env.iter().map(|given| {
+                let given = text(given);
+                let name = given.split('=').next().unwrap_or_default();
+                (name.to_owned(), Template::default())
+            });
+            Reach::Program(Program {
+                command,
+                args: words.collect(),
+                env: names.collect(),
+                env_vars: Vec::new(),
+                cwd: args.cwd.clone(),
+                base: None,
+            })
+        }
+        (None, None) => return Err(usage("no server is given")),
+    };
+    let name = UNLISTED
+        .parse()
+        .map_err(|error| invalid("a server without a name cannot be named").because(&error))?;
+    Ok(ServerSpec {
+        name,
+        reach,
+        required: false,
+        startup_timeout: DEFAULT_STARTUP_TIMEOUT,
+        connect_timeout: DEFAULT_CONNECT_TIMEOUT,
+        tool_timeout: DEFAULT_TOOL_TIMEOUT,
+        tools: ToolFilter::default(),
+        protocol: args.protocol,
+        isolation: Isolation::default(),
+        always_load: false,
+        idle_stop: None,
+        sandbox: Sandbox::Off,
+        description: None,
+    })
+}
+
 /// Whether a word is the address of a server, and cannot be a program.
 pub(crate) fn is_address(word: &str) -> bool {
     let schemes = ["http://", "https://", "ws://", "wss://", "unix:///"];
@@ -68,11 +137,17 @@ pub(crate) fn is_address(word: &str) -> bool {
 /// How the session is to be made.
 pub(crate) fn session_options(
     args: &TargetArgs,
+    spec: Option<&ServerSpec>,
     server: &Server,
     verbose: u8,
     handler: Arc<dyn Handler>,
 ) -> SessionOptions {
     let mut timeouts = Timeouts::default();
+    if let Some(spec) = spec {
+        timeouts.connect = spec.connect_timeout;
+        timeouts.call.idle = spec.tool_timeout;
+        timeouts.call.total = timeouts.call.total.max(spec.tool_timeout);
+    }
     if let Some(limit) = args.timeout {
         timeouts.request = limit;
         timeouts.call.idle = limit;
@@ -89,7 +164,10 @@ pub(crate) fn session_options(
         _ => LOG_LEVELS.last(),
     };
     SessionOptions {
-        protocol: args.protocol,
+        protocol: match (args.protocol, spec) {
+            (Protocol::Auto, Some(spec)) => spec.protocol,
+            (given, _) => given,
+        },
         handler,
         timeouts,
         sse_fallback: server.sse_fallback,
@@ -278,7 +356,7 @@ fn socket(path: PathBuf, args: &TargetArgs) -> Result<Server, CliError> {
     })
 }
 
-fn socket_path(url: &Url) -> Result<PathBuf, CliError> {
+pub(crate) fn socket_path(url: &Url) -> Result<PathBuf, CliError> {
     let bad = || {
         invalid("the URL of a unix socket names no absolute path")
             .hint("write unix:///path/to/socket")

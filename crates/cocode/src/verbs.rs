@@ -17,7 +17,9 @@ use cocode_client::{CompletionTarget, Session};
 
 use crate::args::{CallArgs, Verb};
 use crate::arguments::{Gathered, ReadStdin, pairs};
-use crate::error::CliError;
+use crate::error::{CliError, Code};
+use crate::gate::Gate;
+use crate::handler::TerminalHandler;
 use crate::printer::Printer;
 
 /// What is to be done, with everything read that can be before a server is there.
@@ -58,6 +60,9 @@ pub(crate) enum Plan {
 pub(crate) struct Context<'a> {
     pub(crate) session: &'a Session,
     pub(crate) printer: &'a Arc<Printer>,
+    /// What may be called.
+    pub(crate) gate: &'a Gate,
+    pub(crate) handler: &'a TerminalHandler,
     /// When connecting began.
     pub(crate) begun: Instant,
 }
@@ -65,16 +70,19 @@ pub(crate) struct Context<'a> {
 impl Plan {
     pub(crate) fn of(verb: &Verb, read_stdin: ReadStdin<'_>) -> Result<Self, CliError> {
         Ok(match verb {
-            Verb::Tools { name, target: _ } => Self::Tools { name: name.clone() },
+            Verb::Tools { words, target: _ } => {
+                let name = optional(words, "tool")?;
+                Self::Tools { name }
+            }
             Verb::Call(args) => {
                 let CallArgs {
-                    tool,
-                    arguments,
+                    words,
                     args,
                     no_check,
                     save,
                     target: _,
                 } = args;
+                let (tool, arguments) = required(words, "tool")?;
                 Self::Call(call::Call {
                     tool: tool.clone(),
                     gathered: Gathered::read(arguments, args.as_deref(), read_stdin)?,
@@ -83,38 +91,46 @@ impl Plan {
                 })
             }
             Verb::Resources {
+                server: _,
                 templates,
                 target: _,
             } => Self::Resources {
                 templates: *templates,
             },
             Verb::Read {
-                uri,
+                words,
                 output,
                 target: _,
             } => {
+                let (uri, rest) = required(words, "resource")?;
+                nothing_more(rest)?;
                 let (uri, output) = (uri.clone(), output.clone());
                 Self::Read { uri, output }
             }
-            Verb::Prompts { name, target: _ } => Self::Prompts { name: name.clone() },
+            Verb::Prompts { words, target: _ } => {
+                let name = optional(words, "prompt")?;
+                Self::Prompts { name }
+            }
             Verb::Prompt {
-                name,
-                arguments,
+                words,
                 no_check,
                 target: _,
-            } => Self::Prompt {
-                name: name.clone(),
-                arguments: pairs(arguments)?,
-                check: !no_check,
-            },
+            } => {
+                let (name, arguments) = required(words, "prompt")?;
+                Self::Prompt {
+                    name: name.clone(),
+                    arguments: pairs(arguments)?,
+                    check: !no_check,
+                }
+            }
             Verb::Complete {
                 prompt,
                 resource,
-                argument,
-                value,
-                others,
+                words,
                 target: _,
             } => {
+                let (argument, rest) = required(words, "argument")?;
+                let (value, others) = required(rest, "value")?;
                 // The command line has exactly one of the two.
                 let of_resource = resource.clone().map(CompletionTarget::Resource);
                 let of_prompt = || CompletionTarget::Prompt(prompt.clone().unwrap_or_default());
@@ -125,8 +141,8 @@ impl Plan {
                     others: pairs(others)?,
                 }
             }
-            Verb::Ping { target: _ } => Self::Ping,
-            Verb::Inspect { target: _ } => Self::Inspect,
+            Verb::Ping { .. } => Self::Ping,
+            Verb::Inspect { .. } => Self::Inspect,
         })
     }
 
@@ -163,6 +179,35 @@ impl Plan {
             }
             Self::Ping => ping::run(context).await,
             Self::Inspect => inspect::run(context).await,
+        }
+    }
+}
+
+/// The first word, which has to be there, and the rest.
+fn required<'a>(words: &'a [String], what: &str) -> Result<(&'a String, &'a [String]), CliError> {
+    words.split_first().ok_or_else(|| {
+        let message = format!("no {what} is given");
+        CliError::new(Code::InvalidUsage, message)
+    })
+}
+
+/// The only word, if there is one.
+fn optional(words: &[String], what: &str) -> Result<Option<String>, CliError> {
+    if words.is_empty() {
+        return Ok(None);
+    }
+    let (first, rest) = required(words, what)?;
+    nothing_more(rest)?;
+    Ok(Some(first.clone()))
+}
+
+fn nothing_more(rest: &[String]) -> Result<(), CliError> {
+    match rest.first() {
+        None => Ok(()),
+        Some(word) => {
+            let message = format!("`{}` is one word too many", crate::text::plain(word));
+            Err(CliError::new(Code::InvalidUsage, message)
+                .hint("a server given by `--url` or `--` has no name before that"))
         }
     }
 }

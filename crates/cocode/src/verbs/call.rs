@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cocode_client::{CallResult, Content, RequestOptions};
+use cocode_client::{Annotations, CallResult, Content, RequestOptions};
 
 use super::{Context, tools};
 use crate::arguments::{Gathered, InputSchema};
@@ -30,11 +30,15 @@ impl Call {
             check,
             save,
         } = self;
-        let schema = if check {
+        let (schema, annotations) = if check {
             schema_of(context, &tool).await?
         } else {
-            None
+            (None, Annotations::default())
         };
+        context
+            .gate
+            .pass(&tool, annotations, context.handler)
+            .await?;
         let arguments = gathered.fit(&tool, schema.as_ref(), &|message| {
             context.printer.warn(message);
         })?;
@@ -77,8 +81,11 @@ impl Call {
     }
 }
 
-/// The schema of the tool's arguments, if the server knows the tool.
-async fn schema_of(context: &Context<'_>, tool: &str) -> Result<Option<InputSchema>, CliError> {
+/// The schema of the tool's arguments and what the server says of its effects.
+async fn schema_of(
+    context: &Context<'_>,
+    tool: &str,
+) -> Result<(Option<InputSchema>, Annotations), CliError> {
     let listing = tools::list(context).await?;
     let found = tools::find(&listing, tool)?;
     if tools::needs_tasks(found) {
@@ -90,14 +97,15 @@ async fn schema_of(context: &Context<'_>, tool: &str) -> Result<Option<InputSche
             .hint("`call --no-check` calls it nevertheless"));
     }
     let schema = InputSchema::parse(&found.input_schema);
-    Ok(schema
+    let schema = schema
         .map_err(|error| {
             let message = format!(
                 "the schema of `{tool}` cannot be read ({error}); values are sent as texts"
             );
             context.printer.warn(&message);
         })
-        .ok())
+        .ok();
+    Ok((schema, found.annotations))
 }
 
 /// A result as people want to see it.

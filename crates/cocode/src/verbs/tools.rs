@@ -17,7 +17,12 @@ use cocode_core::nearest;
 const MAX_NAMES_SHOWN: usize = 20;
 
 pub(crate) async fn run(context: &Context<'_>, name: Option<&str>) -> Result<(), CliError> {
-    let listing = list(context).await?;
+    let mut listing = list(context).await?;
+    let all = listing.items.len();
+    listing
+        .items
+        .retain(|tool| context.gate.shows(&tool.name, tool.annotations));
+    let hidden = all - listing.items.len();
     if let Some(name) = name {
         let tool = find(&listing, name)?;
         if context.printer.json() {
@@ -26,7 +31,16 @@ pub(crate) async fn run(context: &Context<'_>, name: Option<&str>) -> Result<(),
         return context.printer.out(detail(context, tool));
     }
     warn(context, "tool", &listing);
+    if hidden > 0 {
+        let message = format!("{hidden} of {all} tools are hidden by filters or rules");
+        context.printer.note(&message);
+    }
     if context.printer.json() {
+        if hidden > 0 {
+            let shown: Vec<&str> = listing.items.iter().map(|tool| tool.raw.as_str()).collect();
+            let line = format!("{{\"tools\":[{}]}}", shown.join(","));
+            return context.printer.out_line(&line);
+        }
         return print_raw(context, "tools", &listing.pages);
     }
     let usable = listing.items.iter().map(|tool| Row {

@@ -1,0 +1,463 @@
+//! All scopes together: one answer for each server name, and why.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use cocode_core::{RuleSet, ServerSpec};
+
+use crate::document::Format;
+use crate::entry::Entry;
+use crate::expand::Variables;
+use crate::layers::{self, Override};
+use crate::parse::Found;
+use crate::plugins::{self, PLUGIN_ROOT_VARIABLES, Plugin};
+use crate::policy::{Policy, PolicyVerdict};
+use crate::problem::{Origin, Problem};
+use crate::scope::{Place, Places, Scope};
+use crate::settings::{SettingOrigin, Settings};
+use crate::settings_files::{self, PendingSettings};
+use crate::trust::{Trust, TrustContent, TrustItem, TrustStore};
+
+/// Everything that the files say, and what follows from it.
+#[derive(Debug)]
+pub struct Config {
+    /// Every server that any file names, by name.
+    pub servers: BTreeMap<String, Server>,
+    /// The settings that belong to no server.
+    pub settings: Settings,
+    /// The settings files of the work tree that wait for approval.
+    pub pending_settings: Vec<PendingSettings>,
+    /// What the organization allows.
+    pub policy: Policy,
+    /// The plugins that the user added.
+    pub plugins: Vec<Plugin>,
+    /// Every file that was looked for, most important first.
+    pub files: Vec<FileReport>,
+    /// What is wrong with files as a whole, and with settings. What is wrong with a server is
+    /// said there.
+    pub problems: Vec<Problem>,
+    /// The file that fixes all servers, if the organization has one.
+    pub managed_by: Option<PathBuf>,
+    /// The work tree that project files were looked for in.
+    pub work_tree: Option<PathBuf>,
+}
+
+/// A file that was looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileReport {
+    /// Whose it is.
+    pub scope: Scope,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whether it is there.
+    pub exists: bool,
+    /// How many servers it has.
+    pub servers: usize,
+}
+
+/// One server: the entry that counts, what it comes to, and those that do not count.
+#[derive(Debug)]
+pub struct Server {
+    /// The entry that counts.
+    pub winner: Candidate,
+    /// The entries that do not, most important first.
+    pub others: Vec<(Candidate, Loss)>,
+    /// What it comes to.
+    pub state: State,
+    /// What the organization says to it, as far as that can be told.
+    pub policy: Option<PolicyVerdict>,
+    /// What the user decided beside the entry.
+    pub overridden: Option<Override>,
+}
+
+/// One entry for a server.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// Where it is from.
+    pub scope: Scope,
+    /// The plugin it came with.
+    pub plugin: Option<PluginRoot>,
+    /// What the file says.
+    pub found: Found,
+    /// Whether the user approved it.
+    pub trust: Trust,
+}
+
+/// The plugin an entry came with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PluginRoot {
+    /// Its name.
+    pub name: String,
+    /// Its folder.
+    pub path: PathBuf,
+}
+
+/// Why an entry does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// A more important scope has the server too.
+    Shadowed,
+    /// The user has not approved it.
+    Pending,
+    /// It is broken.
+    Broken,
+}
+
+/// What a server comes to.
+#[derive(Clone, Debug)]
+pub enum State {
+    /// It may be used.
+    Ready(Box<ServerSpec>),
+    /// It is switched off, here.
+    Disabled(Origin),
+    /// It came with a work tree or plugin, and the user has not approved it. Nothing of it is run.
+    Pending,
+    /// The organization does not want it.
+    Blocked {
+        /// Why, in a sentence.
+        reason: String,
+    },
+    /// It cannot be used as it is written.
+    Invalid(Vec<Problem>),
+}
+
+impl Config {
+    /// Reads everything. Never fails: what cannot be used is said in the result.
+    pub fn load(places: &Places, variables: Variables<'_>) -> Self {
+        let mut problems = Vec::new();
+        let policy = Policy::read(&places.policy());
+        let trust = TrustStore::load(places.approvals()).unwrap_or_else(|error| {
+            let origin = Origin::file(places.approvals());
+            problems.push(Problem::error(origin, error.to_string()));
+            TrustStore::empty(places.approvals())
+        });
+        let mut gathered = Gathered {
+            trust: &trust,
+            candidates: BTreeMap::new(),
+            overrides: Vec::new(),
+            files: Vec::new(),
+            problems,
+        };
+        let managed = places.managed();
+        let managed_by = layers::may_exist(&managed).then(|| managed.clone());
+        let mut plugins = Vec::new();
+        if managed_by.is_some() {
+            gathered.file(&Place::new(Scope::Enterprise, managed, Format::Toml));
+        } else {
+            for place in places.server_files() {
+                gathered.file(&place);
+            }
+            if places.explicit.is_empty() {
+                plugins = plugins::added(&places.plugins(), &mut gathered.problems);
+                gathered.plugins(&plugins);
+            }
+        }
+        let work_tree = places.work_tree();
+        let Gathered {
+            candidates,
+            overrides,
+            files,
+            mut problems,
+            ..
+        } = gathered;
+        let resolver = Resolver {
+            variables,
+            policy: &policy,
+            overrides: &overrides,
+            work_tree: work_tree.as_deref(),
+        };
+        let servers = candidates
+            .into_iter()
+            .filter_map(|(name, candidates)| Some((name, resolver.server(candidates)?)))
+            .collect();
+        let (settings, pending_settings) = settings_files::load(places, &trust, &mut problems);
+        Self {
+            servers,
+            settings,
+            pending_settings,
+            policy,
+            plugins,
+            files,
+            problems,
+            managed_by,
+            work_tree,
+        }
+    }
+
+    /// The servers that may be used, in the order of their names.
+    pub fn ready(&self) -> impl Iterator<Item = &ServerSpec> {
+        self.servers
+            .values()
+            .filter_map(|server| match &server.state {
+                State::Ready(spec) => Some(&**spec),
+                _ => None,
+            })
+    }
+
+    /// The rules for tools, of the organization and of all settings.
+    pub fn rules(&self) -> RuleSet<SettingOrigin> {
+        self.settings.permissions.rule_set(&self.policy)
+    }
+
+    /// Whether a server that stands in no file may be used: why not, if not.
+    pub fn refuses_unlisted(&self, spec: &ServerSpec) -> Option<String> {
+        if let Some(file) = &self.managed_by {
+            let file = file.display();
+            return Some(format!(
+                "all servers are fixed by your organization, in {file}"
+            ));
+        }
+        match self.policy.verdict(spec) {
+            PolicyVerdict::Allowed => None,
+            PolicyVerdict::Blocked { reason, .. } => Some(reason),
+        }
+    }
+
+    /// Everything that is wrong, servers included; those that are not used aside.
+    pub fn all_problems(&self) -> Vec<&Problem> {
+        let of_plugins = self.plugins.iter().flat_map(|plugin| &plugin.problems);
+        let of_servers = self.servers.values().flat_map(Server::problems);
+        let all = self.problems.iter().chain(self.policy.problems());
+        all.chain(of_plugins).chain(of_servers).collect()
+    }
+}
+
+impl Server {
+    /// What is wrong with its entries, the one that counts first.
+    pub fn problems(&self) -> Vec<&Problem> {
+        let mut problems: Vec<&Problem> = self.winner.found.problems.iter().collect();
+        if let State::Invalid(more) = &self.state {
+            problems.extend(
+                more.iter()
+                    .filter(|one| !self.winner.found.problems.contains(one)),
+            );
+        }
+        let others = self.others.iter();
+        problems.extend(others.flat_map(|(other, _)| &other.found.problems));
+        problems
+    }
+}
+
+impl State {
+    /// The name, as scripts see it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Ready(_) => "ready",
+            Self::Disabled(_) => "disabled",
+            Self::Pending => "pending",
+            Self::Blocked { .. } => "blocked",
+            Self::Invalid(_) => "invalid",
+        }
+    }
+}
+
+/// What an entry comes to by itself, wherever it is going to be written: what it takes to reach the
+/// server, or everything that is wrong with it.
+pub fn check_entry(
+    name: &str,
+    entry: &Entry,
+    variables: Variables<'_>,
+) -> Result<ServerSpec, Vec<Problem>> {
+    let found = Found {
+        name: name.to_owned(),
+        entry: entry.clone(),
+        origin: Origin::file("(given)"),
+        lines: BTreeMap::new(),
+        problems: Vec::new(),
+    };
+    crate::specify::specify(&found, variables, None)
+}
+
+/// What was read so far.
+struct Gathered<'a> {
+    trust: &'a TrustStore,
+    candidates: BTreeMap<String, Vec<Candidate>>,
+    overrides: Vec<Override>,
+    files: Vec<FileReport>,
+    problems: Vec<Problem>,
+}
+
+impl Gathered<'_> {
+    fn file(&mut self, place: &Place) {
+        let layer = layers::layer(place);
+        if place.scope == Scope::Explicit && !layer.exists {
+            let origin = Origin::file(&*place.path);
+            self.problems
+                .push(Problem::error(origin, "there is no such file"));
+        }
+        self.files.push(FileReport {
+            scope: place.scope,
+            path: place.path.clone(),
+            exists: layer.exists,
+            servers: layer.servers.len(),
+        });
+        self.problems.extend(layer.problems);
+        self.overrides.extend(layer.overrides);
+        for found in layer.servers {
+            self.candidate(place.scope, None, found);
+        }
+    }
+
+    fn plugins(&mut self, plugins: &[Plugin]) {
+        for plugin in plugins {
+            self.files.push(FileReport {
+                scope: Scope::Plugin,
+                path: plugin.path.clone(),
+                exists: plugin.path.is_dir(),
+                servers: plugin.servers.len(),
+            });
+            if !plugin.enabled {
+                continue;
+            }
+            let root = PluginRoot {
+                name: plugin.name.clone(),
+                path: plugin.path.clone(),
+            };
+            for found in &plugin.servers {
+                self.candidate(Scope::Plugin, Some(root.clone()), found.clone());
+            }
+        }
+    }
+
+    fn candidate(&mut self, scope: Scope, plugin: Option<PluginRoot>, found: Found) {
+        let trust = if scope.needs_trust() {
+            self.trust.verdict(&TrustItem {
+                file: &found.origin.file,
+                name: &found.name,
+                content: TrustContent::Server(&found.entry),
+            })
+        } else {
+            Trust::Approved
+        };
+        let name = found.name.clone();
+        self.candidates.entry(name).or_default().push(Candidate {
+            scope,
+            plugin,
+            found,
+            trust,
+        });
+    }
+}
+
+/// What decides about a server.
+struct Resolver<'a> {
+    variables: Variables<'a>,
+    policy: &'a Policy,
+    overrides: &'a [Override],
+    work_tree: Option<&'a Path>,
+}
+
+impl Resolver<'_> {
+    /// The candidates come most important first.
+    fn server(&self, candidates: Vec<Candidate>) -> Option<Server> {
+        let winner = choose(candidates.iter().map(Candidate::loss))?;
+        let mut others = Vec::new();
+        let mut chosen = None;
+        for (index, candidate) in candidates.into_iter().enumerate() {
+            if index == winner {
+                chosen = Some(candidate);
+            } else {
+                let loss = candidate.loss().unwrap_or(Loss::Shadowed);
+                others.push((candidate, loss));
+            }
+        }
+        let winner = chosen?;
+        let overridden = self.overridden(&winner).cloned();
+        let spec = if winner.found.is_broken() {
+            Err(winner.found.problems.clone())
+        } else {
+            self.specify(&winner)
+        };
+        let policy = spec.as_ref().ok().map(|spec| self.policy.verdict(spec));
+        let state = state(&winner, overridden.as_ref(), spec, policy.as_ref());
+        Some(Server {
+            winner,
+            others,
+            state,
+            policy,
+            overridden,
+        })
+    }
+
+    fn overridden(&self, winner: &Candidate) -> Option<&Override> {
+        let plugin = winner.plugin.as_ref().map(|plugin| plugin.name.as_str());
+        let is_foreign = matches!(winner.scope, Scope::Project | Scope::Plugin);
+        // The last one counts, as it would in any list of decisions.
+        self.overrides.iter().rev().find(|one| {
+            is_foreign
+                && one.server == winner.found.name
+                && one
+                    .plugin
+                    .as_deref()
+                    .is_none_or(|wanted| plugin == Some(wanted))
+                && one
+                    .project
+                    .as_deref()
+                    .is_none_or(|wanted| self.work_tree == Some(wanted))
+        })
+    }
+
+    fn specify(&self, winner: &Candidate) -> Result<ServerSpec, Vec<Problem>> {
+        let root = winner.plugin.as_ref().map(|plugin| plugin.path.as_path());
+        let variables = |name: &str| match root {
+            Some(root) if PLUGIN_ROOT_VARIABLES.contains(&name) => {
+                Some(root.to_string_lossy().into_owned())
+            }
+            _ => (self.variables)(name),
+        };
+        // A path in a project file means the same wherever in the project the user is.
+        let base = match winner.scope {
+            Scope::Local | Scope::Project => winner.found.origin.file.parent(),
+            Scope::Enterprise | Scope::Explicit | Scope::User | Scope::Plugin => None,
+        };
+        crate::specify::specify(&winner.found, &variables, base)
+    }
+}
+
+impl Candidate {
+    /// Why it cannot be the one that counts, if so.
+    fn loss(&self) -> Option<Loss> {
+        if self.found.is_broken() {
+            Some(Loss::Broken)
+        } else if self.trust == Trust::Approved {
+            None
+        } else {
+            Some(Loss::Pending)
+        }
+    }
+}
+
+/// The first that can count; else the first that waits for approval; else the first at all.
+fn choose(losses: impl Iterator<Item = Option<Loss>> + Clone) -> Option<usize> {
+    let first = |wanted: Option<Loss>| losses.clone().position(|loss| loss == wanted);
+    first(None)
+        .or_else(|| first(Some(Loss::Pending)))
+        .or_else(|| first(Some(Loss::Broken)))
+}
+
+fn state(
+    winner: &Candidate,
+    overridden: Option<&Override>,
+    spec: Result<ServerSpec, Vec<Problem>>,
+    policy: Option<&PolicyVerdict>,
+) -> State {
+    if !winner.found.is_broken() && winner.trust != Trust::Approved {
+        return State::Pending;
+    }
+    let switched_off = match overridden {
+        Some(one) => (!one.enabled).then(|| one.origin.clone()),
+        None => {
+            (winner.found.entry.enabled == Some(false)).then(|| winner.found.origin_of("enabled"))
+        }
+    };
+    if let (Some(origin), false) = (switched_off, winner.found.is_broken()) {
+        return State::Disabled(origin);
+    }
+    match (spec, policy) {
+        (Err(problems), _) => State::Invalid(problems),
+        (Ok(_), Some(PolicyVerdict::Blocked { reason, .. })) => State::Blocked {
+            reason: reason.clone(),
+        },
+        (Ok(spec), _) => State::Ready(Box::new(spec)),
+    }
+}

@@ -1,0 +1,168 @@
+//! Reads the files of the scopes, each by itself: what is wrong with one never hides another.
+
+use std::path::{Path, PathBuf};
+
+use cocode_core::nearest;
+
+use crate::document::{Format, Node, Value};
+use crate::keys::{JSON_SERVERS, SERVERS};
+use crate::parse::{self, Found, did_you_mean};
+use crate::problem::{Origin, Problem};
+use crate::read;
+use crate::scope::{Place, Scope};
+use crate::settings;
+
+/// The servers of one file, in their order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Layer {
+    pub(crate) exists: bool,
+    pub(crate) servers: Vec<Found>,
+    pub(crate) overrides: Vec<Override>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// What a user decided about a server that somebody else's file describes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// The name of the server.
+    pub server: String,
+    /// Only in this work tree.
+    pub project: Option<PathBuf>,
+    /// Only if it comes with this plugin.
+    pub plugin: Option<String>,
+    /// Whether it is used.
+    pub enabled: bool,
+    /// Where it is written.
+    pub origin: Origin,
+}
+
+const OVERRIDES: &str = "overrides";
+
+/// Reads one file.
+pub(crate) fn layer(place: &Place) -> Layer {
+    let mut layer = Layer {
+        exists: true,
+        ..Layer::default()
+    };
+    let root = match read::tree(&place.path, place.format) {
+        Ok(Some(root)) => root,
+        Ok(None) => return Layer::default(),
+        Err(problem) => {
+            layer.problems.push(*problem);
+            return layer;
+        }
+    };
+    let origin = Origin::file(&*place.path);
+    if root.members().is_none() {
+        let message = format!("the file holds {}, but must hold a table", root.kind());
+        layer.problems.push(Problem::error(origin.at(1), message));
+        return layer;
+    }
+    layer.servers = parse::servers(&root, place.format, &origin, &mut layer.problems);
+    if place.format == Format::Toml {
+        unknown_keys(&root, place, &origin, &mut layer.problems);
+    } else if JSON_SERVERS.iter().all(|name| root.get(name).is_none()) {
+        foreign_shape(&root, &origin, &mut layer.problems);
+    }
+    if place.scope == Scope::User
+        && let Some(member) = root.get(OVERRIDES)
+    {
+        layer.overrides = overrides(&member.node, &origin, &mut layer.problems);
+    }
+    layer
+}
+
+fn unknown_keys(root: &Node, place: &Place, origin: &Origin, problems: &mut Vec<Problem>) {
+    let mut known = vec![SERVERS];
+    match place.scope {
+        Scope::User => known.push(OVERRIDES),
+        Scope::Explicit => known.extend(settings::SECTIONS),
+        _ => {}
+    }
+    for member in root.members().unwrap_or_default() {
+        let key = member.key.as_str();
+        if known.contains(&key) || key == "$schema" {
+            continue;
+        }
+        let mut problem = Problem::error(origin.at(member.line), "there is no such key").key(key);
+        problem.hint = if settings::SECTIONS.contains(&key) {
+            Some("settings belong into the file `config.toml`, not here".to_owned())
+        } else if key == OVERRIDES {
+            Some("overrides belong into the user's own file".to_owned())
+        } else if key == "mcpServers" {
+            Some(format!("in TOML files it is called `{SERVERS}`"))
+        } else {
+            did_you_mean(nearest(key, known.iter().copied()).into_iter().next())
+        };
+        problems.push(problem);
+    }
+}
+
+/// A JSON file without servers may have them where another tool looks for them.
+fn foreign_shape(root: &Node, origin: &Origin, problems: &mut Vec<Problem>) {
+    for key in ["servers", "mcp", "context_servers"] {
+        if let Some(member) = root.get(key) {
+            let message = "servers stand under `mcpServers` in this file";
+            let problem = Problem::warning(origin.at(member.line), message).key(key);
+            problems.push(problem.hint("`cocode mcp import` reads files of other tools"));
+        }
+    }
+}
+
+fn overrides(node: &Node, origin: &Origin, problems: &mut Vec<Problem>) -> Vec<Override> {
+    let Value::List(nodes) = &node.value else {
+        let message = "it must be a list of tables: `[[overrides]]`";
+        problems.push(Problem::error(origin.at(node.line), message).key(OVERRIDES));
+        return Vec::new();
+    };
+    let mut overrides = Vec::new();
+    for node in nodes {
+        match one_override(node, origin) {
+            Ok(found) => overrides.push(found),
+            Err(problem) => problems.push(*problem),
+        }
+    }
+    overrides
+}
+
+fn one_override(node: &Node, origin: &Origin) -> Result<Override, Box<Problem>> {
+    let error = |line, key: &str, message: &str| {
+        Box::new(Problem::error(origin.at(line), message).key(format!("{OVERRIDES}.{key}")))
+    };
+    let (mut server, mut project, mut plugin, mut enabled) = (None, None, None, None);
+    for member in node.members().unwrap_or_default() {
+        match (&*member.key, &member.node.value) {
+            ("server", Value::Text(text)) => server = Some(text.clone()),
+            ("project", Value::Text(text)) => project = Some(PathBuf::from(text)),
+            ("plugin", Value::Text(text)) => plugin = Some(text.clone()),
+            ("enabled", Value::Boolean(truth)) => enabled = Some(*truth),
+            ("server" | "project" | "plugin", _) => {
+                return Err(error(member.line, &member.key, "it must be a text"));
+            }
+            ("enabled", _) => {
+                return Err(error(member.line, "enabled", "it must be true or false"));
+            }
+            (key, _) => return Err(error(member.line, key, "there is no such key")),
+        }
+    }
+    let server = server.ok_or_else(|| error(node.line, "server", "it is missing"))?;
+    let enabled = enabled.ok_or_else(|| error(node.line, "enabled", "it is missing"))?;
+    Ok(Override {
+        server,
+        project,
+        plugin,
+        enabled,
+        origin: origin.at(node.line),
+    })
+}
+
+/// Whether a file is there, or may be: one that cannot be asked about counts as there.
+pub(crate) fn may_exist(path: &Path) -> bool {
+    match std::fs::symlink_metadata(path) {
+        Ok(_) => true,
+        Err(error) => !matches!(
+            error.kind(),
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+        ),
+    }
+}

@@ -1,0 +1,109 @@
+//! Finds the settings files of all scopes, asks whether those of the work tree are approved, and
+//! brings them together.
+
+use std::path::PathBuf;
+
+use crate::problem::Problem;
+use crate::read;
+use crate::scope::{Place, Places, Scope};
+use crate::settings::{
+    LayerTrust, RawSettings, Settings, SettingsFile, SettingsLayer, merge_settings, read_settings,
+};
+use crate::trust::{Trust, TrustContent, TrustItem, TrustStore};
+
+/// Settings of a work tree that the user has not approved.
+#[derive(Clone, Debug)]
+pub struct PendingSettings {
+    /// The file.
+    pub path: PathBuf,
+    /// Why it waits.
+    pub trust: Trust,
+    text: String,
+    name: &'static str,
+}
+
+impl PendingSettings {
+    /// What the file says.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The name under which the file is approved.
+    pub fn name(&self) -> &str {
+        self.name
+    }
+
+    /// What is to be approved.
+    pub fn item(&self) -> TrustItem<'_> {
+        TrustItem {
+            file: &self.path,
+            name: self.name,
+            content: TrustContent::File(self.text.as_bytes()),
+        }
+    }
+}
+
+/// The settings of all files, and those that wait for approval.
+pub(crate) fn load(
+    places: &Places,
+    trust: &TrustStore,
+    problems: &mut Vec<Problem>,
+) -> (Settings, Vec<PendingSettings>) {
+    let mut layers = Vec::new();
+    let mut pending = Vec::new();
+    for Place { scope, path, .. } in places.settings_files() {
+        let kind = match scope {
+            Scope::Explicit => SettingsFile::WithServers,
+            _ => SettingsFile::Alone,
+        };
+        let (settings, mut found) = read_settings(&path, kind);
+        // What is wrong with such a file was said when its servers were read.
+        if scope == Scope::Explicit {
+            found.retain(|problem| !problems.contains(problem));
+        }
+        problems.extend(found);
+        let Some(settings) = settings else { continue };
+        let trust = layer_trust(scope, path, trust, &mut pending);
+        layers.push(layer(scope, trust, settings));
+    }
+    let (settings, found) = merge_settings(&layers);
+    problems.extend(found);
+    (settings, pending)
+}
+
+fn layer(scope: Scope, trust: LayerTrust, settings: RawSettings) -> SettingsLayer {
+    let scope = scope.as_str();
+    SettingsLayer {
+        scope,
+        trust,
+        settings,
+    }
+}
+
+fn layer_trust(
+    scope: Scope,
+    path: PathBuf,
+    trust: &TrustStore,
+    pending: &mut Vec<PendingSettings>,
+) -> LayerTrust {
+    let name = match scope {
+        Scope::Enterprise => return LayerTrust::Organization,
+        Scope::Explicit | Scope::User | Scope::Plugin => return LayerTrust::Own,
+        Scope::Local => "config.local.toml",
+        Scope::Project => "config.toml",
+    };
+    // A file that cannot be read a second time is nothing that could be approved.
+    let text = read::text(&path, read::MAX_FILE_BYTES).ok().flatten();
+    let mut waiting = PendingSettings {
+        path,
+        trust: Trust::New,
+        text: text.unwrap_or_default(),
+        name,
+    };
+    waiting.trust = trust.verdict(&waiting.item());
+    if waiting.trust == Trust::Approved {
+        return LayerTrust::Approved;
+    }
+    pending.push(waiting);
+    LayerTrust::Unapproved
+}

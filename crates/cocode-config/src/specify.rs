@@ -1,0 +1,305 @@
+//! From what a file says to what is done: expands variables, fills in what was left out, and
+//! checks what can be checked without contacting anybody.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cocode_core::{
+    DEFAULT_CONNECT_TIMEOUT, DEFAULT_STARTUP_TIMEOUT, DEFAULT_TOOL_TIMEOUT, Isolation, OAuth,
+    Program, Reach, Remote, RemoteTransport, Sandbox, ServerSpec, Template, ToolFilter,
+};
+use url::Url;
+
+use crate::entry::{Entry, OAuthEntry, Seconds, Text, Transport};
+use crate::expand::{ExpandError, Variables, expand_plain, expand_secret, is_variable_name};
+use crate::parse::Found;
+use crate::problem::Problem;
+
+/// Makes a specification, or says everything that stands in the way. `base` is where relative
+/// directories begin and where a program starts that names none.
+pub(crate) fn specify(
+    found: &Found,
+    variables: Variables<'_>,
+    base: Option<&Path>,
+) -> Result<ServerSpec, Vec<Problem>> {
+    let mut work = Work {
+        found,
+        variables,
+        problems: Vec::new(),
+    };
+    let spec = work.spec(base);
+    match spec {
+        Some(spec) if work.problems.is_empty() => Ok(spec),
+        _ => Err(work.problems),
+    }
+}
+
+struct Work<'a> {
+    found: &'a Found,
+    variables: Variables<'a>,
+    problems: Vec<Problem>,
+}
+
+impl Work<'_> {
+    fn spec(&mut self, base: Option<&Path>) -> Option<ServerSpec> {
+        let Entry {
+            transport,
+            command,
+            args,
+            env,
+            env_vars,
+            cwd,
+            url,
+            headers,
+            env_http_headers,
+            bearer_token_env_var,
+            headers_helper,
+            oauth,
+            enabled: _,
+            required,
+            startup_timeout_sec,
+            connect_timeout_sec,
+            tool_timeout_sec,
+            enabled_tools,
+            disabled_tools,
+            protocol,
+            isolation,
+            always_load,
+            idle_stop_sec,
+            sandbox,
+            description,
+        } = &self.found.entry;
+        let reach = match (command, url) {
+            (Some(command), _) => {
+                let command = self.plain("command", command)?;
+                Reach::Program(Program {
+                    command: self.home(command)?,
+                    args: self.args(args),
+                    env: self.secrets("env", env),
+                    env_vars: self.names("env_vars", env_vars),
+                    cwd: self.cwd(cwd.as_deref(), base),
+                    base: base.map(Path::to_owned),
+                })
+            }
+            (None, Some(url)) => {
+                let url = self.plain("url", url)?;
+                Reach::Remote(Box::new(Remote {
+                    transport: self.remote_transport(&url, *transport)?,
+                    url,
+                    headers: self.headers(headers),
+                    env_headers: self.env_headers(env_http_headers),
+                    bearer_token_env_var: self
+                        .names("bearer_token_env_var", bearer_token_env_var.as_slice())
+                        .pop(),
+                    headers_helper: headers_helper.clone(),
+                    oauth: self.oauth(oauth),
+                }))
+            }
+            (None, None) => return None,
+        };
+        let seconds =
+            |given: &Option<Seconds>, default: Duration| given.map_or(default, Seconds::duration);
+        Some(ServerSpec {
+            name: self.found.name.parse().ok()?,
+            reach,
+            required: required.unwrap_or(false),
+            startup_timeout: seconds(startup_timeout_sec, DEFAULT_STARTUP_TIMEOUT),
+            connect_timeout: seconds(connect_timeout_sec, DEFAULT_CONNECT_TIMEOUT),
+            tool_timeout: seconds(tool_timeout_sec, DEFAULT_TOOL_TIMEOUT),
+            tools: ToolFilter {
+                enabled: enabled_tools.clone(),
+                disabled: disabled_tools.clone(),
+            },
+            // The parser refused names that are none.
+            protocol: protocol.as_deref().unwrap_or("auto").parse().ok()?,
+            isolation: match isolation.as_deref() {
+                Some("per-session") => Isolation::PerSession,
+                _ => Isolation::Shared,
+            },
+            always_load: always_load.unwrap_or(false),
+            idle_stop: idle_stop_sec.map(Seconds::duration),
+            sandbox: match sandbox.as_deref() {
+                Some("read-only") => Sandbox::ReadOnly,
+                Some("workspace-write") => Sandbox::WorkspaceWrite,
+                _ => Sandbox::Off,
+            },
+            description: description.clone(),
+        })
+    }
+
+    fn plain(&mut self, key: &str, text: &str) -> Option<String> {
+        match expand_plain(text, self.variables) {
+            Ok(text) if text.contains('\0') => {
+                self.error(key, "it has a NUL character after expansion");
+                None
+            }
+            Ok(text) => Some(text),
+            Err(error) => {
+                self.unexpanded(key, &error);
+                None
+            }
+        }
+    }
+
+    fn args(&mut self, args: &[String]) -> Vec<String> {
+        let mut expanded = Vec::with_capacity(args.len());
+        for (index, text) in args.iter().enumerate() {
+            expanded.extend(self.plain(&format!("args[{index}]"), text));
+        }
+        expanded
+    }
+
+    fn secrets(&mut self, key: &str, map: &BTreeMap<String, Text>) -> BTreeMap<String, Template> {
+        let mut expanded = BTreeMap::new();
+        for (name, Text(text)) in map {
+            let key = format!("{key}.{name}");
+            if name.is_empty() || name.contains(['=', '\0']) {
+                self.error(&key, "this is not a name that a variable can have");
+                continue;
+            }
+            match expand_secret(text, self.variables) {
+                Ok(template) => {
+                    expanded.insert(name.clone(), template);
+                }
+                Err(error) => self.unexpanded(&key, &error),
+            }
+        }
+        expanded
+    }
+
+    fn headers(&mut self, map: &BTreeMap<String, Text>) -> BTreeMap<String, Template> {
+        for name in map.keys().filter(|name| !is_header_name(name)) {
+            self.error(
+                &format!("headers.{name}"),
+                "this is not a name that a header can have",
+            );
+        }
+        self.secrets("headers", map)
+    }
+
+    fn env_headers(&mut self, map: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        for (header, variable) in map {
+            let key = format!("env_http_headers.{header}");
+            if !is_header_name(header) {
+                self.error(&key, "this is not a name that a header can have");
+            }
+            self.check_name(&key, variable);
+        }
+        map.clone()
+    }
+
+    fn names(&mut self, key: &str, names: &[String]) -> Vec<String> {
+        for name in names {
+            self.check_name(key, name);
+        }
+        names.to_vec()
+    }
+
+    /// A name, not the secret itself: people paste tokens where the name of a variable belongs.
+    fn check_name(&mut self, key: &str, name: &str) {
+        if !is_variable_name(name) {
+            let origin = self.found.origin_of(key);
+            let problem = Problem::error(origin, "its value is not the name of a variable")
+                .server(&self.found.name)
+                .key(key)
+                .hint("write the name alone, as in `API_TOKEN`, not the value and not `${…}`");
+            self.problems.push(problem);
+        }
+    }
+
+    fn oauth(&mut self, oauth: &OAuthEntry) -> OAuth {
+        let OAuthEntry {
+            client_id,
+            client_secret_env,
+            callback_port,
+            scopes,
+            resource,
+        } = oauth;
+        let client_id = client_id.as_deref();
+        let resource = resource.as_deref();
+        OAuth {
+            client_id: client_id.and_then(|text| self.plain("oauth.client_id", text)),
+            client_secret_env: self
+                .names("oauth.client_secret_env", client_secret_env.as_slice())
+                .pop(),
+            callback_port: *callback_port,
+            scopes: scopes.clone(),
+            resource: resource.and_then(|text| self.plain("oauth.resource", text)),
+        }
+    }
+
+    fn cwd(&mut self, cwd: Option<&str>, base: Option<&Path>) -> Option<PathBuf> {
+        let cwd = self.plain("cwd", cwd?)?;
+        let cwd = PathBuf::from(self.home(cwd)?);
+        Some(match base {
+            Some(base) => base.join(cwd),
+            None => cwd,
+        })
+    }
+
+    /// A path that may begin with `~/`.
+    fn home(&mut self, path: String) -> Option<String> {
+        let Some(rest) = path.strip_prefix("~/") else {
+            return Some(path);
+        };
+        let home = self.plain("command", "${HOME}")?;
+        Some(format!("{home}/{rest}"))
+    }
+
+    fn remote_transport(
+        &mut self,
+        url: &str,
+        transport: Option<Transport>,
+    ) -> Option<RemoteTransport> {
+        let Ok(parsed) = Url::parse(url) else {
+            self.error("url", "it is not a URL");
+            return None;
+        };
+        let chosen = match (parsed.scheme(), transport) {
+            ("http" | "https", None) => Some(RemoteTransport::HttpWithFallback),
+            ("http" | "https", Some(Transport::Http)) => Some(RemoteTransport::Http),
+            ("http" | "https", Some(Transport::Sse)) => Some(RemoteTransport::Sse),
+            ("ws" | "wss", None | Some(Transport::Ws)) => Some(RemoteTransport::WebSocket),
+            ("unix", None | Some(Transport::Unix)) => Some(RemoteTransport::Unix),
+            _ => None,
+        };
+        if chosen.is_none() {
+            let message = match transport {
+                Some(transport) => format!(
+                    "a URL with `{}:` does not fit the transport {}",
+                    parsed.scheme(),
+                    transport.as_str()
+                ),
+                None => format!("a server cannot be reached by `{}:`", parsed.scheme()),
+            };
+            self.error("url", message);
+        }
+        chosen
+    }
+
+    fn unexpanded(&mut self, key: &str, error: &ExpandError) {
+        let problem = Problem::error(self.found.origin_of(base_key(key)), error.to_string())
+            .server(&self.found.name)
+            .key(key)
+            .hint(error.hint());
+        self.problems.push(problem);
+    }
+
+    fn error(&mut self, key: &str, message: impl Into<String>) {
+        let problem = Problem::error(self.found.origin_of(base_key(key)), message)
+            .server(&self.found.name)
+            .key(key);
+        self.problems.push(problem);
+    }
+}
+
+/// `args[2]` stands where `args` does.
+fn base_key(key: &str) -> &str {
+    key.split_once('[').map_or(key, |(base, _)| base)
+}
+
+fn is_header_name(name: &str) -> bool {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty() && name.bytes().all(is_token)
+}

@@ -1,0 +1,142 @@
+//! The command line of what is allowed: permissions, policy, plugins, secrets, and the files
+//! themselves.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+
+use super::TargetArgs;
+use super::manage::WritableScope;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PermissionsVerb {
+    /// List all rules for tools, and where they are written
+    List,
+    /// Let tools be called without asking
+    Allow(RuleArgs),
+    /// Ask before tools are called
+    Ask(RuleArgs),
+    /// Never call tools
+    Deny(RuleArgs),
+    /// Take a rule back
+    Remove(RuleArgs),
+    /// Forget the remembered answer for a tool, or all of them
+    Forget {
+        /// The tool, as in mcp__github__create_issue
+        tool: Option<String>,
+    },
+    /// Say what would happen to a call, and which rule decides
+    Test {
+        /// The tool, as in mcp__github__create_issue
+        tool: String,
+        /// As if the tool said that it changes nothing
+        #[arg(long)]
+        read_only: bool,
+        /// As if the tool said that it destroys nothing
+        #[arg(long)]
+        not_destructive: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RuleArgs {
+    /// The tools, as in mcp__*, mcp__github__* or mcp__github__create_*
+    pub(crate) pattern: String,
+    /// Only for tools that say they change nothing (true), or that do not say so (false)
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    pub(crate) read_only: Option<bool>,
+    /// Only for tools that may destroy something (true), or that say they do not (false)
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    pub(crate) destructive: Option<bool>,
+    /// Whose the rule is
+    #[arg(short, long, value_name = "SCOPE", default_value = "user")]
+    pub(crate) scope: WritableScope,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyVerb {
+    /// Say what the organization's policy makes of the configured servers, or of one given here
+    Check {
+        /// Which configured servers; all, if none is named
+        #[arg(value_name = "SERVER")]
+        names: Vec<String>,
+        #[command(flatten)]
+        target: Box<TargetArgs>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PluginVerb {
+    /// Add a folder that brings servers, and approve them as they are now
+    Add {
+        /// The folder
+        #[arg(value_hint = ValueHint::DirPath)]
+        path: PathBuf,
+        /// Approve without asking
+        #[arg(short, long)]
+        yes: bool,
+    },
+    /// List the plugins and what they bring
+    #[command(visible_alias = "ls")]
+    List,
+    /// Remove a plugin; its folder stays
+    #[command(visible_alias = "rm")]
+    Remove {
+        /// Its name or folder
+        name: String,
+    },
+    /// Use the servers of a plugin again
+    Enable {
+        /// Its name or folder
+        name: String,
+    },
+    /// Keep a plugin, but do not use its servers
+    Disable {
+        /// Its name or folder
+        name: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SecretVerb {
+    /// Keep a secret, read from stdin or asked for at the terminal
+    Set {
+        /// What to call it: `keyring:NAME` refers to it
+        name: String,
+    },
+    /// List the names of the secrets that are kept
+    #[command(visible_alias = "ls")]
+    List,
+    /// Remove a secret
+    #[command(visible_alias = "rm")]
+    Remove {
+        /// Which one
+        name: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigVerb {
+    /// List the files that are looked for, and what was found in them
+    Files,
+    /// Check all files, and say everything that is wrong with them
+    Check,
+    /// Print the settings that hold, and where each one is written
+    Show,
+    /// Print the JSON Schema of a file, for editors
+    Schema {
+        /// Of which file
+        kind: SchemaFile,
+    },
+}
+
+/// The files that have a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaFile {
+    /// mcp.toml, .mcp.toml, .cocode.local.toml, managed-mcp.toml
+    Mcp,
+    /// config.toml
+    Config,
+    /// policy.toml
+    Policy,
+}

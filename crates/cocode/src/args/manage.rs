@@ -1,0 +1,281 @@
+//! The command line of everything that keeps servers in files: adding, listing, explaining,
+//! importing, exporting, and finding out what is wrong.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use cocode_client::Protocol;
+
+use super::{Transport, seconds};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ManageVerb {
+    /// Add a server
+    #[command(after_help = ADD_HELP)]
+    Add(AddArgs),
+    /// Add a server from JSON, as other tools write it
+    AddJson(AddJsonArgs),
+    /// List the servers of all scopes; nothing is started or contacted
+    #[command(visible_alias = "ls")]
+    List(ListArgs),
+    /// Show one server as it is configured
+    Get(GetArgs),
+    /// Remove a server
+    #[command(visible_alias = "rm")]
+    Remove(RemoveArgs),
+    /// Use a server again
+    Enable(EnableArgs),
+    /// Keep a server, but do not use it
+    Disable(EnableArgs),
+    /// Approve servers that came with a work tree or a plugin
+    Trust(TrustArgs),
+    /// Say which file decides what about a server, and why it is or is not used
+    Explain(ExplainArgs),
+    /// Take over servers from other tools; shows what would be done until told to write
+    Import(ImportArgs),
+    /// Write servers into the configuration of another tool; shows what would be done until told to
+    /// write
+    Export(ExportArgs),
+    /// Find out what is wrong with servers, step by step
+    Doctor(DoctorArgs),
+}
+
+const ADD_HELP: &str = "\
+Examples:
+  cocode mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
+  cocode mcp add docs --url https://example.com/mcp
+  cocode mcp add docs https://example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'
+  cocode mcp add github --scope user --env 'GITHUB_TOKEN=${GITHUB_TOKEN}' -- github-mcp-server stdio
+Values may be references that are looked up only when the server is contacted: ${VAR}, keyring:NAME \
+(see `cocode secret`), cmd:COMMAND.";
+
+/// The scopes that can be written to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WritableScope {
+    /// This work tree, for you alone: .cocode.local.toml
+    #[default]
+    Local,
+    /// This work tree, for everybody who has it: .mcp.toml
+    Project,
+    /// You, everywhere: ~/.config/cocode/mcp.toml
+    #[value(alias = "global")]
+    User,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddArgs {
+    /// What to call the server
+    pub(crate) name: String,
+    /// The address, or the program and its arguments, where neither `--url` nor `--` is used
+    #[arg(value_name = "COMMAND_OR_URL", allow_hyphen_values = false)]
+    pub(crate) words: Vec<String>,
+    /// The program that is the server, with its arguments
+    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub(crate) command: Vec<String>,
+    /// The address of the server, by http, https, ws, wss or unix
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) url: Option<String>,
+    /// Whose the server is
+    #[arg(short, long, value_name = "SCOPE", default_value = "local")]
+    pub(crate) scope: WritableScope,
+    /// How to talk to it, where that does not follow from the rest
+    #[arg(short, long, value_name = "KIND")]
+    pub(crate) transport: Option<Transport>,
+    /// A variable for the program; without a value, passed on from here each time
+    #[arg(short, long, value_name = "NAME[=VALUE]")]
+    pub(crate) env: Vec<String>,
+    /// The directory the program starts in
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) cwd: Option<String>,
+    /// A header for every HTTP request
+    #[arg(short = 'H', long, value_name = "NAME: VALUE")]
+    pub(crate) header: Vec<String>,
+    /// The variable that holds a bearer token for the server
+    #[arg(long, value_name = "NAME")]
+    pub(crate) bearer_token_env_var: Option<String>,
+    /// A command that prints headers as a JSON object
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) headers_helper: Option<String>,
+    #[command(flatten)]
+    pub(crate) oauth: OAuthArgs,
+    /// After this nobody waits for the server any more [default: 10]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) startup_timeout: Option<Duration>,
+    /// After this an attempt to connect ends [default: 60]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) connect_timeout: Option<Duration>,
+    /// How long a tool may be silent [default: 60]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) tool_timeout: Option<Duration>,
+    /// Only these tools, with commas between; `*` matches any text
+    #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
+    pub(crate) enabled_tools: Vec<String>,
+    /// Not these tools, with commas between
+    #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
+    pub(crate) disabled_tools: Vec<String>,
+    /// What to speak: auto, legacy, modern, or a revision such as 2025-11-25
+    #[arg(long, value_name = "PROTOCOL")]
+    pub(crate) protocol: Option<Protocol>,
+    /// What the server is for
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: Option<String>,
+    /// A start without this server is a failure
+    #[arg(long)]
+    pub(crate) required: bool,
+    /// Add it, but do not use it yet
+    #[arg(long)]
+    pub(crate) disabled: bool,
+    /// Replace the server of this name in the same scope
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// What is fixed about signing in.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Signing in")]
+pub(crate) struct OAuthArgs {
+    /// A client registered beforehand
+    #[arg(long, visible_alias = "oauth-client-id", value_name = "ID")]
+    pub(crate) client_id: Option<String>,
+    /// The variable that holds the secret of that client
+    #[arg(long, value_name = "NAME")]
+    pub(crate) client_secret_env: Option<String>,
+    /// The port of the callback
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) callback_port: Option<u16>,
+    /// Scopes to ask for, with commas between
+    #[arg(long, value_name = "SCOPES", value_delimiter = ',')]
+    pub(crate) scopes: Vec<String>,
+    /// The resource to ask for, where it is not the address
+    #[arg(long, visible_alias = "oauth-resource", value_name = "URL")]
+    pub(crate) resource: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddJsonArgs {
+    /// What to call the server
+    pub(crate) name: String,
+    /// One JSON object, such as {"command": "npx", "args": ["-y", "SERVER"]}; - for stdin
+    pub(crate) object: String,
+    /// Whose the server is
+    #[arg(short, long, value_name = "SCOPE", default_value = "local")]
+    pub(crate) scope: WritableScope,
+    /// Replace the server of this name in the same scope
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Connect to all servers at once and show how they are
+    #[arg(long)]
+    pub(crate) status: bool,
+    /// With --status: how long each server may take
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "status")]
+    pub(crate) timeout: Option<Duration>,
+    /// Only servers of this scope: enterprise, file, local, project, user or plugin
+    #[arg(short, long, value_name = "SCOPE", value_parser = ["enterprise", "file", "local", "project", "user", "plugin"])]
+    pub(crate) scope: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GetArgs {
+    /// Which server
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoveArgs {
+    /// Which server
+    pub(crate) name: String,
+    /// From which scope; needed only if several have it
+    #[arg(short, long, value_name = "SCOPE")]
+    pub(crate) scope: Option<WritableScope>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EnableArgs {
+    /// Which server
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    /// Which servers; all that wait, if none is named
+    pub(crate) names: Vec<String>,
+    /// Show what waits and what was approved, and change nothing
+    #[arg(long, conflicts_with_all = ["revoke", "yes"])]
+    pub(crate) list: bool,
+    /// Take approvals back: of the named servers, or of all in this work tree
+    #[arg(long)]
+    pub(crate) revoke: bool,
+    /// Approve without asking
+    #[arg(short, long, conflicts_with = "revoke")]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// Which server
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// From which tool; all that are found, if none is named
+    #[arg(value_name = "TOOL")]
+    pub(crate) from: Vec<String>,
+    /// A file of that tool at another place
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+    /// Only these servers
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Vec<String>,
+    /// Whose the servers become
+    #[arg(short, long, value_name = "SCOPE", default_value = "user")]
+    pub(crate) scope: WritableScope,
+    /// Write what would be done
+    #[arg(long)]
+    pub(crate) write: bool,
+    /// Replace servers that are there already
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// To which tool
+    #[arg(value_name = "TOOL")]
+    pub(crate) to: String,
+    /// A file of that tool at another place
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+    /// Write into the tool's file for this work tree, not the one for everywhere
+    #[arg(long)]
+    pub(crate) project: bool,
+    /// Only these servers
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Vec<String>,
+    /// Write what would be done; a backup is kept
+    #[arg(long)]
+    pub(crate) write: bool,
+    /// Replace servers that the tool has already
+    #[arg(short, long)]
+    pub(crate) force: bool,
+    /// Bring back what the file was before the last export
+    #[arg(long, conflicts_with_all = ["write", "force", "only"])]
+    pub(crate) undo: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Which servers; all, if none is named
+    pub(crate) names: Vec<String>,
+    /// Check everything that needs no connection
+    #[arg(long)]
+    pub(crate) offline: bool,
+    /// How long each server may take to connect
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
+}

@@ -1,0 +1,128 @@
+//! Which tools of a server may be called: its filters, and the rules of user and organization.
+
+use cocode_client::Annotations;
+use cocode_config::{SettingOrigin, remember};
+use cocode_core::{
+    Answer, Hints, RuleSet, ServerName, ServerSpec, ToolFilter, ToolName, ToolUse, Verdict,
+};
+
+use crate::elicit::Permission;
+use crate::error::{CliError, Code};
+use crate::handler::TerminalHandler;
+use crate::target::UNLISTED;
+use crate::text::plain;
+use crate::workspace::Workspace;
+
+/// Stands before every call.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    server: ServerName,
+    tools: ToolFilter,
+    rules: RuleSet<SettingOrigin>,
+    /// Where answers are remembered.
+    settings: std::path::PathBuf,
+    edits: cocode_config::EditContext,
+}
+
+impl Gate {
+    pub(crate) fn new(spec: Option<&ServerSpec>, workspace: &Workspace) -> Result<Self, CliError> {
+        let server = match spec {
+            Some(spec) => spec.name.clone(),
+            None => UNLISTED.parse().map_err(|error| {
+                CliError::new(Code::SetupFailed, "a server without a name").because(&error)
+            })?,
+        };
+        Ok(Self {
+            server,
+            tools: spec.map(|spec| spec.tools.clone()).unwrap_or_default(),
+            rules: workspace.config()?.rules(),
+            settings: workspace.places.user_settings(),
+            edits: workspace.edits(),
+        })
+    }
+
+    /// Whether a tool is shown at all.
+    pub(crate) fn shows(&self, tool: &str, annotations: Annotations) -> bool {
+        let name = ToolName::new(tool);
+        let wanted = ToolUse::mcp(&self.server, &name).with_hints(hints(annotations));
+        self.tools.admits(tool) && self.rules.decide(&wanted).verdict.allows_listing()
+    }
+
+    /// Lets a call through, after asking if a rule wants that, or says which rule does not.
+    pub(crate) async fn pass(
+        &self,
+        tool: &str,
+        annotations: Annotations,
+        handler: &TerminalHandler,
+    ) -> Result<(), CliError> {
+        let server = &self.server;
+        if !self.tools.admits(tool) {
+            let tool = plain(tool);
+            let message = format!("the tool `{tool}` of server `{server}` is filtered out");
+            return Err(CliError::new(Code::PermissionDenied, message).hint(format!(
+                "see `enabled_tools` and `disabled_tools`: `cocode mcp explain {server}`"
+            )));
+        }
+        let name = ToolName::new(tool);
+        let wanted = ToolUse::mcp(server, &name).with_hints(hints(annotations));
+        let decision = self.rules.decide(&wanted);
+        let why = match decision.origin() {
+            Some(origin) => format!("{} ({origin})", decision.reason()),
+            None => decision.reason(),
+        };
+        let call = format!("mcp__{server}__{}", plain(tool));
+        match decision.verdict {
+            Verdict::Allow => Ok(()),
+            Verdict::Deny => Err(denied(format!("`{call}` may not be called: {why}"))),
+            Verdict::Ask if handler.can_ask() => {
+                let question = format!("May `{call}` be called? {why}");
+                let answer = handler.may_call(&question).await.map_err(|error| {
+                    denied(format!("`{call}` was not called: nobody could be asked"))
+                        .because(&error)
+                })?;
+                self.answered(answer, &call, decision.is_by_organization())
+            }
+            Verdict::Ask => Err(denied(format!(
+                "`{call}` may be called only after asking, and there is no terminal: {why}"
+            ))),
+        }
+    }
+
+    fn answered(
+        &self,
+        answer: Permission,
+        call: &str,
+        by_organization: bool,
+    ) -> Result<(), CliError> {
+        let remembered = match answer {
+            Permission::Always => Some(Answer::Allow),
+            Permission::Never => Some(Answer::Deny),
+            Permission::Once | Permission::Refused => None,
+        };
+        // What the organization wants asked is asked every time.
+        if let Some(remembered) = remembered.filter(|_| !by_organization) {
+            let written = remember(&self.edits, &self.settings, call, remembered);
+            written.map_err(|error| {
+                CliError::new(Code::FileError, "the answer could not be remembered").because(&error)
+            })?;
+        }
+        match answer {
+            Permission::Once | Permission::Always => Ok(()),
+            Permission::Refused | Permission::Never => {
+                Err(denied(format!("`{call}` was not called: you said no")))
+            }
+        }
+    }
+}
+
+fn denied(message: String) -> CliError {
+    CliError::new(Code::PermissionDenied, message)
+        .hint("`cocode permissions list` shows all rules and where they are written")
+}
+
+fn hints(annotations: Annotations) -> Hints {
+    Hints {
+        read_only: annotations.read_only,
+        destructive: annotations.destructive,
+    }
+}

@@ -1,0 +1,11 @@
+//! Not built yet.
+
+pub(crate) fn run(
+    _verb: &crate::args::govern::SecretVerb,
+    _workspace: &crate::workspace::Workspace,
+) -> Result<crate::error::Exit, crate::error::CliError> {
+    Err(crate::error::CliError::new(
+        crate::error::Code::SetupFailed,
+        "not built yet",
+    ))
+}

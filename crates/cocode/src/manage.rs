@@ -1,0 +1,47 @@
+//! Keeping servers in files: one file for each verb.
+
+mod add;
+mod add_json;
+mod doctor;
+mod enable;
+mod explain;
+mod export;
+mod get;
+mod import;
+mod list;
+mod remove;
+mod report;
+mod status;
+pub(crate) mod trust;
+
+use crate::args::manage::{ManageVerb, WritableScope};
+use crate::error::{CliError, Exit};
+use crate::workspace::Workspace;
+
+/// Does what is asked.
+pub(crate) fn run(verb: &ManageVerb, workspace: &Workspace) -> Result<Exit, CliError> {
+    match verb {
+        ManageVerb::Add(args) => add::run(args, workspace),
+        ManageVerb::AddJson(args) => add_json::run(args, workspace),
+        ManageVerb::List(args) => list::run(args, workspace),
+        ManageVerb::Get(args) => get::run(args, workspace),
+        ManageVerb::Remove(args) => remove::run(args, workspace),
+        ManageVerb::Enable(args) => enable::run(args, true, workspace),
+        ManageVerb::Disable(args) => enable::run(args, false, workspace),
+        ManageVerb::Trust(args) => trust::run(args, workspace),
+        ManageVerb::Explain(args) => explain::run(args, workspace),
+        ManageVerb::Import(args) => import::run(args, workspace),
+        ManageVerb::Export(args) => export::run(args, workspace),
+        ManageVerb::Doctor(args) => doctor::run(args, workspace),
+    }
+}
+
+impl From<WritableScope> for cocode_config::Scope {
+    fn from(scope: WritableScope) -> Self {
+        match scope {
+            WritableScope::Local => Self::Local,
+            WritableScope::Project => Self::Project,
+            WritableScope::User => Self::User,
+        }
+    }
+}

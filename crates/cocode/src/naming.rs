@@ -1,0 +1,134 @@
+//! Which configured server the words of a command line mean.
+//!
+//! `SERVER TOOL …`, `SERVER.TOOL …` and the name that models see, `mcp__SERVER__TOOL …`, all work.
+//! Names of servers may have dots themselves: the longest one that fits is meant.
+
+use cocode_core::nearest;
+
+use crate::args::Verb;
+use crate::error::{CliError, Code};
+use crate::text::plain;
+
+/// With no more servers than this, an error names all of them.
+const MAX_NAMES_SHOWN: usize = 20;
+
+/// Takes the server out of the words of a verb, so that the rest is as if it were given by
+/// `--url` or `--`.
+pub(crate) fn take_server(verb: &mut Verb, names: &[&str]) -> Result<String, CliError> {
+    match verb {
+        Verb::Resources { server, .. }
+        | Verb::Ping { server, .. }
+        | Verb::Inspect { server, .. } => {
+            let given = server.take().ok_or_else(|| none_given(names))?;
+            whole(&given, names)
+        }
+        Verb::Tools { words, .. } | Verb::Prompts { words, .. } => first(words, names),
+        Verb::Prompt { words, .. } => first(words, names),
+        Verb::Call(call) => first(&mut call.words, names),
+        Verb::Read { words, .. } => {
+            if words.len() < 2 {
+                return Err(none_given(names));
+            }
+            whole(&words.remove(0), names)
+        }
+        Verb::Complete { words, .. } => {
+            if words.len() < 3 {
+                return Err(none_given(names));
+            }
+            whole(&words.remove(0), names)
+        }
+    }
+}
+
+/// The server that a word is.
+fn whole(given: &str, names: &[&str]) -> Result<String, CliError> {
+    if names.contains(&given) {
+        return Ok(given.to_owned());
+    }
+    Err(unknown(given, names))
+}
+
+/// The server that the first word is or begins with; what is left of that word stays.
+fn first(words: &mut Vec<String>, names: &[&str]) -> Result<String, CliError> {
+    let Some(word) = words.first_mut() else {
+        return Err(none_given(names));
+    };
+    if names.contains(&word.as_str()) {
+        return Ok(words.remove(0));
+    }
+    let Some((server, rest)) = split(word, names) else {
+        return Err(unknown(word, names));
+    };
+    *word = rest;
+    Ok(server)
+}
+
+/// Splits `SERVER.TOOL` and `mcp__SERVER__TOOL`; the longest server wins.
+pub(crate) fn split(word: &str, names: &[&str]) -> Option<(String, String)> {
+    let model = word.strip_prefix("mcp__");
+    let rest_of = |name: &&&str| {
+        let dotted = word
+            .strip_prefix(**name)
+            .and_then(|rest| rest.strip_prefix('.'));
+        let qualified = || model?.strip_prefix(**name)?.strip_prefix("__");
+        dotted.or_else(qualified).filter(|rest| !rest.is_empty())
+    };
+    let longest = names
+        .iter()
+        .filter(|name| rest_of(name).is_some())
+        .max_by_key(|name| name.len())?;
+    let rest = rest_of(&longest)?;
+    Some(((*longest).to_owned(), rest.to_owned()))
+}
+
+/// No server of this name.
+pub(crate) fn unknown(given: &str, names: &[&str]) -> CliError {
+    let message = format!("there is no server `{}`", plain(given));
+    let error = CliError::new(Code::UnknownServer, message);
+    let close = nearest(given, names.iter().copied());
+    let error = if close.is_empty() {
+        error
+    } else {
+        let close: Vec<String> = close.iter().map(|name| format!("`{name}`")).collect();
+        error.hint(format!("did you mean {}?", crate::text::either(&close)))
+    };
+    with_names(error, names)
+}
+
+fn none_given(names: &[&str]) -> CliError {
+    let error = CliError::new(Code::InvalidUsage, "no server is given");
+    let error = with_names(error, names);
+    error.hint("or name a program after `--`, or an address after `--url`")
+}
+
+fn with_names(error: CliError, names: &[&str]) -> CliError {
+    match names.len() {
+        0 => error.hint(
+            "no servers are configured: `cocode mcp add NAME -- COMMAND` or `cocode mcp import`",
+        ),
+        1..=MAX_NAMES_SHOWN => error.hint(format!("configured servers: {}", names.join(", "))),
+        n_names => error.hint(format!("`cocode mcp list` lists all {n_names} servers")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn the_longest_server_name_wins() {
+        let names = ["a", "a.b", "a__b", "x"];
+        let check = |word: &str, expected: Option<(&str, &str)>| {
+            let expected = expected.map(|(server, rest)| (server.to_owned(), rest.to_owned()));
+            assert_eq!(split(word, &names), expected, "{word}");
+        };
+        check("a.c", Some(("a", "c")));
+        check("a.b.c", Some(("a.b", "c")));
+        check("a.b", Some(("a", "b")));
+        check("mcp__a__c", Some(("a", "c")));
+        check("mcp__a__b__c", Some(("a__b", "c")));
+        check("y.c", None);
+        check("x.", None);
+        check("a", None);
+    }
+}

@@ -1,0 +1,292 @@
+//! From a server's specification to a target: the one place where variables are passed on, secrets
+//! are looked up, and headers are made, right before the server is contacted.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::http::{HeaderMap, HeaderName, HeaderValue};
+use cocode_auth::{CommandSettings, Reference, References, SecretStore, StoreOptions};
+use cocode_client::{
+    HttpClient, HttpTarget, StdioTarget, Target, UnixTarget, Url, WebSocketTarget, http,
+    legacy_sse, stdio, unix, websocket,
+};
+use cocode_core::{
+    Program, Reach, Remote, RemoteTransport, Sandbox, ServerSpec, Template, TemplatePart,
+};
+
+use crate::environment;
+use crate::error::{CliError, Code};
+use crate::target::{Server, shown, socket_path};
+use crate::text::plain;
+use crate::workspace::Workspace;
+
+/// How long looking up all secrets of one server may take.
+const SECRETS_LIMIT: Duration = Duration::from_secs(60);
+
+/// Makes the target of a configured server.
+pub(crate) async fn reach(spec: &ServerSpec, workspace: &Workspace) -> Result<Server, CliError> {
+    let looked_up = tokio::time::timeout(SECRETS_LIMIT, target(spec, workspace)).await;
+    looked_up.unwrap_or_else(|_elapsed| {
+        let message = format!("the secrets of server `{}` took too long", spec.name);
+        Err(CliError::new(Code::SecretUnavailable, message))
+    })
+}
+
+async fn target(spec: &ServerSpec, workspace: &Workspace) -> Result<Server, CliError> {
+    let work = Work {
+        spec,
+        workspace,
+        references: references(workspace)?,
+    };
+    match &spec.reach {
+        Reach::Program(program) => work.program(program).await,
+        Reach::Remote(remote) => work.remote(remote).await,
+    }
+}
+
+/// The store that `keyring:` names are kept in.
+pub(crate) fn secret_store(workspace: &Workspace) -> Result<SecretStore, CliError> {
+    let choice = workspace.config()?.settings.credential_store.value;
+    Ok(SecretStore::new(StoreOptions {
+        choice: match choice {
+            cocode_config::CredentialStore::Auto => cocode_auth::StoreChoice::Auto,
+            cocode_config::CredentialStore::Keyring => cocode_auth::StoreChoice::Keyring,
+            cocode_config::CredentialStore::File => cocode_auth::StoreChoice::File,
+        },
+        directory: workspace.places.state.clone(),
+        session_bus: workspace.environment.session_bus.clone(),
+    }))
+}
+
+fn references(workspace: &Workspace) -> Result<References, CliError> {
+    let commands = CommandSettings::new(environment::for_servers());
+    Ok(References::new(secret_store(workspace)?, commands))
+}
+
+struct Work<'a> {
+    spec: &'a ServerSpec,
+    workspace: &'a Workspace,
+    references: References,
+}
+
+impl Work<'_> {
+    async fn program(&self, program: &Program) -> Result<Server, CliError> {
+        let Program {
+            command,
+            args,
+            env,
+            env_vars,
+            cwd: _,
+            base: _,
+        } = program;
+        let cwd = program.directory();
+        if self.spec.sandbox != Sandbox::Off {
+            let message = format!(
+                "server `{}` is to run in a sandbox, which this version cannot do",
+                self.spec.name
+            );
+            return Err(CliError::new(Code::InvalidConfig, message)
+                .hint("nothing was started; take the key `sandbox` out to run it without one"));
+        }
+        let mut variables = environment::for_servers();
+        let mut set = |name: OsString, value: OsString| {
+            variables.retain(|(other, _)| *other != name);
+            variables.push((name, value));
+        };
+        for name in env_vars {
+            if let Some(value) = environment::variable(name.as_ref()) {
+                set(name.into(), value);
+            }
+        }
+        for (name, template) in env {
+            let value = self.text(template, &format!("env.{name}")).await?;
+            set(name.into(), value.into());
+        }
+        let mut target = stdio(program_path(command, cwd), args, variables);
+        if let Target::Stdio(StdioTarget { process, .. }) = &mut target {
+            process.cwd = cwd.map(Path::to_owned);
+            if self.workspace.printer.verbose() {
+                let printer = Arc::clone(&self.workspace.printer);
+                process.stderr_tap = Some(Arc::new(move |line: &str| {
+                    printer.err_line(&format!("server: {}", plain(line)));
+                }));
+            }
+        }
+        Ok(Server {
+            target,
+            shown: self.spec.name.to_string(),
+            sse_fallback: false,
+        })
+    }
+
+    async fn remote(&self, remote: &Remote) -> Result<Server, CliError> {
+        let bad = |message: &str| {
+            let message = format!("server `{}`: {message}", self.spec.name);
+            CliError::new(Code::InvalidTarget, message)
+        };
+        let url = Url::parse(&remote.url).map_err(|_bad| bad("its `url` is no URL"))?;
+        let made_headers = self.headers(remote).await?;
+        let mut target = match remote.transport {
+            RemoteTransport::HttpWithFallback | RemoteTransport::Http => http(url),
+            RemoteTransport::Sse => legacy_sse(url),
+            RemoteTransport::WebSocket => websocket(url),
+            RemoteTransport::Unix => unix(socket_path(&url)?),
+        };
+        match &mut target {
+            Target::Http(HttpTarget {
+                headers, client, ..
+            })
+            | Target::LegacySse(HttpTarget {
+                headers, client, ..
+            })
+            | Target::WebSocket(WebSocketTarget {
+                headers, client, ..
+            }) => {
+                *headers = made_headers;
+                *client = HttpClient::new(self.workspace.environment.http.clone());
+            }
+            Target::Unix(UnixTarget { .. }) if !made_headers.is_empty() => {
+                return Err(bad("a unix socket carries no headers"));
+            }
+            _ => {}
+        }
+        Ok(Server {
+            target,
+            shown: self.spec.name.to_string(),
+            sse_fallback: remote.transport == RemoteTransport::HttpWithFallback,
+        })
+    }
+
+    async fn headers(&self, remote: &Remote) -> Result<HeaderMap, CliError> {
+        let Remote {
+            transport: _,
+            url: _,
+            headers,
+            env_headers,
+            bearer_token_env_var,
+            headers_helper,
+            oauth: _,
+        } = remote;
+        let mut made = HeaderMap::new();
+        for (name, template) in headers {
+            let key = format!("headers.{name}");
+            let value = self.text(template, &key).await?;
+            self.header(&mut made, name, &value, &key)?;
+        }
+        for (name, variable) in env_headers {
+            let key = format!("env_http_headers.{name}");
+            let value = self.variable(variable, &key)?;
+            self.header(&mut made, name, &value, &key)?;
+        }
+        if let Some(variable) = bearer_token_env_var {
+            let key = "bearer_token_env_var";
+            let token = self.variable(variable, key)?;
+            let value = format!("Bearer {}", token.trim());
+            self.header(&mut made, "authorization", &value, key)?;
+        }
+        if let Some(line) = headers_helper {
+            for (name, value) in self.helped(line).await? {
+                self.header(&mut made, &name, &value, "headers_helper")?;
+            }
+        }
+        Ok(made)
+    }
+
+    /// What the user's own command says the headers are.
+    async fn helped(&self, line: &str) -> Result<BTreeMap<String, String>, CliError> {
+        let reference = Reference::Command(line.to_owned());
+        let printed = self.resolve(&reference, "headers_helper").await?;
+        serde_json::from_str(&printed).map_err(|_never_shown| {
+            let message = "the command of `headers_helper` printed no JSON object of texts";
+            self.unavailable(message.to_owned())
+                .hint(r#"it has to print one object, as in {"Authorization": "Bearer …"}"#)
+        })
+    }
+
+    fn header(
+        &self,
+        headers: &mut HeaderMap,
+        name: &str,
+        value: &str,
+        key: &str,
+    ) -> Result<(), CliError> {
+        let bad = || {
+            self.unavailable(format!(
+                "the value of `{key}` has characters that no header can have"
+            ))
+        };
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_bad| bad())?;
+        let mut value = HeaderValue::from_str(value.trim()).map_err(|_bad| bad())?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+        Ok(())
+    }
+
+    fn variable(&self, name: &str, key: &str) -> Result<String, CliError> {
+        let value = environment::text_variable(name).filter(|value| !value.is_empty());
+        value.ok_or_else(|| {
+            self.unavailable(format!(
+                "the variable `{name}`, named by `{key}`, is not set"
+            ))
+        })
+    }
+
+    async fn text(&self, template: &Template, key: &str) -> Result<String, CliError> {
+        let mut text = String::new();
+        for part in &template.parts {
+            match part {
+                TemplatePart::Literal(literal) => text.push_str(literal),
+                TemplatePart::Keyring(name) => {
+                    let name = name.parse().map_err(|error| {
+                        let message = format!("`{key}` refers to no secret that can be kept");
+                        self.unavailable(message).because(&error)
+                    })?;
+                    text.push_str(&self.resolve(&Reference::Keyring(name), key).await?);
+                }
+                TemplatePart::Command(line) => {
+                    let reference = Reference::Command(line.clone());
+                    text.push_str(&self.resolve(&reference, key).await?);
+                }
+            }
+        }
+        Ok(text)
+    }
+
+    async fn resolve(&self, reference: &Reference, key: &str) -> Result<String, CliError> {
+        let secret = self.references.resolve(reference).await;
+        let secret = secret.map_err(|error| {
+            let message = format!("the value of `{key}` could not be looked up");
+            self.unavailable(message).because(&error)
+        })?;
+        Ok(secret.expose().to_owned())
+    }
+
+    fn unavailable(&self, message: String) -> CliError {
+        let message = format!("server `{}`: {message}", self.spec.name);
+        CliError::new(Code::SecretUnavailable, message).hint(format!(
+            "`cocode mcp explain {}` shows the file",
+            self.spec.name
+        ))
+    }
+}
+
+/// A path means the same program wherever the user is; a bare name is looked for in `PATH`.
+fn program_path(command: &str, cwd: Option<&Path>) -> PathBuf {
+    match cwd {
+        Some(cwd) if command.contains('/') => cwd.join(command),
+        _ => PathBuf::from(command),
+    }
+}
+
+/// The address of a server, without what may be secret.
+pub(crate) fn shown_reach(reach: &Reach) -> String {
+    match reach {
+        Reach::Program(program) => program.command.clone(),
+        Reach::Remote(remote) => {
+            Url::parse(&remote.url).map_or_else(|_| "?".to_owned(), |url| shown(&url))
+        }
+    }
+}

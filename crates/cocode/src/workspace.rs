@@ -1,0 +1,146 @@
+//! What a command works in: the environment, the places of configuration, and the configuration
+//! itself, read when somebody needs it.
+
+use std::cell::OnceCell;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cocode_config::{Config, EditContext, Places, Problem};
+
+use crate::args::{ConfigArgs, OutputArgs};
+use crate::environment::{self, Environment};
+use crate::error::{CliError, Code};
+use crate::printer::Printer;
+
+/// Where an organization keeps what it fixes. Nothing on the command line and no variable moves
+/// it: who could, could escape it.
+const SYSTEM_DIRECTORY: &str = "/etc/cocode";
+
+/// Everything that commands share.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    pub(crate) environment: Environment,
+    pub(crate) printer: Arc<Printer>,
+    pub(crate) output: OutputArgs,
+    pub(crate) places: Places,
+    strict: bool,
+    config: OnceCell<Config>,
+}
+
+impl Workspace {
+    pub(crate) fn new(
+        environment: Environment,
+        printer: Arc<Printer>,
+        output: OutputArgs,
+        args: &ConfigArgs,
+    ) -> Result<Self, CliError> {
+        let directory = std::env::current_dir().ok();
+        let absolute = |path: &PathBuf| match &directory {
+            Some(directory) => directory.join(path),
+            None => path.clone(),
+        };
+        let homes = environment.homes.clone();
+        let (user, state) = homes.of_cocode(directory.as_deref()).ok_or_else(|| {
+            CliError::new(Code::SetupFailed, "there is no home directory")
+                .hint("set HOME, or COCODE_HOME to the directory that configuration is kept in")
+        })?;
+        let places = Places {
+            system: PathBuf::from(SYSTEM_DIRECTORY),
+            user,
+            state,
+            explicit: args.config.iter().map(absolute).collect(),
+            directory,
+        };
+        Ok(Self {
+            environment,
+            printer,
+            output,
+            places,
+            strict: args.strict_config,
+            config: OnceCell::new(),
+        })
+    }
+
+    /// The configuration. With `--strict-config`, anything wrong in it is an error.
+    pub(crate) fn config(&self) -> Result<&Config, CliError> {
+        let config = self
+            .config
+            .get_or_init(|| Config::load(&self.places, &environment::text_variable));
+        if self.strict {
+            let problems = config.all_problems();
+            if !problems.is_empty() {
+                let message = "the configuration is not in order, and --strict-config is given";
+                return Err(with_problems(
+                    CliError::new(Code::InvalidConfig, message),
+                    &problems,
+                ));
+            }
+        }
+        // A file that was asked for by name and cannot be used is never passed over.
+        let missing: Vec<&Problem> = config
+            .problems
+            .iter()
+            .filter(|problem| problem.is_error() && problem.server.is_none())
+            .filter(|problem| {
+                self.places
+                    .explicit
+                    .iter()
+                    .any(|file| **file == *problem.origin.file)
+            })
+            .collect();
+        if missing.is_empty() {
+            return Ok(config);
+        }
+        let error = CliError::new(
+            Code::InvalidConfig,
+            "the file given by --config cannot be used",
+        );
+        Err(with_problems(error, &missing))
+    }
+
+    /// The configuration as it is now, after it was changed.
+    pub(crate) fn reloaded(&self) -> Config {
+        Config::load(&self.places, &environment::text_variable)
+    }
+
+    /// Warns of what is wrong with files as a whole, which may hide what the user looks for.
+    pub(crate) fn warn_of_files(&self, config: &Config) {
+        let plugins = config.plugins.iter().flat_map(|plugin| &plugin.problems);
+        for problem in config
+            .problems
+            .iter()
+            .chain(config.policy.problems())
+            .chain(plugins)
+        {
+            self.warn(problem);
+        }
+    }
+
+    /// Warns of one thing.
+    pub(crate) fn warn(&self, problem: &Problem) {
+        self.printer.warn(&told(problem));
+    }
+
+    /// What edits need.
+    pub(crate) fn edits(&self) -> EditContext {
+        EditContext::new(self.places.locks())
+    }
+}
+
+/// A problem and what to do about it, in one line.
+pub(crate) fn told(problem: &Problem) -> String {
+    match &problem.hint {
+        Some(hint) => format!("{problem} ({hint})"),
+        None => problem.to_string(),
+    }
+}
+
+/// Adds problems to an error, as causes.
+pub(crate) fn with_problems(mut error: CliError, problems: &[&Problem]) -> CliError {
+    for problem in problems {
+        error.causes.push(problem.to_string());
+        error.hints.extend(problem.hint.clone());
+    }
+    error.hints.dedup();
+    error
+}
