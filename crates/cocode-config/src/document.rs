@@ -162,9 +162,9 @@ fn toml_value(value: &TomlValue, line: u32, lines: &LineStarts) -> Node {
     Node { line, value }
 }
 
-fn json(text: &str, lines: &LineStarts) -> Result<Node, SyntaxError> {
-    // What people write by hand in such files, and no more: JSON with comments.
-    let options = ParseOptions {
+/// What people write by hand in such files, and no more: JSON with comments.
+pub(crate) fn json_options() -> ParseOptions {
+    ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
         allow_loose_object_property_names: false,
@@ -175,8 +175,11 @@ fn json(text: &str, lines: &LineStarts) -> Result<Node, SyntaxError> {
         allow_bare_decimal_point_numbers: false,
         allow_non_finite_numbers: false,
         allow_extended_string_escapes: false,
-    };
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &options);
+    }
+}
+
+fn json(text: &str, lines: &LineStarts) -> Result<Node, SyntaxError> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &json_options());
     let parsed = parsed.map_err(|error| SyntaxError {
         line: Some(lines.line(error.range().start)),
         message: error.kind().to_string(),
