@@ -17,6 +17,7 @@ mod plugins;
 mod policy;
 mod problem;
 mod read;
+mod schema;
 mod scope;
 mod settings;
 mod settings_files;
@@ -28,8 +29,9 @@ pub use config::{Candidate, Config, FileReport, Loss, PluginRoot, Server, State,
 pub use difference::{Difference, KeyChange, Shown};
 pub use document::Format;
 pub use edit::{
-    EditError, IfExists, OverrideKey, RuleText, SettingValue, add_rule, add_server, forget,
-    remember, remove_rule, remove_server, set_enabled, set_override, set_value, unset_value,
+    EditError, IfExists, OverrideKey, RuleText, SettingValue, add_plugin, add_rule, add_server,
+    forget, remember, remove_plugin, remove_rule, remove_server, set_enabled, set_override,
+    set_plugin_enabled, set_value, unset_value,
 };
 pub use entry::{Entry, EntryLine, OAuthEntry, Seconds, Text, Transport};
 pub use expand::{
@@ -45,10 +47,11 @@ pub use lock::{
     EditContext, LOCK_WAIT, LockError, PRIVATE_MODE, WriteError, with_lock, write_atomically,
 };
 pub use parse::{Found, MAX_SERVERS_PER_FILE, entry_from_json};
-pub use plugins::{MAX_PLUGINS, PLUGIN_ROOT_VARIABLES, Plugin, read_plugin};
+pub use plugins::{MAX_PLUGINS, PLUGIN_ROOT_VARIABLES, Plugin, plugin_files, read_plugin};
 pub use policy::{POLICY_SCOPE, Policy, PolicyVerdict};
 pub use problem::{Origin, Problem, Severity};
 pub use read::MAX_FILE_BYTES;
+pub use schema::{SchemaKind, schema};
 pub use scope::{LOCAL_FILE, PROJECT_FILES, Places, Scope, format_of};
 pub use settings::{
     CredentialStore, GatewaySettings, HealthSettings, LayerTrust, ModelSettings, Permissions,

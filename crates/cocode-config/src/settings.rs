@@ -1,0 +1,336 @@
+//! Settings that belong to no single server: `config.toml` of every scope, and how the scopes come
+//! together.
+//!
+//! For each key the most important file that has it counts. Providers and models count as a whole,
+//! so that nobody's key goes to another's address. Permissions are united. A file that comes with a
+//! work tree and is not approved can only make things stricter: of it count deny and ask rules, a
+//! stricter default, and nothing else. Remembered answers count in the user's own file alone.
+
+mod keys;
+mod merge;
+mod parse;
+mod permissions;
+mod reader;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::problem::Origin;
+
+pub(crate) use keys::{
+    ALLOWED, ANSWERS, DENIED, POLICY, POLICY_PERMISSIONS, RULE, SCHEMA_KEY, SECTIONS, SETTINGS,
+    SettingKey, SettingKind,
+};
+pub(crate) use merge::everything;
+pub use merge::merge_settings;
+pub(crate) use parse::parse_settings;
+pub use parse::{RawSettings, SettingsFile, read_settings};
+pub use permissions::{Permissions, remembered_path};
+pub(crate) use permissions::{RawPermissions, permissions};
+pub(crate) use reader::{Given, Reader};
+
+/// The settings of one file, and what the file may decide.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SettingsLayer {
+    /// The name of its scope, for people.
+    pub scope: &'static str,
+    /// What it may decide.
+    pub trust: LayerTrust,
+    /// What it says.
+    pub settings: RawSettings,
+}
+
+/// What a file may decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LayerTrust {
+    /// Everything but answers, and its rules are the organization's.
+    Organization,
+    /// Everything: it is the user's own.
+    Own,
+    /// Everything but answers: it came with a work tree, and the user approved it.
+    Approved,
+    /// What makes things stricter: it came with a work tree.
+    Unapproved,
+}
+
+/// Where a setting is written, and in which scope.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SettingOrigin {
+    /// The name of the scope.
+    pub scope: &'static str,
+    /// The file and line.
+    pub origin: Origin,
+}
+
+/// A value and where it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting<T> {
+    /// The value.
+    pub value: T,
+    /// Where it is written; nothing if nobody wrote it.
+    pub from: Option<SettingOrigin>,
+}
+
+/// All settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Where credentials are kept.
+    pub credential_store: Setting<CredentialStore>,
+    /// The provider to use where none is named.
+    pub provider: Option<Setting<String>>,
+    /// The model to use where none is named.
+    pub model: Option<Setting<String>>,
+    /// Which tools may run.
+    pub permissions: Permissions,
+    /// When models search for tools.
+    pub tool_search: ToolSearchSettings,
+    /// Where models are reached, by name.
+    pub providers: BTreeMap<String, ProviderSettings>,
+    /// What models can do, by name.
+    pub models: BTreeMap<String, ModelSettings>,
+    /// How the gateway serves.
+    pub gateway: GatewaySettings,
+    /// How servers are watched.
+    pub health: HealthSettings,
+    /// What is kept.
+    pub retention: RetentionSettings,
+}
+
+/// `[tool_search]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolSearchSettings {
+    /// Whether models search.
+    pub mode: Setting<ToolSearchMode>,
+    /// Percent of the context window from which on [`ToolSearchMode::Auto`] means search.
+    pub threshold_percent: Setting<f64>,
+    /// Tokens of the smallest context window with which models search.
+    pub min_context_window: Setting<u64>,
+    /// Whether changed tools make the decision anew.
+    pub on_list_changed: Setting<bool>,
+}
+
+/// `[providers.NAME]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProviderSettings {
+    /// Where the entry begins.
+    pub from: SettingOrigin,
+    /// What it speaks.
+    pub kind: ProviderKind,
+    /// Its address.
+    pub base_url: Option<String>,
+    /// The model to use where none is named.
+    pub model: Option<String>,
+    /// The variable with the key.
+    pub api_key_env: Option<String>,
+    /// A reference to the key: `keyring:NAME`, `cmd:LINE` or `${VAR}`.
+    pub api_key: Option<String>,
+}
+
+/// `[models.NAME]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelSettings {
+    /// Where the entry begins.
+    pub from: SettingOrigin,
+    /// The provider that has it.
+    pub provider: Option<String>,
+    /// Tokens it can see at once.
+    pub context_window: Option<u64>,
+    /// Tokens it can write at once.
+    pub max_output_tokens: Option<u64>,
+    /// Whether it can see images.
+    pub vision: Option<bool>,
+    /// Whether it can call tools.
+    pub tools: Option<bool>,
+}
+
+/// `[gateway]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GatewaySettings {
+    /// The address to listen at.
+    pub listen: Option<Setting<String>>,
+    /// When tools have prefixes.
+    pub prefix: Setting<Prefix>,
+    /// The file with the certificate.
+    pub tls_certificate: Option<Setting<String>>,
+    /// The file with its key.
+    pub tls_key: Option<Setting<String>>,
+    /// Sessions at once.
+    pub max_sessions: Option<Setting<u64>>,
+    /// How long a session may idle.
+    pub session_idle: Option<Setting<Duration>>,
+    /// How long a shared gateway stays without anybody.
+    pub idle_stop: Option<Setting<Duration>>,
+}
+
+/// `[health]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HealthSettings {
+    /// Servers started at once.
+    pub start_concurrency: Setting<StartConcurrency>,
+    /// How often an idle server is asked.
+    pub ping_interval: Setting<Duration>,
+    /// How long the answer may take.
+    pub ping_timeout: Setting<Duration>,
+    /// Failures in a row that mean dead.
+    pub max_failures: Setting<u64>,
+    /// Attempts to reconnect.
+    pub reconnect_attempts: Setting<u64>,
+    /// When idle servers are stopped.
+    pub idle_stop: Option<Setting<Duration>>,
+}
+
+/// `[retention]`: what is not given is kept.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RetentionSettings {
+    /// Days of conversations.
+    pub conversations_days: Option<Setting<u64>>,
+    /// Days of results too large to show.
+    pub results_days: Option<Setting<u64>>,
+    /// Megabytes of such results.
+    pub results_max_mb: Option<Setting<u64>>,
+    /// Days of logs.
+    pub logs_days: Option<Setting<u64>>,
+    /// Megabytes of the log of one server.
+    pub logs_max_mb: Option<Setting<u64>>,
+    /// Days of the audit log.
+    pub audit_days: Option<Setting<u64>>,
+    /// Megabytes of one file of the audit log.
+    pub audit_max_mb: Option<Setting<u64>>,
+}
+
+/// Whether models search for tools instead of being shown all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolSearchMode {
+    /// From the threshold on.
+    Auto,
+    /// From this many percent of the context window on.
+    AutoFrom(u8),
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+/// Why a text is no [`ToolSearchMode`].
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("`{0}` is not one of auto, auto:N with N from 1 to 100, true, false")]
+pub struct UnknownToolSearchMode(String);
+
+/// How many servers are started at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartConcurrency {
+    /// So many.
+    AtMost(u64),
+    /// All of them.
+    All,
+}
+
+/// An enum whose variants are words in files.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$variant_about:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$variant_about])* $variant,)*
+        }
+
+        impl $name {
+            pub(crate) const WORDS: &'static [&'static str] = &[$($word),*];
+
+            /// The word in files.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+
+            pub(crate) fn from_word(word: &str) -> Option<Self> {
+                match word {
+                    $($word => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+words! {
+    /// Where credentials are kept.
+    CredentialStore {
+        /// The keyring if there is one, else the file.
+        Auto = "auto",
+        /// The keyring of the system.
+        Keyring = "keyring",
+        /// A file that only the user can read.
+        File = "file",
+    }
+}
+
+words! {
+    /// What a provider of models speaks.
+    ProviderKind {
+        /// Messages, as Anthropic has them.
+        Anthropic = "anthropic",
+        /// Responses, as OpenAI has them.
+        OpenAi = "openai",
+        /// Chat completions, as many have them.
+        OpenAiCompatible = "openai-compatible",
+        /// The model of the client that called cocode.
+        Sampling = "sampling",
+    }
+}
+
+words! {
+    /// When the gateway names tools `mcp__SERVER__TOOL`.
+    Prefix {
+        /// Always.
+        Always = "always",
+        /// Where two servers have a tool of the same name.
+        OnConflict = "on-conflict",
+        /// Never.
+        Never = "never",
+    }
+}
+
+impl FromStr for ToolSearchMode {
+    type Err = UnknownToolSearchMode;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let percent = |text: &str| {
+            let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+            let number = text.parse::<u8>().ok();
+            number.filter(|number| is_number && (1..=100).contains(number))
+        };
+        match text {
+            "auto" => Ok(Self::Auto),
+            "true" => Ok(Self::On),
+            "false" => Ok(Self::Off),
+            other => other
+                .strip_prefix("auto:")
+                .and_then(percent)
+                .map(Self::AutoFrom)
+                .ok_or_else(|| UnknownToolSearchMode(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for ToolSearchMode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => formatter.pad("auto"),
+            Self::AutoFrom(percent) => write!(formatter, "auto:{percent}"),
+            Self::On => formatter.pad("true"),
+            Self::Off => formatter.pad("false"),
+        }
+    }
+}
+
+impl fmt::Display for SettingOrigin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ({})", self.origin, self.scope)
+    }
+}

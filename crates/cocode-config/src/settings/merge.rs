@@ -1,0 +1,310 @@
+//! Brings the settings of all files together.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use cocode_core::{Authority, Rule, RuleEntry, Verdict};
+
+use super::permissions::Permissions;
+use super::reader::Given;
+use super::{
+    CredentialStore, GatewaySettings, HealthSettings, LayerTrust, ModelSettings, Prefix,
+    ProviderKind, ProviderSettings, RetentionSettings, Setting, SettingOrigin, Settings,
+    SettingsLayer, StartConcurrency, ToolSearchMode, ToolSearchSettings,
+};
+use crate::problem::{Origin, Problem};
+
+/// The settings of all files, the most important first, and what does not count and why.
+pub fn merge_settings(layers: &[SettingsLayer]) -> (Settings, Vec<Problem>) {
+    let mut problems = Vec::new();
+    let mut values = Values::default();
+    let mut named: BTreeMap<(&str, &str), (&super::parse::RawEntry, &'static str)> =
+        BTreeMap::new();
+    for layer in layers {
+        let SettingsLayer {
+            scope,
+            trust,
+            settings,
+        } = layer;
+        if *trust == LayerTrust::Unapproved {
+            problems.extend(what_does_not_count(layer));
+            continue;
+        }
+        for (path, (given, origin)) in &settings.values {
+            values
+                .0
+                .entry(path)
+                .or_insert_with(|| (given, SettingOrigin::new(scope, origin)));
+        }
+        for ((table, name), entry) in &settings.named {
+            named.entry((table, name)).or_insert((entry, scope));
+        }
+    }
+    let mut settings = values.settings();
+    settings.permissions = permissions(layers);
+    for ((table, name), (entry, scope)) in named {
+        let from = SettingOrigin::new(scope, &entry.origin);
+        let given = entry.values.iter();
+        let given = given.map(|(key, (given, origin))| {
+            let origin = SettingOrigin::new(scope, origin);
+            (*key, (given, origin))
+        });
+        let values = Values(given.collect());
+        if table == "models" {
+            let model = values.model(from);
+            settings.models.insert(name.to_owned(), model);
+        } else if let Some(provider) = values.provider(from) {
+            settings.providers.insert(name.to_owned(), provider);
+        }
+    }
+    (settings, problems)
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Values::default().settings()
+    }
+}
+
+impl SettingOrigin {
+    fn new(scope: &'static str, origin: &Origin) -> Self {
+        let origin = origin.clone();
+        Self { scope, origin }
+    }
+}
+
+/// One sentence for a file of which only the stricter part counts.
+fn what_does_not_count(layer: &SettingsLayer) -> Option<Problem> {
+    let SettingsLayer { settings, .. } = layer;
+    let values = settings.values.values().map(|(_, origin)| origin);
+    let entries = settings.named.values().map(|entry| &entry.origin);
+    let rules = settings.permissions.rules.iter();
+    let rules = rules.filter(|(verdict, ..)| *verdict == Verdict::Allow);
+    let rules = rules.map(|(_, _, origin)| origin);
+    let mut ignored: Vec<_> = values.chain(entries).chain(rules).collect();
+    ignored.sort_unstable();
+    let first = (*ignored.first()?).clone();
+    let message = "this file came with the work tree and is not approved: of its settings only \
+                   deny rules, ask rules and a stricter default count";
+    Some(Problem::warning(first, message))
+}
+
+fn permissions(layers: &[SettingsLayer]) -> Permissions {
+    let mut merged = Permissions::default();
+    for layer in layers {
+        let raw = &layer.settings.permissions;
+        let origin = |origin: &Origin| SettingOrigin::new(layer.scope, origin);
+        let authority = match layer.trust {
+            LayerTrust::Organization => Authority::Organization,
+            LayerTrust::Own | LayerTrust::Approved | LayerTrust::Unapproved => Authority::User,
+        };
+        let counts =
+            |verdict: Verdict| layer.trust != LayerTrust::Unapproved || verdict != Verdict::Allow;
+        for (verdict, rule, at) in &raw.rules {
+            if counts(*verdict) {
+                merged.rules.push(RuleEntry {
+                    kind: *verdict,
+                    authority,
+                    rule: rule.clone(),
+                    origin: origin(at),
+                });
+            }
+        }
+        if let Some((verdict, at)) = &raw.default
+            && counts(*verdict)
+        {
+            merged.defaults.push((*verdict, authority, origin(at)));
+        }
+        if layer.trust == LayerTrust::Own {
+            let answers = raw.answers.iter();
+            let answers = answers.map(|(tool, answer, at)| (tool.clone(), *answer, origin(at)));
+            merged.answers.extend(answers);
+        }
+        for at in &raw.broken {
+            merged.is_broken = true;
+            match everything() {
+                Some(rule) => merged.rules.push(RuleEntry {
+                    kind: Verdict::Ask,
+                    authority,
+                    rule,
+                    origin: origin(at),
+                }),
+                None => merged.defaults.push((Verdict::Deny, authority, origin(at))),
+            }
+        }
+    }
+    merged
+}
+
+/// The rule that means every tool.
+pub(crate) fn everything() -> Option<Rule> {
+    let rule = "*".parse().ok();
+    debug_assert!(rule.is_some(), "a star is a rule");
+    rule
+}
+
+/// What is left after the less important files were put aside.
+#[derive(Default)]
+struct Values<'a>(BTreeMap<&'a str, (&'a Given, SettingOrigin)>);
+
+impl Values<'_> {
+    fn get<T>(&self, path: &str, read: impl Fn(&Given) -> Option<T>) -> Option<Setting<T>> {
+        let (given, origin) = self.0.get(path)?;
+        let value = read(given);
+        debug_assert!(value.is_some(), "{path} has a value of another kind");
+        let from = Some(origin.clone());
+        value.map(|value| Setting { value, from })
+    }
+
+    fn or<T>(&self, path: &str, default: T, read: impl Fn(&Given) -> Option<T>) -> Setting<T> {
+        self.get(path, read).unwrap_or(Setting {
+            value: default,
+            from: None,
+        })
+    }
+
+    fn text(&self, path: &str) -> Option<Setting<String>> {
+        self.get(path, |given| word(given).map(str::to_owned))
+    }
+
+    fn count(&self, path: &str) -> Option<Setting<u64>> {
+        self.get(path, count)
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            credential_store: self.or("credential_store", CredentialStore::Auto, |given| {
+                CredentialStore::from_word(word(given)?)
+            }),
+            provider: self.text("provider"),
+            model: self.text("model"),
+            permissions: Permissions::default(),
+            tool_search: self.tool_search(),
+            providers: BTreeMap::new(),
+            models: BTreeMap::new(),
+            gateway: self.gateway(),
+            health: self.health(),
+            retention: self.retention(),
+        }
+    }
+
+    fn tool_search(&self) -> ToolSearchSettings {
+        ToolSearchSettings {
+            mode: self.or(
+                "tool_search.enabled",
+                ToolSearchMode::Auto,
+                |given| match given {
+                    Given::SearchMode(mode) => Some(*mode),
+                    _ => None,
+                },
+            ),
+            threshold_percent: self.or("tool_search.threshold", 10.0, |given| match given {
+                Given::Percent(percent) => Some(*percent),
+                _ => None,
+            }),
+            min_context_window: self.or("tool_search.min_context_window", 32_000, count),
+            on_list_changed: self.or("tool_search.on_list_changed", true, boolean),
+        }
+    }
+
+    fn gateway(&self) -> GatewaySettings {
+        GatewaySettings {
+            listen: self.text("gateway.listen"),
+            prefix: self.or("gateway.prefix", Prefix::Always, |given| {
+                Prefix::from_word(word(given)?)
+            }),
+            tls_certificate: self.text("gateway.tls_certificate"),
+            tls_key: self.text("gateway.tls_key"),
+            max_sessions: self.count("gateway.max_sessions"),
+            session_idle: self.get("gateway.session_idle_sec", duration),
+            idle_stop: self.get("gateway.idle_stop_sec", duration),
+        }
+    }
+
+    fn health(&self) -> HealthSettings {
+        let seconds = Duration::from_secs;
+        let at_once = StartConcurrency::AtMost(3);
+        HealthSettings {
+            start_concurrency: self.or("health.start_concurrency", at_once, |given| match given {
+                Given::StartConcurrency(concurrency) => Some(*concurrency),
+                _ => None,
+            }),
+            ping_interval: self.or("health.ping_interval_sec", seconds(30), duration),
+            ping_timeout: self.or("health.ping_timeout_sec", seconds(5), duration),
+            max_failures: self.or("health.max_failures", 5, count),
+            reconnect_attempts: self.or("health.reconnect_attempts", 5, count),
+            idle_stop: self.get("health.idle_stop_sec", duration),
+        }
+    }
+
+    fn retention(&self) -> RetentionSettings {
+        RetentionSettings {
+            conversations_days: self.count("retention.conversations_days"),
+            results_days: self.count("retention.results_days"),
+            results_max_mb: self.count("retention.results_max_mb"),
+            logs_days: self.count("retention.logs_days"),
+            logs_max_mb: self.count("retention.logs_max_mb"),
+            audit_days: self.count("retention.audit_days"),
+            audit_max_mb: self.count("retention.audit_max_mb"),
+        }
+    }
+
+    fn provider(&self, from: SettingOrigin) -> Option<ProviderSettings> {
+        let kind = self.get("kind", |given| ProviderKind::from_word(word(given)?));
+        Some(ProviderSettings {
+            from,
+            kind: kind?.value,
+            base_url: self.text("base_url").map(value),
+            model: self.text("model").map(value),
+            api_key_env: self.text("api_key_env").map(value),
+            api_key: self.text("api_key").map(value),
+        })
+    }
+
+    fn model(&self, from: SettingOrigin) -> ModelSettings {
+        ModelSettings {
+            from,
+            provider: self.text("provider").map(value),
+            context_window: self.count("context_window").map(value),
+            max_output_tokens: self.count("max_output_tokens").map(value),
+            vision: self.get("vision", boolean).map(value),
+            tools: self.get("tools", boolean).map(value),
+        }
+    }
+}
+
+fn value<T>(setting: Setting<T>) -> T {
+    setting.value
+}
+
+fn word(given: &Given) -> Option<&str> {
+    match given {
+        Given::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn boolean(given: &Given) -> Option<bool> {
+    match given {
+        Given::Boolean(truth) => Some(*truth),
+        _ => None,
+    }
+}
+
+fn count(given: &Given) -> Option<u64> {
+    match given {
+        Given::Count(number) => Some(*number),
+        _ => None,
+    }
+}
+
+fn duration(given: &Given) -> Option<Duration> {
+    match given {
+        Given::Seconds(seconds) => Some(seconds.duration()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "merge_tests.rs"]
+mod tests;

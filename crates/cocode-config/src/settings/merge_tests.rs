@@ -1,0 +1,187 @@
+//! Which file counts for which setting.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::{prop_assert_eq, proptest};
+
+use super::merge_settings;
+use crate::document::{Format, parse};
+use crate::problem::{Origin, Problem};
+use crate::settings::{
+    LayerTrust, SETTINGS, SettingKey, SettingKind, Settings, SettingsFile, SettingsLayer,
+    StartConcurrency, ToolSearchMode, parse_settings,
+};
+
+fn layer(scope: &'static str, trust: LayerTrust, text: &str) -> SettingsLayer {
+    let root = parse(text, Format::Toml).unwrap();
+    let origin = Origin::file(format!("{scope}.toml"));
+    let (settings, problems) = parse_settings(&root, &origin, SettingsFile::Alone);
+    assert_eq!(problems, [], "{text}");
+    SettingsLayer {
+        scope,
+        trust,
+        settings,
+    }
+}
+
+fn merge(layers: &[SettingsLayer]) -> (Settings, Vec<Problem>) {
+    merge_settings(layers)
+}
+
+#[test]
+fn the_numbers_are_those_of_the_design() {
+    let settings = Settings::default();
+    let health = &settings.health;
+    assert_eq!(health.start_concurrency.value, StartConcurrency::AtMost(3));
+    assert_eq!(health.ping_interval.value.as_secs(), 30);
+    assert_eq!(health.ping_timeout.value.as_secs(), 5);
+    assert_eq!(health.max_failures.value, 5);
+    assert_eq!(settings.tool_search.mode.value, ToolSearchMode::Auto);
+    assert!((settings.tool_search.threshold_percent.value - 10.0).abs() < f64::EPSILON);
+    assert_eq!(settings.tool_search.min_context_window.value, 32_000);
+    assert!(settings.tool_search.on_list_changed.value);
+    assert_eq!(merge(&[]), (settings, Vec::new()));
+}
+
+#[test]
+fn for_each_key_the_most_important_file_counts() {
+    let (settings, problems) = merge(&[
+        layer("local", LayerTrust::Approved, "[health]\nmax_failures = 1"),
+        layer(
+            "user",
+            LayerTrust::Own,
+            "model = \"m\"\n[health]\nmax_failures = 2\nstart_concurrency = \"all\"",
+        ),
+    ]);
+    assert_eq!(problems, []);
+    assert_eq!(settings.health.max_failures.value, 1);
+    assert_eq!(
+        settings.health.max_failures.from.unwrap().to_string(),
+        "local.toml:2 (local)"
+    );
+    assert_eq!(
+        settings.health.start_concurrency.value,
+        StartConcurrency::All
+    );
+    assert_eq!(
+        settings.model.unwrap().from.unwrap().to_string(),
+        "user.toml:1 (user)"
+    );
+}
+
+#[test]
+fn a_provider_counts_as_a_whole() {
+    let (settings, _) = merge(&[
+        layer(
+            "local",
+            LayerTrust::Approved,
+            "[providers.p]\nkind = \"openai\"\nbase_url = \"https://other/\"",
+        ),
+        layer(
+            "user",
+            LayerTrust::Own,
+            "[providers.p]\nkind = \"openai\"\napi_key_env = \"KEY\"\n[models.m]\nvision = true",
+        ),
+    ]);
+    let provider = settings.providers.get("p").unwrap();
+    assert_eq!(provider.base_url.as_deref(), Some("https://other/"));
+    assert_eq!(
+        provider.api_key_env, None,
+        "a key never goes to another's address"
+    );
+    assert_eq!(settings.models.get("m").unwrap().vision, Some(true));
+}
+
+#[test]
+fn settings_of_a_work_tree_that_is_not_approved_do_not_count() {
+    let (settings, problems) = merge(&[layer(
+        "project",
+        LayerTrust::Unapproved,
+        "model = \"m\"\n[gateway]\nlisten = \"0.0.0.0:1\"\n[providers.p]\nkind = \"openai\"\n",
+    )]);
+    assert_eq!(settings, Settings::default());
+    let [problem] = problems.as_slice() else {
+        panic!("{problems:?}");
+    };
+    assert!(!problem.is_error());
+    assert!(problem.message.contains("is not approved"), "{problem}");
+    let strict = "[permissions]\ndeny = [\"*\"]";
+    let (_, problems) = merge(&[layer("project", LayerTrust::Unapproved, strict)]);
+    assert_eq!(problems, []);
+}
+
+#[test]
+fn every_key_of_the_tables_is_read_into_the_settings() {
+    fn sample(key: &SettingKey) -> String {
+        match &key.kind {
+            SettingKind::Text => "\"some text\"".to_owned(),
+            SettingKind::OneOf(words) => format!("\"{}\"", words.last().unwrap()),
+            SettingKind::Boolean => "false".to_owned(),
+            SettingKind::Seconds | SettingKind::Count | SettingKind::Percent => "7".to_owned(),
+            SettingKind::CountOrAll => "\"all\"".to_owned(),
+            SettingKind::SearchMode => "\"auto:7\"".to_owned(),
+            SettingKind::Listen => "\"localhost:7\"".to_owned(),
+            SettingKind::HttpUrl => "\"https://example.com\"".to_owned(),
+            SettingKind::SecretReference => "\"keyring:x\"".to_owned(),
+            SettingKind::Rules => "[\"*\"]".to_owned(),
+            SettingKind::Answers => "{ shell = \"deny\" }".to_owned(),
+            other => panic!("{} is {other:?}", key.name),
+        }
+    }
+    let mut texts = Vec::new();
+    for key in SETTINGS {
+        match &key.kind {
+            SettingKind::Table(keys) => texts.extend(keys.iter().map(|inner| {
+                (
+                    format!("[{}]\n{} = {}", key.name, inner.name, sample(inner)),
+                    String::new(),
+                )
+            })),
+            SettingKind::Named(keys) => texts.extend(keys.iter().map(|inner| {
+                let start = match (key.name, inner.name) {
+                    ("providers", "kind") => format!("[{}.x]\nkind = \"openai\"", key.name),
+                    ("providers", _) => format!("[{}.x]\nkind = \"sampling\"", key.name),
+                    _ => format!("[{}.x]", key.name),
+                };
+                let line = format!("{} = {}", inner.name, sample(inner));
+                let text = match inner.name {
+                    "kind" => format!("[{}.x]\n{line}", key.name),
+                    _ => format!("{start}\n{line}"),
+                };
+                (text, start)
+            })),
+            _ => texts.push((format!("{} = {}", key.name, sample(key)), String::new())),
+        }
+    }
+    assert!(texts.len() > 40, "{}", texts.len());
+    for (text, without) in texts {
+        let of = |text: &str| merge(&[layer("user", LayerTrust::Own, text)]).0;
+        assert_ne!(of(&text), of(&without), "{text}");
+    }
+}
+
+proptest! {
+    /// Against the simplest model: the first file that has the key.
+    #[test]
+    fn merging_finds_the_first_file_that_says_something(
+        files in proptest::collection::vec(
+            proptest::collection::btree_map(0..4_usize, 1..100_u64, 0..4), 0..5),
+    ) {
+        const KEYS: [&str; 4] =
+            ["conversations_days", "results_days", "logs_days", "audit_days"];
+        let text = |file: &BTreeMap<usize, u64>| {
+            let lines = file.iter().map(|(key, value)| format!("{} = {value}\n", KEYS[*key]));
+            format!("[retention]\n{}", lines.collect::<String>())
+        };
+        let layers: Vec<_> = files.iter().map(|file| layer("user", LayerTrust::Own, &text(file))).collect();
+        let retention = merge(&layers).0.retention;
+        let found = [
+            retention.conversations_days, retention.results_days,
+            retention.logs_days, retention.audit_days,
+        ];
+        for (key, found) in found.into_iter().enumerate() {
+            let expected = files.iter().find_map(|file| file.get(&key)).copied();
+            prop_assert_eq!(found.map(|setting| setting.value), expected);
+        }
+    }
+}

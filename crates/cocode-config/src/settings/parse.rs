@@ -1,0 +1,212 @@
+//! From a tree of values to the settings of one file. What is wrong with a key stays with that key,
+//! except under `[permissions]` and in the entry of a provider or a model.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use cocode_core::nearest;
+
+use super::keys::{PERMISSIONS, SCHEMA_KEY, SETTINGS, SettingKey, SettingKind};
+use super::permissions::{RawPermissions, permissions};
+use super::reader::{Given, Reader};
+use crate::document::{Format, Member, Node};
+use crate::keys::SERVERS;
+use crate::problem::{Origin, Problem};
+use crate::read;
+
+/// What one file says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RawSettings {
+    /// By path, as in `health.max_failures`.
+    pub(crate) values: BTreeMap<String, (Given, Origin)>,
+    /// By table and name, as in `providers` and `local`.
+    pub(crate) named: BTreeMap<(&'static str, String), RawEntry>,
+    pub(crate) permissions: RawPermissions,
+}
+
+/// A table with a name of the user's choice.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RawEntry {
+    pub(crate) origin: Origin,
+    pub(crate) values: BTreeMap<&'static str, (Given, Origin)>,
+}
+
+/// What else a file with settings may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingsFile {
+    /// Nothing: a `config.toml`.
+    Alone,
+    /// Servers: a file named on the command line.
+    WithServers,
+}
+
+impl RawSettings {
+    /// What a file says that cannot be read: nothing is known of its rules, so every tool asks.
+    pub fn unreadable(origin: Origin) -> Self {
+        let mut settings = Self::default();
+        settings.permissions.broken.push(origin);
+        settings
+    }
+
+    /// Whether something is broken that may have been meant to keep tools from running.
+    pub fn has_broken_permissions(&self) -> bool {
+        !self.permissions.broken.is_empty()
+    }
+}
+
+/// The settings of a file, or nothing if there is no such file. One that cannot be read gives
+/// [`RawSettings::unreadable`].
+pub fn read_settings(path: &Path, kind: SettingsFile) -> (Option<RawSettings>, Vec<Problem>) {
+    let origin = Origin::file(path);
+    match read::tree(path, Format::Toml) {
+        Ok(Some(root)) => {
+            let (settings, problems) = parse_settings(&root, &origin, kind);
+            (Some(settings), problems)
+        }
+        Ok(None) => (None, Vec::new()),
+        Err(problem) => {
+            let settings = RawSettings::unreadable(problem.origin.clone());
+            let notice = every_tool_asks(&problem.origin);
+            (Some(settings), vec![*problem, notice])
+        }
+    }
+}
+
+/// The settings in a tree.
+pub(crate) fn parse_settings(
+    root: &Node,
+    origin: &Origin,
+    kind: SettingsFile,
+) -> (RawSettings, Vec<Problem>) {
+    let mut reader = Reader::new(origin);
+    let mut settings = RawSettings::default();
+    for member in root.members().unwrap_or_default() {
+        if member.key == SCHEMA_KEY {
+            continue;
+        }
+        if member.key == SERVERS {
+            if kind == SettingsFile::Alone {
+                let hint = "servers are written in mcp.toml beside this file".to_owned();
+                let message = "this file has no servers";
+                reader.report(member.line, SERVERS, message, Some(hint));
+            }
+            continue;
+        }
+        let Some(key) = reader.known(SETTINGS, "", member) else {
+            if nearest(&member.key, ["permissions"]).is_empty() {
+                continue;
+            }
+            settings.permissions.broken.push(origin.at(member.line));
+            continue;
+        };
+        match &key.kind {
+            SettingKind::Table(_) if key.name == "permissions" => {
+                let read = permissions(&mut reader, member, PERMISSIONS);
+                settings.permissions = merged(settings.permissions, read);
+            }
+            SettingKind::Table(keys) => table(&mut reader, key.name, keys, member, &mut settings),
+            SettingKind::Named(keys) => named(&mut reader, key.name, keys, member, &mut settings),
+            _ => {
+                let origin = origin.at(member.line);
+                if let Some(given) = reader.value(key, key.name, &member.node) {
+                    settings.values.insert(key.name.to_owned(), (given, origin));
+                }
+            }
+        }
+    }
+    let first_broken = settings.permissions.broken.first();
+    let notice = first_broken.map(every_tool_asks);
+    reader.problems.extend(notice);
+    (settings, reader.problems)
+}
+
+fn every_tool_asks(origin: &Origin) -> Problem {
+    let message = "rules about tools may be missing, so every tool asks until this is mended";
+    Problem::warning(origin.clone(), message).key("permissions")
+}
+
+/// A misspelled table may stand before the right one.
+fn merged(mut earlier: RawPermissions, mut read: RawPermissions) -> RawPermissions {
+    read.broken.append(&mut earlier.broken);
+    read
+}
+
+fn table(
+    reader: &mut Reader<'_>,
+    name: &str,
+    keys: &'static [SettingKey],
+    member: &Member,
+    settings: &mut RawSettings,
+) {
+    let prefix = format!("{name}.");
+    for member in reader.table(name, &member.node).unwrap_or_default() {
+        let Some(key) = reader.known(keys, &prefix, member) else {
+            continue;
+        };
+        let path = format!("{prefix}{}", key.name);
+        if let Some(given) = reader.value(key, &path, &member.node) {
+            let origin = reader.origin.at(member.line);
+            settings.values.insert(path, (given, origin));
+        }
+    }
+}
+
+/// An entry with anything wrong in it does not count at all: half of a provider would send a key to
+/// the wrong place.
+fn named(
+    reader: &mut Reader<'_>,
+    table: &'static str,
+    keys: &'static [SettingKey],
+    member: &Member,
+    settings: &mut RawSettings,
+) {
+    for member in reader.table(table, &member.node).unwrap_or_default() {
+        let prefix = format!("{table}.{}.", member.key);
+        let errors_before = reader.problems.len();
+        let mut values = BTreeMap::new();
+        let path = format!("{table}.{}", member.key);
+        for member in reader.table(&path, &member.node).unwrap_or_default() {
+            let Some(key) = reader.known(keys, &prefix, member) else {
+                continue;
+            };
+            let path = format!("{prefix}{}", key.name);
+            if let Some(given) = reader.value(key, &path, &member.node) {
+                values.insert(key.name, (given, reader.origin.at(member.line)));
+            }
+        }
+        if reader.problems.len() == errors_before && table == "providers" {
+            provider_coherence(reader, &path, member.line, &values);
+        }
+        if reader.problems.len() == errors_before {
+            let origin = reader.origin.at(member.line);
+            let entry = RawEntry { origin, values };
+            settings.named.insert((table, member.key.clone()), entry);
+        }
+    }
+}
+
+fn provider_coherence(
+    reader: &mut Reader<'_>,
+    path: &str,
+    line: u32,
+    values: &BTreeMap<&'static str, (Given, Origin)>,
+) {
+    let kind = values.get("kind").map(|(given, _)| given);
+    if kind.is_none() {
+        let message = "it has no `kind`";
+        let words = super::ProviderKind::WORDS.join(", ");
+        reader.report(line, path, message, Some(format!("one of {words}")));
+    }
+    let is_compatible = kind == Some(&Given::Text("openai-compatible".to_owned()));
+    if is_compatible && !values.contains_key("base_url") {
+        reader.error(line, path, "this kind needs `base_url`");
+    }
+    if values.contains_key("api_key") && values.contains_key("api_key_env") {
+        let message = "it has both `api_key` and `api_key_env`";
+        reader.error(line, path, message);
+    }
+}
+
+#[cfg(test)]
+#[path = "parse_tests.rs"]
+mod tests;
