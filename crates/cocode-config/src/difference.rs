@@ -107,7 +107,7 @@ impl fmt::Display for Difference {
                     key,
                     before: Shown::Secret,
                     after: Shown::Secret,
-                } => writeln!(formatter, "~ {} = (another secret)", Plain(key))?,
+                } => writeln!(formatter, "~ {} = (changed, not shown)", Plain(key))?,
                 KeyChange::Changed { key, before, after } => {
                     line(formatter, '-', key, before)?;
                     line(formatter, '+', key, after)?;
@@ -122,7 +122,7 @@ fn line(formatter: &mut fmt::Formatter<'_>, mark: char, key: &str, value: &Shown
     write!(formatter, "{mark} {} = ", Plain(key))?;
     match value {
         Shown::Value(value) => writeln!(formatter, "{}", Plain(value)),
-        Shown::Secret => writeln!(formatter, "(secret)"),
+        Shown::Secret => writeln!(formatter, "(not shown)"),
     }
 }
 

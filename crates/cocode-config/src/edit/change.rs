@@ -128,7 +128,7 @@ impl Edit<'_> {
 }
 
 /// Everything a file says except what is under some paths, as a set of lines.
-fn others<'n>(node: &'n Node, except: &[&[&str]]) -> BTreeSet<String> {
+fn others(node: &Node, except: &[&[&str]]) -> BTreeSet<String> {
     fn collect<'n>(
         node: &'n Node,
         except: &[&[&str]],

@@ -195,7 +195,8 @@ pub(super) fn toml_text(text: &str) -> Value {
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
             control if control.is_control() => {
-                quoted.push_str(&format!("\\U{:08X}", u32::from(control)));
+                let code = format!("\\U{:08X}", u32::from(control));
+                quoted.push_str(&code);
             }
             other => quoted.push(other),
         }
@@ -208,13 +209,13 @@ fn toml_value(field: &Field<'_>) -> Value {
     match field {
         Field::Text(text) => toml_text(text),
         Field::List(texts) => {
-            let list: Array = texts.iter().map(|text| toml_text(text.as_ref())).collect();
+            let list: Array = texts.iter().map(|text| toml_text(text)).collect();
             Value::Array(list)
         }
         Field::Map(pairs) => {
             let mut table = InlineTable::new();
             for (key, text) in pairs {
-                table.insert(*key, toml_text(text.as_ref()));
+                table.insert(*key, toml_text(text));
             }
             Value::InlineTable(table)
         }
@@ -273,13 +274,11 @@ fn json_value(field: Field<'_>) -> CstInputValue {
     let text = |text: &str| CstInputValue::String(text.to_owned());
     match field {
         Field::Text(value) => text(value),
-        Field::List(texts) => {
-            CstInputValue::Array(texts.iter().map(|value| text(value.as_ref())).collect())
-        }
+        Field::List(texts) => CstInputValue::Array(texts.iter().map(|value| text(value)).collect()),
         Field::Map(pairs) => {
             let pairs = pairs
                 .into_iter()
-                .map(|(key, value)| (key.to_owned(), text(value.as_ref())));
+                .map(|(key, value)| (key.to_owned(), text(value)));
             CstInputValue::Object(pairs.collect())
         }
         Field::Boolean(truth) => CstInputValue::Bool(truth),

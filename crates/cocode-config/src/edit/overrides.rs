@@ -165,12 +165,11 @@ fn is_about(table: &dyn TableLike, pairs: &[(&str, &str)]) -> bool {
 }
 
 fn block(pairs: &[(&str, &str)], is_enabled: bool) -> String {
-    let mut block = format!("[[{OVERRIDES}]]\n");
-    for (key, text) in pairs {
-        block.push_str(&format!("{key} = {}\n", toml_text(text)));
-    }
-    block.push_str(&format!("enabled = {is_enabled}\n"));
-    block
+    let lines = pairs
+        .iter()
+        .map(|(key, text)| format!("{key} = {}\n", toml_text(text)));
+    let lines: String = lines.collect();
+    format!("[[{OVERRIDES}]]\n{lines}enabled = {is_enabled}\n")
 }
 
 fn inline(pairs: &[(&str, &str)], is_enabled: bool) -> InlineTable {

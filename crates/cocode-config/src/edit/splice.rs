@@ -1,7 +1,7 @@
 //! Changes the text of a TOML file by cutting and inserting, so that no other byte is touched.
 //! What is where is known from the parser; what a change means is for others to say.
 
-use toml_edit::{Document, DocumentMut, InlineTable, Item, Key, RawString, Table, Value};
+use toml_edit::{Decor, Document, DocumentMut, InlineTable, Item, Key, RawString, Table, Value};
 
 use super::lines::{Lines, Piece};
 
@@ -178,12 +178,11 @@ impl<'a> TomlText<'a> {
                 .get(key)
                 .and_then(Item::as_value)
                 .and_then(Value::span);
-            match old {
-                Some(span) => edits.push((span, self.lines.ended(&rendered(value)))),
-                None => {
-                    let at = self.body_end(table);
-                    edits.push((at..at, self.whole_line(at, "", key, value)));
-                }
+            if let Some(span) = old {
+                edits.push((span, self.lines.ended(&rendered(value))));
+            } else {
+                let at = self.body_end(table);
+                edits.push((at..at, self.whole_line(at, "", key, value)));
             }
         }
         self.lines.apply(edits)
@@ -217,7 +216,7 @@ impl<'a> TomlText<'a> {
     /// Before the first header, because what comes after belongs to it.
     fn insert_at_root(&self, key: &str, value: &Value) -> String {
         let line = |at| self.whole_line(at, "", key, value);
-        if let Some(end) = self.last_value_end(self.root()) {
+        if let Some(end) = Self::last_value_end(self.root()) {
             let at = self.lines.line_end(end);
             return self.lines.apply(vec![(at..at, line(at))]);
         }
@@ -321,15 +320,15 @@ impl<'a> TomlText<'a> {
 
     /// Where the lines of a table end that stand under its own header, or with its own prefix.
     fn body_end(&self, table: &Table) -> usize {
-        let end = self.last_value_end(table);
+        let end = Self::last_value_end(table);
         let end = end.or_else(|| table.span().map(|span| span.end));
         self.lines.line_end(end.unwrap_or(self.lines.text.len()))
     }
 
-    fn last_value_end(&self, table: &Table) -> Option<usize> {
+    fn last_value_end(table: &Table) -> Option<usize> {
         let ends = table.iter().filter_map(|(_, item)| match item {
             Item::Value(value) => value.span().map(|span| span.end),
-            Item::Table(table) if table.is_dotted() => self.last_value_end(table),
+            Item::Table(table) if table.is_dotted() => Self::last_value_end(table),
             _ => None,
         });
         ends.max()
@@ -377,17 +376,13 @@ fn rendered(value: &Value) -> String {
 fn set_inline(table: &mut InlineTable, path: &[&str], value: &Value) -> Option<()> {
     let (key, rest) = path.split_first()?;
     if rest.is_empty() {
-        match table.get_mut(key) {
-            Some(old) => {
-                let decor = old.decor().clone();
-                *old = value.clone();
-                *old.decor_mut() = decor;
-            }
-            None => {
-                let mut value = value.clone();
-                value.decor_mut().clear();
-                table.insert(*key, value);
-            }
+        let mut value = value.clone();
+        if let Some(old) = table.get_mut(key) {
+            *value.decor_mut() = old.decor().clone();
+            *old = value;
+        } else {
+            *value.decor_mut() = Decor::new(" ", take_end(table));
+            table.insert(*key, value);
         }
         return Some(());
     }
@@ -400,11 +395,41 @@ fn remove_inline(table: &mut InlineTable, path: &[&str]) -> bool {
         return false;
     };
     if rest.is_empty() {
-        return table.remove(key).is_some();
+        let end = take_end(table);
+        let is_removed = table.remove(key).is_some();
+        if !end.is_empty()
+            && let Some((_, last)) = table.iter_mut().last()
+        {
+            last.decor_mut().set_suffix(end);
+        }
+        return is_removed;
     }
     match table.get_mut(key) {
         Some(Value::InlineTable(next)) => remove_inline(next, rest),
         _ => false,
+    }
+}
+
+/// The blanks before the closing brace, which stay there whatever value is the last.
+fn take_end(table: &mut InlineTable) -> String {
+    if table.is_empty() {
+        table.set_trailing("");
+        return " ".to_owned();
+    }
+    if table.trailing_comma() {
+        return String::new();
+    }
+    let Some((_, last)) = table.iter_mut().last() else {
+        return String::new();
+    };
+    let end = last.decor().suffix().and_then(RawString::as_str);
+    match end.map(str::to_owned) {
+        // A comment stays with its value.
+        Some(end) if !end.contains('#') => {
+            last.decor_mut().set_suffix("");
+            end
+        }
+        _ => String::new(),
     }
 }
 
