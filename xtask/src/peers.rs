@@ -4,6 +4,7 @@
 //! | installed as | from | holds |
 //! |---|---|---|
 //! | `npm` | `peers/npm/package-lock.json` | Node 24, the conformance suites, reference servers |
+//! | `agents` | `peers/agents/package-lock.json` | agents whose configuration cocode takes over |
 //! | `python` | `peers/python/requirements.lock` | Python reference servers, FastMCP |
 //! | `websocket` | `peers/python/websocket.lock` | the Python SDK with its WebSocket server |
 
@@ -39,6 +40,16 @@ const GROUPS: &[Group] = &[
         inputs: &["npm/package.json", "npm/package-lock.json", "npm/.npmrc"],
         program: "node_modules/.bin/node",
         install: install_npm,
+    },
+    Group {
+        name: "agents",
+        inputs: &[
+            "agents/package.json",
+            "agents/package-lock.json",
+            "agents/.npmrc",
+        ],
+        program: "node_modules",
+        install: |directory| run_npm("agents", directory, &["--ignore-scripts"]),
     },
     Group {
         name: "python",
@@ -115,13 +126,7 @@ impl Group {
 }
 
 fn install_npm(directory: &Path) -> Result<(), Failure> {
-    create_directory(directory)?;
-    for file in ["package.json", "package-lock.json", ".npmrc"] {
-        let source = workspace::peers_source().join("npm").join(file);
-        fs::copy(&source, directory.join(file))
-            .map_err(|error| Failure::because(source.display(), error))?;
-    }
-    run_npm(directory)?;
+    run_npm("npm", directory, &[])?;
     // The `node` package only has a shim until its install script has fetched the binary.
     let version = output(program(directory.join("node_modules/.bin/node")).arg("--version"))?;
     if version.starts_with(NODE_MAJOR) {
@@ -134,10 +139,18 @@ fn install_npm(directory: &Path) -> Result<(), Failure> {
     }
 }
 
-fn run_npm(directory: &Path) -> Result<(), Failure> {
+/// Installs what the lock file in a directory below `peers` says.
+fn run_npm(source: &str, directory: &Path, flags: &[&str]) -> Result<(), Failure> {
+    create_directory(directory)?;
+    for file in ["package.json", "package-lock.json", ".npmrc"] {
+        let source = workspace::peers_source().join(source).join(file);
+        fs::copy(&source, directory.join(file))
+            .map_err(|error| Failure::because(source.display(), error))?;
+    }
     shell::run(
         program("npm")
             .args(["ci", "--no-audit", "--no-fund"])
+            .args(flags)
             .current_dir(directory),
     )
     .map_err(|failure| Failure::because("npm, which comes with any Node, is needed once", failure))

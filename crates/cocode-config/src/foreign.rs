@@ -54,7 +54,7 @@ pub enum Tool {
     Cursor,
     /// VS Code.
     VsCode,
-    /// OpenCode.
+    /// `OpenCode`.
     OpenCode,
     /// Zed.
     Zed,

@@ -126,6 +126,7 @@ impl<'a> Fields<'a> {
     pub(super) fn values(&mut self, key: &str) -> BTreeMap<String, Text> {
         let mut values = BTreeMap::new();
         for member in self.nodes(key) {
+            let key = format!("{key}.{}", member.key);
             let text = match &member.node.value {
                 Value::Null => continue,
                 Value::Text(text) => text.clone(),
@@ -133,11 +134,10 @@ impl<'a> Fields<'a> {
                 Value::Float(number) => number.to_string(),
                 Value::Boolean(truth) => truth.to_string(),
                 Value::List(_) | Value::Table(_) => {
-                    self.mismatch(member, "a text");
+                    self.mismatch_at(&key, member, "a text");
                     continue;
                 }
             };
-            let key = format!("{key}.{}", member.key);
             match self.import(&key, member.line, &text, Secrets::Allowed) {
                 Ok(text) => {
                     values.insert(member.key.clone(), Text(text));
@@ -159,7 +159,7 @@ impl<'a> Fields<'a> {
                 Value::Text(text) => {
                     names.insert(member.key.clone(), text.clone());
                 }
-                _ => self.mismatch(member, "a text"),
+                _ => self.mismatch_at(&format!("{key}.{}", member.key), member, "a text"),
             }
         }
         names
@@ -267,7 +267,7 @@ impl<'a> Fields<'a> {
         &mut self,
         key: &str,
         prefix: &'static str,
-        read: impl FnOnce(&mut Fields<'a>) -> T,
+        read: impl FnOnce(&mut Self) -> T,
     ) -> T {
         let Some(member) = self.take(key) else {
             return T::default();
@@ -337,8 +337,12 @@ impl<'a> Fields<'a> {
     }
 
     fn mismatch(&mut self, member: &Member, expected: &str) {
+        self.mismatch_at(&member.key, member, expected);
+    }
+
+    fn mismatch_at(&mut self, key: &str, member: &Member, expected: &str) {
         let message = format!("it is {}, but must be {expected}", member.node.kind());
-        self.error(&member.key, member.line, &message);
+        self.error(key, member.line, &message);
     }
 
     fn warn(&mut self, key: &str, line: u32, message: String) {

@@ -1,4 +1,4 @@
-//! OpenCode: `mcp` in `opencode.json` or `opencode.jsonc`, of the user and of the project.
+//! `OpenCode`: `mcp` in `opencode.json` or `opencode.jsonc`, of the user and of the project.
 
 use super::draft::{Draft, Output, Reach};
 use super::fields::Fields;

@@ -471,7 +471,7 @@ fn files_that_are_no_configuration_are_refused_with_their_line() {
     for (text, expected) in [
         (
             "{\n  \"mcpServers\": {\n",
-            "/home/me/file:3: the file cannot be understood",
+            "/home/me/file:2: the file cannot be understood",
         ),
         ("[]", "/home/me/file:1: the file holds a list"),
         (

@@ -6,7 +6,7 @@
 //! | `${NAME}`, `${NAME:-default}` | Claude Code, `.mcp.json` |
 //! | the same, and `$NAME` | Gemini CLI |
 //! | `${env:NAME}`, and what only an editor knows | Cursor, VS Code |
-//! | `{env:NAME}` | OpenCode |
+//! | `{env:NAME}` | `OpenCode` |
 //!
 //! What was rendered is read back before it counts: a text that would come to mean something
 //! else is refused instead.
