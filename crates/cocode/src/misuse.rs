@@ -16,7 +16,8 @@ fn names_no_server(words: &[OsString]) -> bool {
     let is_server = |word: &OsString| {
         word == "--" || word == "--url" || word.to_string_lossy().starts_with("--url=")
     };
-    words.iter().any(|word| word == "mcp") && !words.iter().any(is_server)
+    let is_adding = words.iter().any(|word| word == "add");
+    words.iter().any(|word| word == "mcp") && !is_adding && !words.iter().any(is_server)
 }
 
 /// Says what clap has to say: help on stdout, complaints on stderr.

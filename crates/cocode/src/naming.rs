@@ -93,6 +93,7 @@ pub(crate) fn unknown(given: &str, names: &[&str]) -> CliError {
         error.hint(format!("did you mean {}?", crate::text::either(&close)))
     };
     with_names(error, names)
+        .hint("the program that is the server, and its arguments, come after `--`")
 }
 
 fn none_given(names: &[&str]) -> CliError {

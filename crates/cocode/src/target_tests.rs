@@ -7,7 +7,7 @@ use clap::Parser as _;
 use cocode_client::{NoHandler, Target, Timeouts};
 
 use super::{Server, session_options};
-use crate::args::{Cli, Command, OutputArgs, TargetArgs};
+use crate::args::{Cli, Command, McpVerb, OutputArgs, TargetArgs};
 use crate::environment::Environment;
 use crate::error::CliError;
 use crate::printer::Printer;
@@ -16,6 +16,9 @@ fn args(words: &[&str]) -> TargetArgs {
     let words = ["cocode", "mcp", "ping"].iter().chain(words);
     let Command::Mcp(verb) = Cli::try_parse_from(words).unwrap().command else {
         panic!("not an mcp command");
+    };
+    let McpVerb::Use(verb) = *verb else {
+        panic!("not a verb for servers");
     };
     verb.target().clone()
 }
@@ -167,7 +170,14 @@ fn variables_are_set_or_passed_on() {
 fn timeouts(words: &[&str]) -> Timeouts {
     let words = [words, &["--", "server"]].concat();
     let args = args(&words);
-    session_options(&args, &server(&words).unwrap(), 0, Arc::new(NoHandler)).timeouts
+    session_options(
+        &args,
+        None,
+        &server(&words).unwrap(),
+        0,
+        Arc::new(NoHandler),
+    )
+    .timeouts
 }
 
 #[test]
@@ -200,7 +210,7 @@ fn verbosity_asks_the_server_for_log_messages() {
     let words = ["--", "server"];
     for (verbose, expected) in [(0, None), (1, Some("info")), (2, Some("debug"))] {
         let server = server(&words).unwrap();
-        let options = session_options(&args(&words), &server, verbose, Arc::new(NoHandler));
+        let options = session_options(&args(&words), None, &server, verbose, Arc::new(NoHandler));
         assert_eq!(options.log_level.as_deref(), expected);
     }
 }

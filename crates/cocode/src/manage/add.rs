@@ -1,7 +1,8 @@
 //! Adds a server to a scope: what `codex mcp add` and `claude mcp add` take, and the rest.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cocode_config::{
@@ -15,11 +16,12 @@ use super::trust;
 use crate::args::Transport;
 use crate::args::manage::{AddArgs, OAuthArgs, WritableScope};
 use crate::configured::blocked;
+use crate::environment::text_variable;
 use crate::error::{CliError, Code, Exit};
 use crate::printer::print_json;
 use crate::target::is_address;
 use crate::text::plain;
-use crate::workspace::{Workspace, with_problems};
+use crate::workspace::Workspace;
 
 pub(crate) fn run(args: &AddArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let entry = entry(args)?;
@@ -58,7 +60,10 @@ pub(crate) fn add(
         )))?;
     }
     warn_if_not_used(name, scope, workspace);
-    warn_of_plain_secrets(name, entry, workspace);
+    warn_of_plain_secrets(entry, workspace);
+    if scope == Scope::Local {
+        mention_ignoring(&file, workspace);
+    }
     Ok(Exit::Ok)
 }
 
@@ -71,7 +76,7 @@ pub(crate) fn write(
     workspace: &Workspace,
 ) -> Result<PathBuf, CliError> {
     let config = workspace.config()?;
-    may_add(name, entry, config)?;
+    may_add(name, entry, config, workspace)?;
     let places = &workspace.places;
     let scope = if places.explicit.is_empty() {
         scope
@@ -125,7 +130,12 @@ pub(crate) fn not_written(error: &cocode_config::EditError) -> CliError {
 
 /// Whether a server may be added at all: a name that can be one, an entry that is in order, and an
 /// organization that has nothing against it.
-fn may_add(name: &str, entry: &Entry, config: &Config) -> Result<(), CliError> {
+fn may_add(
+    name: &str,
+    entry: &Entry,
+    config: &Config,
+    workspace: &Workspace,
+) -> Result<(), CliError> {
     let what = format!("server `{}`", plain(name));
     name.parse::<ServerName>().map_err(|error| {
         CliError::new(Code::InvalidUsage, "this cannot be the name of a server").because(&error)
@@ -135,18 +145,40 @@ fn may_add(name: &str, entry: &Entry, config: &Config) -> Result<(), CliError> {
         let reason = format!("all servers are fixed by your organization, in {file}");
         return Err(blocked(&what, &reason));
     }
-    match cocode_config::check_entry(name, entry, &crate::environment::text_variable) {
+    // A variable that is not set now may be set when the server is used, which is checked again then.
+    let unset = RefCell::new(BTreeSet::new());
+    let lookup = |variable: &str| {
+        let value = text_variable(variable);
+        if value.is_none() {
+            unset.borrow_mut().insert(variable.to_owned());
+        }
+        value
+    };
+    let checked = cocode_config::check_entry(name, entry, &lookup);
+    let missing = unset.into_inner();
+    match checked {
         Ok(spec) => match config.refuses_unlisted(&spec) {
             Some(reason) => Err(blocked(&what, &reason)),
             None => Ok(()),
         },
+        Err(_) if !missing.is_empty() => {
+            for variable in missing {
+                let message = format!("{what} needs the variable `{variable}`, which is not set");
+                workspace.printer.warn(&message);
+            }
+            Ok(())
+        }
         Err(problems) => {
-            let errors: Vec<_> = problems.iter().collect();
-            let message = format!("{what} cannot be added as it is given");
-            Err(with_problems(
-                CliError::new(Code::InvalidUsage, message),
-                &errors,
-            ))
+            let mut error = CliError::new(
+                Code::InvalidUsage,
+                format!("{what} cannot be added as it is given"),
+            );
+            for problem in &problems {
+                let key = problem.key.as_deref().unwrap_or_default();
+                error.causes.push(format!("`{key}`: {}", problem.message));
+                error.hints.extend(problem.hint.clone());
+            }
+            Err(error)
         }
     }
 }
@@ -175,7 +207,7 @@ fn warn_if_not_used(name: &str, scope: Scope, workspace: &Workspace) {
 }
 
 /// A value that looks like a secret should not be in a file for everybody to read.
-fn warn_of_plain_secrets(name: &str, entry: &Entry, workspace: &Workspace) {
+fn warn_of_plain_secrets(entry: &Entry, workspace: &Workspace) {
     for line in entry.lines() {
         if line.is_secret && looks_secret(&line.key) {
             let key = &line.key;
@@ -187,7 +219,24 @@ fn warn_of_plain_secrets(name: &str, entry: &Entry, workspace: &Workspace) {
             return;
         }
     }
-    let _ = name;
+}
+
+/// The local file is for one user alone, and git should not have it.
+fn mention_ignoring(file: &Path, workspace: &Workspace) {
+    let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else {
+        return;
+    };
+    let name = name.to_string_lossy();
+    let is_mentioned = |list: &str| {
+        let text = std::fs::read_to_string(directory.join(list)).unwrap_or_default();
+        text.lines()
+            .any(|line| line.trim().trim_start_matches('/') == name)
+    };
+    let is_repository = directory.join(".git").exists();
+    if is_repository && !is_mentioned(".gitignore") && !is_mentioned(".git/info/exclude") {
+        let message = format!("`{name}` is for you alone: add it to .gitignore");
+        workspace.printer.note(&message);
+    }
 }
 
 fn looks_secret(key: &str) -> bool {
