@@ -57,7 +57,7 @@ pub use settings::{
     CredentialStore, GatewaySettings, HealthSettings, LayerTrust, ModelSettings, Permissions,
     Prefix, ProviderKind, ProviderSettings, RawSettings, RetentionSettings, Setting, SettingOrigin,
     Settings, SettingsFile, SettingsLayer, StartConcurrency, ToolSearchMode, ToolSearchSettings,
-    UnknownToolSearchMode, merge_settings, read_settings, remembered_path,
+    UnknownToolSearchMode, merge_settings, read_settings, remembered_path, settings_of_text,
 };
 pub use settings_files::PendingSettings;
 pub use trust::{

@@ -27,8 +27,7 @@ pub(crate) use keys::{
 };
 pub(crate) use merge::everything;
 pub use merge::merge_settings;
-pub(crate) use parse::parse_settings;
-pub use parse::{RawSettings, SettingsFile, read_settings};
+pub use parse::{RawSettings, SettingsFile, read_settings, settings_of_text};
 pub use permissions::{Permissions, remembered_path};
 pub(crate) use permissions::{RawPermissions, permissions};
 pub(crate) use reader::{Given, Reader};
@@ -275,7 +274,7 @@ words! {
     ProviderKind {
         /// Messages, as Anthropic has them.
         Anthropic = "anthropic",
-        /// Responses, as OpenAI has them.
+        /// Responses, as `OpenAI` has them.
         OpenAi = "openai",
         /// Chat completions, as many have them.
         OpenAiCompatible = "openai-compatible",

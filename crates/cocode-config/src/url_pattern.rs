@@ -186,9 +186,10 @@ impl FromStr for UrlPattern {
         if let Some(character) = text.chars().find(is_odd) {
             return Err(InvalidUrlPattern::Character(character));
         }
-        let pieces = match text.bytes().all(|byte| byte == b'*') {
-            true => None,
-            false => Some(Pieces::of(text)?),
+        let pieces = if text.bytes().all(|byte| byte == b'*') {
+            None
+        } else {
+            Some(Pieces::of(text)?)
         };
         let text = text.to_owned();
         Ok(Self { text, pieces })
@@ -229,9 +230,10 @@ impl Pieces {
             Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
             _ => (authority, None),
         };
-        let path = match path.is_empty() {
-            true => None,
-            false => Some(PathPattern::of(path, "https://host")?),
+        let path = if path.is_empty() {
+            None
+        } else {
+            Some(PathPattern::of(path, "https://host")?)
         };
         Ok(Self {
             scheme,
@@ -288,9 +290,10 @@ impl HostPattern {
             .all(|byte| byte.is_ascii_digit() || b".*".contains(&byte))
             && host.bytes().any(|byte| byte.is_ascii_digit());
         let pattern = Wildcard::new(host);
-        Ok(match is_number {
-            true => Self::V4(pattern),
-            false => Self::Name(pattern),
+        Ok(if is_number {
+            Self::V4(pattern)
+        } else {
+            Self::Name(pattern)
         })
     }
 

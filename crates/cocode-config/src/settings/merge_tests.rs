@@ -7,9 +7,10 @@ use proptest::prelude::{prop_assert_eq, proptest};
 use super::merge_settings;
 use crate::document::{Format, parse};
 use crate::problem::{Origin, Problem};
+use crate::settings::parse::parse_settings;
 use crate::settings::{
     LayerTrust, SETTINGS, SettingKey, SettingKind, Settings, SettingsFile, SettingsLayer,
-    StartConcurrency, ToolSearchMode, parse_settings,
+    StartConcurrency, ToolSearchMode,
 };
 
 fn layer(scope: &'static str, trust: LayerTrust, text: &str) -> SettingsLayer {

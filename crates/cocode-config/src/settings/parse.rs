@@ -57,19 +57,35 @@ impl RawSettings {
 /// The settings of a file, or nothing if there is no such file. One that cannot be read gives
 /// [`RawSettings::unreadable`].
 pub fn read_settings(path: &Path, kind: SettingsFile) -> (Option<RawSettings>, Vec<Problem>) {
-    let origin = Origin::file(path);
-    match read::tree(path, Format::Toml) {
-        Ok(Some(root)) => {
-            let (settings, problems) = parse_settings(&root, &origin, kind);
+    match read::text(path, read::MAX_FILE_BYTES) {
+        Ok(Some(text)) => {
+            let (settings, problems) = settings_of_text(&text, path, kind);
             (Some(settings), problems)
         }
         Ok(None) => (None, Vec::new()),
         Err(problem) => {
-            let settings = RawSettings::unreadable(problem.origin.clone());
-            let notice = every_tool_asks(&problem.origin);
-            (Some(settings), vec![*problem, notice])
+            let (settings, problems) = unreadable(*problem);
+            (Some(settings), problems)
         }
     }
+}
+
+/// The settings in a text that was read from a file, so that what is approved is what counts.
+pub fn settings_of_text(
+    text: &str,
+    path: &Path,
+    kind: SettingsFile,
+) -> (RawSettings, Vec<Problem>) {
+    match read::parsed(path, text, Format::Toml) {
+        Ok(root) => parse_settings(&root, &Origin::file(path), kind),
+        Err(problem) => unreadable(*problem),
+    }
+}
+
+fn unreadable(problem: Problem) -> (RawSettings, Vec<Problem>) {
+    let settings = RawSettings::unreadable(problem.origin.clone());
+    let notice = every_tool_asks(&problem.origin);
+    (settings, vec![problem, notice])
 }
 
 /// The settings in a tree.

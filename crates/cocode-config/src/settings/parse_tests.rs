@@ -1,9 +1,11 @@
 //! What `config.toml` may say, and what is said about the rest.
 
+use proptest::prelude::{Strategy as _, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
 use super::{RawSettings, SettingsFile, parse_settings, read_settings};
 use crate::document::{Format, parse};
 use crate::problem::{Origin, Problem};
-use crate::settings::{LayerTrust, Settings, SettingsLayer, merge_settings};
+use crate::settings::{LayerTrust, SECTIONS, Settings, SettingsLayer, merge_settings};
 
 fn read(text: &str) -> (RawSettings, Vec<Problem>) {
     let root = parse(text, Format::Toml).unwrap();
@@ -19,105 +21,108 @@ fn settings(raw: RawSettings) -> Settings {
     merge_settings(&[layer]).0
 }
 
+/// What is written, what is said about it, and the hint.
+const WRONG: &[(&str, &str, &str)] = &[
+    (
+        "credential_store = \"keyrng\"",
+        "config.toml:1: key `credential_store`: `keyrng` is not one of auto, keyring, file",
+        "did you mean `keyring`?",
+    ),
+    (
+        "[health]\nping_intervall_sec = 3",
+        "config.toml:2: key `health.ping_intervall_sec`: there is no such key",
+        "did you mean `ping_interval_sec`?",
+    ),
+    (
+        "[helth]\nmax_failures = 3",
+        "config.toml:1: key `helth`: there is no such key",
+        "did you mean `health`?",
+    ),
+    (
+        "health = 3",
+        "config.toml:1: key `health`: it is a number, but must be a table",
+        "",
+    ),
+    (
+        "[health]\nmax_failures = 0",
+        "config.toml:2: key `health.max_failures`: it must be more than zero",
+        "",
+    ),
+    (
+        "[health]\nmax_failures = 1.5",
+        "config.toml:2: key `health.max_failures`: it is a number, but must be a whole number",
+        "",
+    ),
+    (
+        "[health]\nping_timeout_sec = -1",
+        "config.toml:2: key `health.ping_timeout_sec`: it must be more than zero, and less \
+             than forever",
+        "",
+    ),
+    (
+        "[health]\nstart_concurrency = \"some\"",
+        "config.toml:2: key `health.start_concurrency`: it is a text, but must be a whole \
+             number or \"all\"",
+        "",
+    ),
+    (
+        "[tool_search]\nthreshold = 0.25",
+        "config.toml:2: key `tool_search.threshold`: it must be from 1 to 100",
+        "it is in percent: write 25",
+    ),
+    (
+        "[tool_search]\nenabled = \"auto:0\"",
+        "config.toml:2: key `tool_search.enabled`: `auto:0` is not one of auto, auto:N with N \
+             from 1 to 100, true, false",
+        "",
+    ),
+    (
+        "[gateway]\nlisten = \"everywhere\"",
+        "config.toml:2: key `gateway.listen`: this is nothing to listen at",
+        "write an address and a port, as in 127.0.0.1:7777",
+    ),
+    (
+        "[providers.a]\nkind = \"openai\"\napi_key = \"sk-secret\"",
+        "config.toml:3: key `providers.a.api_key`: a secret cannot be written here, only \
+             where it is",
+        "write `keyring:NAME`, `cmd:COMMAND` or `${VAR}`",
+    ),
+    (
+        "[providers.a]\nmodel = \"x\"",
+        "config.toml:1: key `providers.a`: it has no `kind`",
+        "one of anthropic, openai, openai-compatible, sampling",
+    ),
+    (
+        "[providers.a]\nkind = \"openai-compatible\"",
+        "config.toml:1: key `providers.a`: this kind needs `base_url`",
+        "",
+    ),
+    (
+        "[providers.a]\nkind = \"openai\"\nbase_url = \"ftp://x\"",
+        "config.toml:3: key `providers.a.base_url`: it must begin with http:// or https://",
+        "",
+    ),
+    (
+        "[providers.a]\nkind = \"openai\"\nbase_url = \"https://me:pw@x\"",
+        "config.toml:3: key `providers.a.base_url`: it must not hold credentials",
+        "",
+    ),
+    (
+        "[mcp_servers.x]\ncommand = \"y\"",
+        "config.toml:1: key `mcp_servers`: this file has no servers",
+        "servers are written in mcp.toml beside this file",
+    ),
+];
+
 #[test]
 fn what_is_wrong_is_said_with_its_place_and_a_way_out() {
-    for (text, expected, hint) in [
-        (
-            "credential_store = \"keyrng\"",
-            "config.toml:1: key `credential_store`: `keyrng` is not one of auto, keyring, file",
-            "did you mean `keyring`?",
-        ),
-        (
-            "[health]\nping_intervall_sec = 3",
-            "config.toml:2: key `health.ping_intervall_sec`: there is no such key",
-            "did you mean `ping_interval_sec`?",
-        ),
-        (
-            "[helth]\nmax_failures = 3",
-            "config.toml:1: key `helth`: there is no such key",
-            "did you mean `health`?",
-        ),
-        (
-            "health = 3",
-            "config.toml:1: key `health`: it is a number, but must be a table",
-            "",
-        ),
-        (
-            "[health]\nmax_failures = 0",
-            "config.toml:2: key `health.max_failures`: it must be more than zero",
-            "",
-        ),
-        (
-            "[health]\nmax_failures = 1.5",
-            "config.toml:2: key `health.max_failures`: it is a number, but must be a whole number",
-            "",
-        ),
-        (
-            "[health]\nping_timeout_sec = -1",
-            "config.toml:2: key `health.ping_timeout_sec`: it must be more than zero, and less \
-             than forever",
-            "",
-        ),
-        (
-            "[health]\nstart_concurrency = \"some\"",
-            "config.toml:2: key `health.start_concurrency`: it is a text, but must be a whole \
-             number or \"all\"",
-            "",
-        ),
-        (
-            "[tool_search]\nthreshold = 0.25",
-            "config.toml:2: key `tool_search.threshold`: it must be from 1 to 100",
-            "it is in percent: write 25",
-        ),
-        (
-            "[tool_search]\nenabled = \"auto:0\"",
-            "config.toml:2: key `tool_search.enabled`: `auto:0` is not one of auto, auto:N with N \
-             from 1 to 100, true, false",
-            "",
-        ),
-        (
-            "[gateway]\nlisten = \"everywhere\"",
-            "config.toml:2: key `gateway.listen`: this is nothing to listen at",
-            "write an address and a port, as in 127.0.0.1:7777",
-        ),
-        (
-            "[providers.a]\nkind = \"openai\"\napi_key = \"sk-secret\"",
-            "config.toml:3: key `providers.a.api_key`: a secret cannot be written here, only \
-             where it is",
-            "write `keyring:NAME`, `cmd:COMMAND` or `${VAR}`",
-        ),
-        (
-            "[providers.a]\nmodel = \"x\"",
-            "config.toml:1: key `providers.a`: it has no `kind`",
-            "one of anthropic, openai, openai-compatible, sampling",
-        ),
-        (
-            "[providers.a]\nkind = \"openai-compatible\"",
-            "config.toml:1: key `providers.a`: this kind needs `base_url`",
-            "",
-        ),
-        (
-            "[providers.a]\nkind = \"openai\"\nbase_url = \"ftp://x\"",
-            "config.toml:3: key `providers.a.base_url`: it must begin with http:// or https://",
-            "",
-        ),
-        (
-            "[providers.a]\nkind = \"openai\"\nbase_url = \"https://me:pw@x\"",
-            "config.toml:3: key `providers.a.base_url`: it must not hold credentials",
-            "",
-        ),
-        (
-            "[mcp_servers.x]\ncommand = \"y\"",
-            "config.toml:1: key `mcp_servers`: this file has no servers",
-            "servers are written in mcp.toml beside this file",
-        ),
-    ] {
+    for (text, expected, hint) in WRONG {
         let (_, problems) = read(text);
         let [problem] = problems.as_slice() else {
             panic!("{text}: {problems:?}");
         };
-        assert_eq!(problem.to_string(), expected);
-        assert_eq!(problem.hint.as_deref().unwrap_or_default(), hint, "{text}");
+        assert_eq!(problem.to_string(), *expected);
+        assert_eq!(problem.hint.as_deref().unwrap_or_default(), *hint, "{text}");
         assert!(problem.is_error());
     }
 }
@@ -187,4 +192,41 @@ fn a_misspelled_permissions_table_is_not_taken_lightly() {
              asks until this is mended",
         ]
     );
+}
+
+proptest! {
+    /// Whatever stands where, it is a setting or a problem with its line, and never both.
+    #[test]
+    fn every_value_is_read_or_reported(
+        section in proptest::sample::select(&SECTIONS[..]),
+        key in prop_oneof![
+            proptest::sample::select(vec![
+                "enabled", "threshold", "listen", "prefix", "max_failures", "start_concurrency",
+                "ping_timeout_sec", "logs_days", "kind", "default", "deny", "allow", "remembered",
+            ]).prop_map(str::to_owned),
+            "[a-z_]{1,12}",
+        ],
+        value in proptest::sample::select(vec![
+            "1", "-1", "0", "0.5", "inf", "nan", "true", "\"\"", "\"auto\"", "\"all\"",
+            "\"always\"", "\"127.0.0.1:1\"", "[]", "[\"x\"]", "[1]", "[{}]", "[[]]", "{}",
+            "{ a = 1 }", "{ a = \"deny\" }", "{ a = { b = \"allow\" } }", "1979-05-27",
+        ]),
+    ) {
+        let text = format!("\n[{section}]\n{key} = {value}\n");
+        let (raw, problems) = read(&text);
+        let permissions = &raw.permissions;
+        let has_rules = permissions.default.is_some()
+            || !permissions.rules.is_empty()
+            || !permissions.answers.is_empty();
+        let is_read = !raw.values.is_empty() || !raw.named.is_empty() || has_rules;
+        let is_reported = problems.iter().any(Problem::is_error);
+        prop_assert!(!(is_read && is_reported), "{text}: {raw:?} {problems:?}");
+        let is_empty = matches!(value, "[]" | "{}");
+        prop_assert!(is_read || is_reported || is_empty, "{text}");
+        prop_assert!(problems.iter().all(|problem| problem.origin.line.is_some()));
+        prop_assert_eq!(
+            raw.has_broken_permissions(),
+            problems.iter().any(|problem| !problem.is_error())
+        );
+    }
 }

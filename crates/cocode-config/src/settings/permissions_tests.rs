@@ -7,9 +7,8 @@ use super::remembered_path;
 use crate::document::{Format, parse};
 use crate::policy::Policy;
 use crate::problem::{Origin, Problem};
-use crate::settings::{
-    LayerTrust, SettingOrigin, SettingsFile, SettingsLayer, merge_settings, parse_settings,
-};
+use crate::settings::parse::parse_settings;
+use crate::settings::{LayerTrust, SettingOrigin, SettingsFile, SettingsLayer, merge_settings};
 
 fn layer(trust: LayerTrust, text: &str) -> (SettingsLayer, Vec<Problem>) {
     let root = parse(text, Format::Toml).unwrap();

@@ -263,7 +263,7 @@ impl<'a> Reader<'a> {
             return None;
         }
         let words = self.texts(path, node)?;
-        if words.first().is_none_or(|program| program.is_empty()) {
+        if words.first().is_none_or(String::is_empty) {
             self.error(node.line, path, "it names no program");
             return None;
         }
