@@ -14,7 +14,8 @@ pub struct HomePlaces {
     /// Where desktop programs keep their settings: `~/Library/Application Support` on macOS, the
     /// same as [`Self::config`] elsewhere.
     pub applications: PathBuf,
-    /// The root of the project, if there is one.
+    /// The root of the project, if there is one, without symbolic links: Claude Code keeps local
+    /// servers under this path.
     pub project: Option<PathBuf>,
     /// `$CLAUDE_CONFIG_DIR`, if it is set.
     pub claude_config: Option<PathBuf>,

@@ -39,7 +39,7 @@ const CLAUDE: &str = r#"{
 
 fn place(scope: PlaceScope) -> Place {
     Place {
-        path: PathBuf::from("/home/me/file"),
+        path: PathBuf::from("/me/file"),
         scope,
         project: (scope != PlaceScope::User).then(|| PathBuf::from("/src/project")),
     }
@@ -201,7 +201,7 @@ oauth = { client_id = "abc", callback_port = 4000 }
         ..address("https://example.com/mcp")
     };
     assert_eq!(servers, named(vec![("files", files), ("web", web)]));
-    let left_out = "/home/me/file:16: server `files`, key `tools`: it is left out: cocode asks by \
+    let left_out = "/me/file:16: server `files`, key `tools`: it is left out: cocode asks by \
                     rules of its own";
     assert_eq!(problems, [left_out]);
 }
@@ -295,9 +295,9 @@ fn editors_ask_for_secrets_and_know_the_workspace() {
     assert_eq!(
         problems,
         [
-            "/home/me/file:8: server `files`, key `envFile`: it is left out: cocode reads no files \
+            "/me/file:8: server `files`, key `envFile`: it is left out: cocode reads no files \
              of variables",
-            "/home/me/file:7: server `files`, key `env.KEY`: VS Code asks for `api-key`; here it \
+            "/me/file:7: server `files`, key `env.KEY`: VS Code asks for `api-key`; here it \
              is the variable `API_KEY`",
         ]
     );
@@ -358,7 +358,7 @@ fn zed_has_settings_of_now_and_of_earlier() {
         servers,
         named(vec![("now", now), ("earlier", earlier), ("web", web)])
     );
-    let refused = "/home/me/file:12: server `extension`: it belongs to an extension of Zed, which \
+    let refused = "/me/file:12: server `extension`: it belongs to an extension of Zed, which \
                    knows how to start it";
     assert_eq!(problems, [refused]);
 }
@@ -404,7 +404,7 @@ fn gemini_has_two_kinds_of_addresses_and_a_list_of_the_excluded() {
         ("either", either),
     ];
     assert_eq!(servers, named(expected));
-    let trust = "/home/me/file:6: server `new`, key `trust`: it is left out: cocode asks by rules \
+    let trust = "/me/file:6: server `new`, key `trust`: it is left out: cocode asks by rules \
                  of its own";
     assert_eq!(problems, [trust]);
 }
@@ -431,7 +431,7 @@ fn one_broken_server_hides_no_other() {
         "twice": { "command": "first" },
         "good": { "command": "x", "unheard_of": 1, "cwd": null },
         "twice": { "command": "second" },
-        "run": { "command": "x", "env": { "A": "cmd:touch /tmp/x", "B": "b" } }
+        "run": { "command": "x", "env": { "A": "cmd:touch x", "B": "b" } }
     } }"#;
     let (servers, problems) = read(Tool::McpJson, PlaceScope::Project, text);
     let run = Entry {
@@ -471,12 +471,12 @@ fn files_that_are_no_configuration_are_refused_with_their_line() {
     for (text, expected) in [
         (
             "{\n  \"mcpServers\": {\n",
-            "/home/me/file:2: the file cannot be understood",
+            "/me/file:2: the file cannot be understood",
         ),
-        ("[]", "/home/me/file:1: the file holds a list"),
+        ("[]", "/me/file:1: the file holds a list"),
         (
             "{\n\"mcpServers\": []}",
-            "/home/me/file:2: the servers are a list",
+            "/me/file:2: the servers are a list",
         ),
     ] {
         let (servers, problems) = read(Tool::McpJson, PlaceScope::Project, text);
@@ -522,7 +522,7 @@ fn every_tool_has_a_name_and_places() {
         assert_eq!(tool.id().parse(), Ok(tool));
     }
     assert!("emacs".parse::<Tool>().is_err());
-    let mut places = HomePlaces::of_home("/home/me", false);
+    let mut places = HomePlaces::of_home("/me", false);
     places.project = Some(PathBuf::from("/src/project"));
     let paths = |tool: Tool, places: &HomePlaces| -> Vec<_> {
         let places = tool.places(places).into_iter();
@@ -532,9 +532,9 @@ fn every_tool_has_a_name_and_places() {
     assert_eq!(
         paths(Tool::ClaudeCode, &places),
         [
-            at(PlaceScope::User, "/home/me/.claude.json"),
+            at(PlaceScope::User, "/me/.claude.json"),
             at(PlaceScope::Project, "/src/project/.mcp.json"),
-            at(PlaceScope::Local, "/home/me/.claude.json"),
+            at(PlaceScope::Local, "/me/.claude.json"),
         ]
     );
     places.codex_home = Some(PathBuf::from("/codex"));
@@ -544,12 +544,12 @@ fn every_tool_has_a_name_and_places() {
         [at(PlaceScope::User, "/codex/config.toml")]
     );
     assert_eq!(paths(Tool::McpJson, &places), []);
-    let mac = HomePlaces::of_home("/Users/me", true);
+    let mac = HomePlaces::of_home("/mac", true);
     assert_eq!(
         paths(Tool::ClaudeDesktop, &mac),
         [at(
             PlaceScope::User,
-            "/Users/me/Library/Application Support/Claude/claude_desktop_config.json"
+            "/mac/Library/Application Support/Claude/claude_desktop_config.json"
         )]
     );
 }

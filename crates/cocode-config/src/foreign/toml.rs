@@ -71,7 +71,8 @@ fn parse(text: &str) -> Result<DocumentMut, EditError> {
 
 /// The library ends the lines it writes in one way only.
 fn with_line_ends_of(before: &str, after: String) -> String {
-    if before.contains("\r\n") {
+    let ends = before.matches('\n').count();
+    if ends > 0 && ends == before.matches("\r\n").count() {
         after.replace("\r\n", "\n").replace('\n', "\r\n")
     } else {
         after

@@ -10,7 +10,7 @@ use crate::entry::{Entry, OAuthEntry, Seconds, Text, Transport};
 
 fn place(scope: PlaceScope) -> Place {
     Place {
-        path: PathBuf::from("/home/me/file"),
+        path: PathBuf::from("/me/file"),
         scope,
         project: (scope != PlaceScope::User).then(|| PathBuf::from("/src/project")),
     }
@@ -337,10 +337,10 @@ fn what_a_tool_cannot_say_is_said_to_the_user() {
     assert_eq!(
         said(&new),
         [
-            "/home/me/file: server `a`, key `env.A`: it is left out: only cocode can look secrets \
+            "/me/file: server `a`, key `env.A`: it is left out: only cocode can look secrets \
              up",
-            "/home/me/file: server `a`, key `env_vars`: it is left out: Zed has no such setting",
-            "/home/me/file: server `a`, key `protocol`: it is left out: Zed has no such setting",
+            "/me/file: server `a`, key `env_vars`: it is left out: Zed has no such setting",
+            "/me/file: server `a`, key `protocol`: it is left out: Zed has no such setting",
         ]
     );
     assert_eq!(
