@@ -46,9 +46,7 @@ impl Edit<'_> {
             }
             self.judge(&before, &new, check)?;
             let mark = if is_new { &[] } else { self.mark()? };
-            let old = [mark, text.as_bytes()].concat();
-            let new = [mark, new.as_bytes()].concat();
-            self.put(&new, (!is_new).then_some(&old))?;
+            self.put(&[mark, new.as_bytes()].concat())?;
             Ok(true)
         })
     }
@@ -113,14 +111,13 @@ impl Edit<'_> {
         })
     }
 
-    fn put(&self, new: &[u8], old: Option<&Vec<u8>>) -> Result<(), EditError> {
+    /// Writes and reads back. What is found then was judged already, or is somebody else's: a
+    /// program that knows nothing of our locks, whose work is not to be undone.
+    fn put(&self, new: &[u8]) -> Result<(), EditError> {
         write_atomically(self.file, new, self.context.new_file_mode)?;
-        if fs::read(self.file).is_ok_and(|found| found == new) {
+        let found = fs::read(self.file).map_err(WriteError::io("read", self.file))?;
+        if found == new {
             return Ok(());
-        }
-        match old {
-            Some(old) => write_atomically(self.file, old, None)?,
-            None => fs::remove_file(self.file).map_err(WriteError::io("remove", self.file))?,
         }
         let file = self.file.to_owned();
         Err(EditError::NotReadBack { file })

@@ -7,7 +7,7 @@ use toml_edit::{InlineTable, Item, Table, TableLike, Value};
 
 use super::change::Edit;
 use super::fields::toml_text;
-use super::splice::{Refusal, TomlText};
+use super::splice::{Refusal, TomlText, put_inline};
 use super::{EditError, list, toml};
 use crate::document::{Format, Node, Value as NodeValue};
 use crate::lock::EditContext;
@@ -120,7 +120,7 @@ fn changed(
                     for index in matching {
                         let value = values.get_mut(index);
                         if let Some(table) = value.and_then(Value::as_inline_table_mut) {
-                            table.insert("enabled", Value::from(is_enabled));
+                            put_inline(table, "enabled", &Value::from(is_enabled));
                         }
                     }
                     true

@@ -373,17 +373,22 @@ fn rendered(value: &Value) -> String {
     value.to_string()
 }
 
+/// Gives a key of a table on one line a value, within the spaces the table has.
+pub(super) fn put_inline(table: &mut InlineTable, key: &str, value: &Value) {
+    let mut value = value.clone();
+    if let Some(old) = table.get_mut(key) {
+        *value.decor_mut() = old.decor().clone();
+        *old = value;
+    } else {
+        *value.decor_mut() = Decor::new(" ", take_end(table));
+        table.insert(key, value);
+    }
+}
+
 fn set_inline(table: &mut InlineTable, path: &[&str], value: &Value) -> Option<()> {
     let (key, rest) = path.split_first()?;
     if rest.is_empty() {
-        let mut value = value.clone();
-        if let Some(old) = table.get_mut(key) {
-            *value.decor_mut() = old.decor().clone();
-            *old = value;
-        } else {
-            *value.decor_mut() = Decor::new(" ", take_end(table));
-            table.insert(*key, value);
-        }
+        put_inline(table, key, value);
         return Some(());
     }
     let next = table.get_or_insert(*key, InlineTable::new());
