@@ -393,8 +393,14 @@ impl Resolver<'_> {
                 && one
                     .project
                     .as_deref()
-                    .is_none_or(|wanted| self.work_tree == Some(wanted))
+                    .is_none_or(|wanted| self.is_work_tree(wanted))
         })
+    }
+
+    /// By any path: the user may have come through a link.
+    fn is_work_tree(&self, wanted: &Path) -> bool {
+        let same = |tree: &Path| tree == wanted || real_path(tree) == real_path(wanted);
+        self.work_tree.is_some_and(same)
     }
 
     fn specify(&self, winner: &Candidate) -> Result<ServerSpec, Vec<Problem>> {
@@ -405,12 +411,17 @@ impl Resolver<'_> {
             }
             _ => (self.variables)(name),
         };
-        // A path in a project file means the same wherever in the project the user is.
+        // A path in a project file means the same wherever in the project the user is. What was
+        // approved is the file behind all links, so its programs are there, too: a link from another
+        // work tree to an approved file must not run what lies beside the link.
         let base = match winner.scope {
-            Scope::Local | Scope::Project => winner.found.origin.file.parent(),
+            Scope::Local | Scope::Project => {
+                let real = real_path(&winner.found.origin.file);
+                real.parent().map(Path::to_owned)
+            }
             Scope::Enterprise | Scope::Explicit | Scope::User | Scope::Plugin => None,
         };
-        crate::specify::specify(&winner.found, &variables, base)
+        crate::specify::specify(&winner.found, &variables, base.as_deref())
     }
 }
 
@@ -425,6 +436,11 @@ impl Candidate {
             Some(Loss::Pending)
         }
     }
+}
+
+/// The path without links, or the path as it is if it leads nowhere.
+fn real_path(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_gone| path.to_owned())
 }
 
 /// The first that can count; else the first that waits for approval; else the first at all.

@@ -105,7 +105,7 @@ impl LineStarts {
 fn toml(text: &str, lines: &LineStarts) -> Result<Node, SyntaxError> {
     let document = toml_edit::Document::parse(text).map_err(|error| SyntaxError {
         line: error.span().map(|span| lines.line(span.start)),
-        message: error.message().to_owned(),
+        message: error.message().replace('\n', ", "),
     })?;
     Ok(toml_table(document.as_table(), 1, lines))
 }

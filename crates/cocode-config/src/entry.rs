@@ -1,17 +1,21 @@
 //! One server as a file describes it: nothing expanded, nothing filled in. The common form of all
 //! file formats, of what is written, and of what is approved.
 
+mod shown;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
+pub(crate) use shown::{shown_url, visible};
+
 /// A value that may be a secret somebody wrote into a file: it has no [`fmt::Debug`] of its text.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Text(pub String);
 
-/// What a file says about one server.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// What a file says about one server. Its [`fmt::Debug`] leaves out what may be secret.
+#[derive(Clone, Default, PartialEq)]
 pub struct Entry {
     /// How to talk to it, if it was said.
     pub transport: Option<Transport>,
@@ -202,18 +206,33 @@ impl Entry {
         })
     }
 
-    /// How the server is reached in one short piece: the command line, or the address without
-    /// what may be secret.
+    /// How the server is reached in one short piece: the command line or the address, without what
+    /// looks like a secret. For lists; to decide about an entry, show its [`lines`](Self::lines).
     pub fn summary(&self) -> String {
         match (&self.command, &self.url) {
             (Some(command), _) => {
                 let words = std::iter::once(command).chain(&self.args);
-                let words: Vec<_> = words.map(|word| shown_word(word)).collect();
-                words.join(" ")
+                shown::shown_words(words.map(String::as_str))
             }
             (None, Some(url)) => shown_url(url),
             (None, None) => String::new(),
         }
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut map = formatter.debug_map();
+        map.entry(&"reach", &self.summary());
+        for line in self.lines() {
+            let is_in_summary = matches!(line.key.as_str(), "command" | "args" | "url");
+            if is_in_summary || line.is_secret {
+                map.entry(&line.key, &line.value);
+            } else {
+                map.entry(&line.key, &line.value.0);
+            }
+        }
+        map.finish()
     }
 }
 
@@ -335,35 +354,6 @@ fn json_list(texts: &[String]) -> String {
     serde_json::Value::from(texts).to_string()
 }
 
-/// A word of a command line, quoted where a shell would split it.
-fn shown_word(word: &str) -> String {
-    let is_plain =
-        |character: char| character.is_ascii_alphanumeric() || "-_./:=@%+,${}".contains(character);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-/// An address without credentials, query and fragment, which may be secret.
-pub(crate) fn shown_url(url: &str) -> String {
-    let (rest, had_more) = match url.find(['?', '#']) {
-        Some(at) => (url.get(..at).unwrap_or_default(), true),
-        None => (url, false),
-    };
-    let shown = match rest.split_once("://") {
-        Some((scheme, rest)) => {
-            let end = rest.find('/').unwrap_or(rest.len());
-            let (authority, path) = rest.split_at_checked(end).unwrap_or((rest, ""));
-            let host = authority.rsplit('@').next().unwrap_or_default();
-            format!("{scheme}://{host}{path}")
-        }
-        None => rest.to_owned(),
-    };
-    if had_more {
-        format!("{shown}?…")
-    } else {
-        shown
-    }
-}
+#[cfg(test)]
+#[path = "entry_tests.rs"]
+mod tests;

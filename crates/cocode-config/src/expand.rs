@@ -1,8 +1,9 @@
 //! `${VAR}` and `${VAR:-default}` in values, and references to secrets.
 //!
-//! A default may hold references of its own. `$${` stands for a plain `${`. A value that is
-//! nothing but `keyring:NAME` or `cmd:LINE`, or a piece `${keyring:NAME}` or `${cmd:LINE}` of a
-//! value that may be secret, is left to whoever connects.
+//! A default may hold references of its own. `$${` stands for a plain `${`. A value or default that
+//! is nothing but `keyring:NAME` or `cmd:LINE`, or a piece `${keyring:NAME}` or `${cmd:LINE}`, names
+//! a secret: it is left to whoever connects, and refused where secrets have no place. What comes out
+//! of a variable is text and nothing else.
 
 use cocode_core::{Template, TemplatePart};
 
@@ -23,8 +24,8 @@ pub enum ExpandError {
     /// A `${` without its `}`.
     #[error("a `${{` has no `}}`")]
     Unclosed,
-    /// Something that is no name of a variable.
-    #[error("`{0}` is not a name of a variable")]
+    /// Something that is no name of a variable. Not shown: it may be a piece of a password.
+    #[error("what stands between `${{` and `}}` is not the name of a variable")]
     BadName(String),
     /// A secret where none may be.
     #[error("a secret (`keyring:` or `cmd:`) cannot be used here, only in `env` and `headers`")]
@@ -65,10 +66,6 @@ pub fn expand_plain(text: &str, variables: Variables<'_>) -> Result<String, Expa
 
 /// A value that may hold or name secrets.
 pub fn expand_secret(text: &str, variables: Variables<'_>) -> Result<Template, ExpandError> {
-    if let Some(reference) = whole_reference(text) {
-        let parts = vec![reference];
-        return Ok(Template { parts });
-    }
     let mut output = Output::default();
     expand(text, variables, Secrets::Allowed, 0, &mut output)?;
     Ok(output.finish())
@@ -86,13 +83,15 @@ pub(crate) fn is_reference(text: &str) -> bool {
 
 /// The names of the variables that a value asks for, with whether they have a default.
 pub fn variables_of(text: &str) -> Vec<(String, bool)> {
-    let seen = std::cell::RefCell::new(Vec::new());
-    let note = |name: &str| {
-        seen.borrow_mut().push(name.to_owned());
-        None
-    };
-    // Without any variable set, every default is looked into as well.
     let mut names = Vec::new();
+    collect_variables(text, 0, &mut names);
+    names
+}
+
+fn collect_variables(text: &str, depth: usize, names: &mut Vec<(String, bool)>) {
+    if depth > MAX_NESTING || whole_reference(text).is_some() {
+        return;
+    }
     let mut rest = text;
     while let Some(at) = rest.find("${") {
         let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
@@ -101,14 +100,19 @@ pub fn variables_of(text: &str) -> Vec<(String, bool)> {
             continue;
         }
         let Some(end) = closing(from) else { break };
-        let whole = from.get(..=end).unwrap_or_default();
-        let result = expand_secret(whole, &note);
-        let found = std::mem::take(&mut *seen.borrow_mut());
-        let has_default = result.is_ok();
-        names.extend(found.into_iter().map(|name| (name, has_default)));
+        let inner = from.get(2..end).unwrap_or_default();
         rest = from.get(end + 1..).unwrap_or_default();
+        if whole_reference(inner).is_some() {
+            continue;
+        }
+        let (name, default) = name_and_default(inner);
+        if is_variable_name(name) {
+            names.push((name.to_owned(), default.is_some()));
+        }
+        if let Some(default) = default {
+            collect_variables(default, depth + 1, names);
+        }
     }
-    names
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -134,9 +138,13 @@ impl Output {
         Ok(())
     }
 
-    fn secret(&mut self, part: TemplatePart) {
+    fn reference(&mut self, part: TemplatePart, secrets: Secrets) -> Result<(), ExpandError> {
+        if secrets == Secrets::Refused {
+            return Err(ExpandError::SecretNotHere);
+        }
         self.end_literal();
         self.parts.push(part);
+        Ok(())
     }
 
     fn end_literal(&mut self) {
@@ -162,6 +170,9 @@ fn expand(
 ) -> Result<(), ExpandError> {
     if depth > MAX_NESTING {
         return Err(ExpandError::TooDeep);
+    }
+    if let Some(reference) = whole_reference(text) {
+        return output.reference(reference, secrets);
     }
     let mut rest = text;
     while let Some(at) = rest.find("${") {
@@ -190,16 +201,9 @@ fn piece(
     output: &mut Output,
 ) -> Result<(), ExpandError> {
     if let Some(reference) = whole_reference(inner) {
-        if secrets == Secrets::Refused {
-            return Err(ExpandError::SecretNotHere);
-        }
-        output.secret(reference);
-        return Ok(());
+        return output.reference(reference, secrets);
     }
-    let (name, default) = match inner.split_once(":-") {
-        Some((name, default)) => (name, Some(default)),
-        None => (inner, None),
-    };
+    let (name, default) = name_and_default(inner);
     if !is_variable_name(name) {
         return Err(ExpandError::BadName(name.to_owned()));
     }
@@ -209,6 +213,13 @@ fn piece(
         (Some(value), Some(_)) if !value.is_empty() => output.text(&value),
         (_, Some(default)) => expand(default, variables, secrets, depth + 1, output),
         (None, None) => Err(ExpandError::Unset(name.to_owned())),
+    }
+}
+
+fn name_and_default(inner: &str) -> (&str, Option<&str>) {
+    match inner.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (inner, None),
     }
 }
 
@@ -252,3 +263,7 @@ pub fn is_variable_name(name: &str) -> bool {
     let first = bytes.next();
     first.is_some_and(|byte| is_part(byte) && !byte.is_ascii_digit()) && bytes.all(is_part)
 }
+
+#[cfg(test)]
+#[path = "expand_tests.rs"]
+mod tests;

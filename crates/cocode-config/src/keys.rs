@@ -268,7 +268,11 @@ impl Key {
     ) -> impl Iterator<Item = &'static str> {
         keys.iter()
             .filter(move |key| is_json || !JSON_ONLY.contains(&key.name))
-            .flat_map(|key| std::iter::once(key.name).chain(key.aliases.iter().copied()))
+            .flat_map(move |key| {
+                let json_aliases = if is_json { key.json_aliases } else { &[] };
+                let aliases = key.aliases.iter().chain(json_aliases).copied();
+                std::iter::once(key.name).chain(aliases)
+            })
     }
 }
 

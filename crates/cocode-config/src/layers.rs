@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use cocode_core::nearest;
 
-use crate::document::{Format, Node, Value};
+use crate::document::{Format, Member, Node, Value};
 use crate::keys::{JSON_SERVERS, SERVERS};
-use crate::parse::{self, Found, did_you_mean};
+use crate::parse::{self, Found, MAX_UNKNOWN_KEYS, did_you_mean};
 use crate::problem::{Origin, Problem};
 use crate::read;
 use crate::scope::{Place, Scope};
@@ -79,11 +79,13 @@ fn unknown_keys(root: &Node, place: &Place, origin: &Origin, problems: &mut Vec<
         Scope::Explicit => known.extend(settings::SECTIONS),
         _ => {}
     }
-    for member in root.members().unwrap_or_default() {
+    let members = root.members().unwrap_or_default().iter();
+    let unknown = members.filter(|member| {
         let key = member.key.as_str();
-        if known.contains(&key) || key == "$schema" {
-            continue;
-        }
+        !known.contains(&key) && key != "$schema"
+    });
+    for member in unknown.take(MAX_UNKNOWN_KEYS) {
+        let key = member.key.as_str();
         let mut problem = Problem::error(origin.at(member.line), "there is no such key").key(key);
         problem.hint = if settings::SECTIONS.contains(&key) {
             Some("settings belong into the file `config.toml`, not here".to_owned())
@@ -105,7 +107,17 @@ fn foreign_shape(root: &Node, origin: &Origin, problems: &mut Vec<Problem>) {
             let message = "servers stand under `mcpServers` in this file";
             let problem = Problem::warning(origin.at(member.line), message).key(key);
             problems.push(problem.hint("`cocode mcp import` reads files of other tools"));
+            return;
         }
+    }
+    // The one table that matters, misspelled, would be a file without servers and without a word.
+    let misspelled =
+        |member: &&Member| !nearest(&member.key, JSON_SERVERS.iter().copied()).is_empty();
+    let members = root.members().unwrap_or_default().iter();
+    if let Some(member) = members.take(MAX_UNKNOWN_KEYS).find(misspelled) {
+        let message = "servers stand under `mcpServers` in this file";
+        let problem = Problem::warning(origin.at(member.line), message).key(&*member.key);
+        problems.push(problem.hint("did you mean `mcpServers`?"));
     }
 }
 

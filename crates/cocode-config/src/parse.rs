@@ -1,16 +1,21 @@
 //! From a tree of values to entries. What is wrong with one entry stays with that entry.
 
+mod values;
+
 use std::collections::BTreeMap;
 
-use cocode_core::{ServerName, nearest};
+use cocode_core::ServerName;
 
-use crate::document::{Format, Node, Value};
-use crate::entry::{Entry, Seconds, Text, Transport};
-use crate::keys::{self, JSON_SERVERS, Key, Kind, SERVERS};
+use crate::document::{Format, Member, Node, Value};
+use crate::entry::{Entry, Transport};
+use crate::keys::{self, JSON_SERVERS, Key, SERVERS};
 use crate::problem::{Origin, Problem};
 
 /// The most servers that one file may have.
 pub const MAX_SERVERS_PER_FILE: usize = 1000;
+
+/// The most unknown keys of one table that are listed: a huge file of another kind is not worth more.
+pub(crate) const MAX_UNKNOWN_KEYS: usize = 20;
 
 /// An entry as it was found.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,34 +164,86 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn entry(&mut self, node: &Node, entry: &mut Entry) {
-        let mut given: BTreeMap<&'static str, &str> = BTreeMap::new();
-        for member in node.members().unwrap_or_default() {
-            let Some(key) = Key::find(keys::SERVER, &member.key, self.is_json) else {
-                self.unknown(&member.key, member.line, keys::SERVER, "");
+        let given = self.known(node.members().unwrap_or_default(), keys::SERVER, "");
+        for (key, member) in &given {
+            self.lines.insert(key.name.to_owned(), member.line);
+            self.value(key, &member.node, entry);
+        }
+        self.conflicts(&given, entry);
+        self.coherence(node.line, entry);
+    }
+
+    /// The members that say something, each key once. All others are reported.
+    fn known<'n>(
+        &mut self,
+        members: &'n [Member],
+        keys: &'static [Key],
+        prefix: &str,
+    ) -> Vec<(&'static Key, &'n Member)> {
+        let mut given: Vec<(&'static Key, &Member)> = Vec::new();
+        let mut n_unknown = 0;
+        for member in members {
+            let Some(key) = Key::find(keys, &member.key, self.is_json) else {
+                n_unknown += 1;
+                if n_unknown <= MAX_UNKNOWN_KEYS {
+                    self.unknown(&member.key, member.line, keys, prefix);
+                }
                 continue;
             };
-            if let Some(other) = given.insert(key.name, &member.key)
-                && other != member.key
-            {
-                let message = format!("`{other}` and `{}` mean the same", member.key);
-                self.error(member.line, Some(&member.key), message);
-                continue;
-            }
             // `null` in JSON says nothing.
             if self.is_json && member.node.value == Value::Null {
                 continue;
             }
-            self.lines.insert(key.name.to_owned(), member.line);
-            self.value(key, &member.node, entry);
-        }
-        if !entry.oauth.scopes.is_empty() && given.contains_key("scopes") {
-            let both = node.get("oauth").and_then(|oauth| oauth.node.get("scopes"));
-            if let Some(other) = both {
-                let message = "`scopes` and `oauth.scopes` mean the same";
-                self.error(other.line, Some("oauth.scopes"), message.to_owned());
+            let Some(other) = given.iter_mut().find(|(other, _)| other.name == key.name) else {
+                given.push((key, member));
+                continue;
+            };
+            let shown = format!("{prefix}{}", member.key);
+            if other.1.key == member.key {
+                // TOML has no duplicates. In JSON, the last one counts.
+                other.1 = member;
+                let message = "the entry has this key twice; the last one counts".to_owned();
+                self.warning(member.line, Some(&shown), message);
+            } else {
+                let message = format!("`{}` and `{}` mean the same", other.1.key, member.key);
+                self.error(member.line, Some(&shown), message);
             }
         }
-        self.coherence(node.line, entry);
+        if n_unknown > MAX_UNKNOWN_KEYS {
+            let message = format!("{n_unknown} keys are not known; only the first are listed");
+            let line = members.first().map_or(1, |member| member.line);
+            self.warning(line, None, message);
+        }
+        given
+    }
+
+    /// Keys that say the same thing in different ways, where they cannot both be meant.
+    fn conflicts(&mut self, given: &[(&'static Key, &Member)], entry: &Entry) {
+        let member = |name: &str| {
+            let mut found = given.iter().filter(|(key, _)| key.name == name);
+            found.next().map(|(_, member)| *member)
+        };
+        let truth = |member: &Member| match member.node.value {
+            Value::Boolean(truth) => Some(truth),
+            _ => None,
+        };
+        if let (Some(enabled), Some(disabled)) = (member("enabled"), member("disabled"))
+            && truth(enabled) == truth(disabled)
+        {
+            let message = "`enabled` and `disabled` contradict each other".to_owned();
+            self.error(disabled.line, Some("disabled"), message);
+        }
+        if let (Some(_), Some(timeout)) = (member("tool_timeout_sec"), member("timeout")) {
+            let message = "`tool_timeout_sec` and `timeout` mean the same".to_owned();
+            self.error(timeout.line, Some("timeout"), message);
+        }
+        let inner = member("oauth").and_then(|oauth| oauth.node.get("scopes"));
+        if let (Some(_), Some(inner)) = (member("scopes"), inner)
+            && !entry.oauth.scopes.is_empty()
+        {
+            let message = "`scopes` and `oauth.scopes` mean the same".to_owned();
+            self.error(inner.line, Some("oauth.scopes"), message);
+        }
     }
 
     fn value(&mut self, key: &'static Key, node: &Node, entry: &mut Entry) {
@@ -230,11 +287,7 @@ impl Reader<'_> {
         let Some(members) = node.members() else {
             return self.wrong("oauth", node, "a table");
         };
-        for member in members {
-            let Some(key) = Key::find(keys::OAUTH, &member.key, self.is_json) else {
-                self.unknown(&member.key, member.line, keys::OAUTH, "oauth.");
-                continue;
-            };
+        for (key, member) in self.known(members, keys::OAUTH, "oauth.") {
             let name = format!("oauth.{}", key.name);
             self.lines.insert(name.clone(), member.line);
             let node = &member.node;
@@ -302,198 +355,6 @@ impl Reader<'_> {
             let message = format!("this is for servers with {kind}, and does nothing here");
             self.warning(line, Some(key), message);
         }
-    }
-
-    fn text(&mut self, key: &str, node: &Node) -> Option<String> {
-        match &node.value {
-            Value::Text(text) if text.trim().is_empty() => {
-                self.error(node.line, Some(key), "it is empty".to_owned());
-                None
-            }
-            Value::Text(text) => Some(text.clone()),
-            _ => {
-                self.wrong(key, node, "a text");
-                None
-            }
-        }
-    }
-
-    fn list(&mut self, key: &str, node: &Node) -> Vec<String> {
-        let Value::List(nodes) = &node.value else {
-            self.wrong(key, node, "a list of texts");
-            return Vec::new();
-        };
-        let mut texts = Vec::with_capacity(nodes.len());
-        for (index, node) in nodes.iter().enumerate() {
-            match &node.value {
-                Value::Text(text) => texts.push(text.clone()),
-                _ => self.wrong(&format!("{key}[{index}]"), node, "a text"),
-            }
-        }
-        texts
-    }
-
-    /// A list, or one text with spaces between, as OAuth itself spells scopes.
-    fn scopes(&mut self, key: &str, node: &Node) -> Vec<String> {
-        match &node.value {
-            Value::Text(text) => text.split_whitespace().map(str::to_owned).collect(),
-            _ => self.list(key, node),
-        }
-    }
-
-    fn secrets(&mut self, key: &str, node: &Node) -> BTreeMap<String, Text> {
-        let Some(members) = node.members() else {
-            self.wrong(key, node, "a table of texts");
-            return BTreeMap::new();
-        };
-        let mut map = BTreeMap::new();
-        for member in members {
-            let name = format!("{key}.{}", member.key);
-            let text = match &member.node.value {
-                Value::Text(text) => text.clone(),
-                // What people write without quotes means the same text to a program.
-                Value::Integer(number) => number.to_string(),
-                Value::Boolean(truth) => truth.to_string(),
-                _ => {
-                    self.wrong(&name, &member.node, "a text");
-                    continue;
-                }
-            };
-            self.lines.insert(name, member.line);
-            map.insert(member.key.clone(), Text(text));
-        }
-        map
-    }
-
-    fn boolean(&mut self, key: &str, node: &Node) -> Option<bool> {
-        match node.value {
-            Value::Boolean(truth) => Some(truth),
-            _ => {
-                self.wrong(key, node, "true or false");
-                None
-            }
-        }
-    }
-
-    fn seconds(&mut self, key: &'static Key, node: &Node) -> Option<Seconds> {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "a time beyond 2^53 is refused or forever either way"
-        )]
-        let number = match node.value {
-            Value::Integer(number) => number as f64,
-            Value::Float(number) => number,
-            _ => {
-                self.wrong(key.name, node, "a number");
-                return None;
-            }
-        };
-        let seconds = match key.kind {
-            Kind::Millis => Seconds::from_millis(number),
-            _ => Seconds::new(number),
-        };
-        if seconds.is_none() {
-            let message = "it must be more than zero, and less than forever".to_owned();
-            self.error(node.line, Some(key.name), message);
-        }
-        seconds
-    }
-
-    fn port(&mut self, key: &str, node: &Node) -> Option<u16> {
-        let port = match node.value {
-            Value::Integer(number) => u16::try_from(number).ok().filter(|port| *port > 0),
-            _ => None,
-        };
-        if port.is_none() {
-            self.wrong(key, node, "a port from 1 to 65535");
-        }
-        port
-    }
-
-    fn transport(&mut self, node: &Node) -> Option<Transport> {
-        let name = self.text("transport", node)?;
-        let transport = Transport::from_name(&name);
-        if transport.is_none() {
-            self.not_one_of("transport", node.line, &name, keys::TRANSPORTS);
-        }
-        transport
-    }
-
-    fn one_of(&mut self, key: &'static Key, node: &Node) -> Option<String> {
-        let name = self.text(key.name, node)?;
-        if let Kind::OneOf(names) = key.kind
-            && !names.contains(&name.as_str())
-        {
-            self.not_one_of(key.name, node.line, &name, names);
-            return None;
-        }
-        Some(name)
-    }
-
-    fn protocol(&mut self, node: &Node) -> Option<String> {
-        let name = self.text("protocol", node)?;
-        match name.parse::<cocode_core::Protocol>() {
-            Ok(_) => Some(name),
-            Err(error) => {
-                self.error(node.line, Some("protocol"), error.to_string());
-                None
-            }
-        }
-    }
-
-    fn not_one_of(&mut self, key: &str, line: u32, name: &str, names: &[&str]) {
-        let message = format!("`{name}` is not one of {}", names.join(", "));
-        let meant = nearest(name, names.iter().copied()).into_iter().next();
-        self.report(
-            Problem::error,
-            line,
-            Some(key),
-            message,
-            did_you_mean(meant),
-        );
-    }
-
-    fn unknown(&mut self, spelling: &str, line: u32, keys: &'static [Key], prefix: &str) {
-        let meant = nearest(spelling, Key::spellings(keys, self.is_json))
-            .into_iter()
-            .next();
-        let shown = format!("{prefix}{spelling}");
-        let message = "there is no such key".to_owned();
-        let hint = did_you_mean(meant);
-        // Other tools have keys of their own in such files, which do us no harm. In our own files
-        // a key that is not understood may be the one that was to keep something out.
-        if self.is_json {
-            self.report(Problem::warning, line, Some(&shown), message, hint);
-        } else {
-            self.report(Problem::error, line, Some(&shown), message, hint);
-        }
-    }
-
-    fn wrong(&mut self, key: &str, node: &Node, wanted: &str) {
-        let message = format!("it is {}, but must be {wanted}", node.kind());
-        self.error(node.line, Some(key), message);
-    }
-
-    fn error(&mut self, line: u32, key: Option<&str>, message: String) {
-        self.report(Problem::error, line, key, message, None);
-    }
-
-    fn warning(&mut self, line: u32, key: Option<&str>, message: String) {
-        self.report(Problem::warning, line, key, message, None);
-    }
-
-    fn report(
-        &mut self,
-        make: fn(Origin, String) -> Problem,
-        line: u32,
-        key: Option<&str>,
-        message: String,
-        hint: Option<String>,
-    ) {
-        let mut problem = make(self.origin.at(line), message).server(self.server);
-        problem.key = key.map(str::to_owned);
-        problem.hint = hint;
-        self.problems.push(problem);
     }
 }
 

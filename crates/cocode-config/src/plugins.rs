@@ -148,6 +148,13 @@ fn folder(node: &Node, origin: &Origin) -> Result<Listed, Box<Problem>> {
     .ok_or_else(|| error(node.line, "path", "a plugin needs its `path`"))
 }
 
+/// The files that a plugin may have its servers in, whether or not they are there.
+pub fn plugin_files(path: &Path) -> Vec<PathBuf> {
+    let servers = SERVER_FILES.iter().map(|(name, _)| *name);
+    let names = MANIFESTS.into_iter().chain(servers);
+    names.map(|name| path.join(name)).collect()
+}
+
 /// What a folder brings.
 pub fn read_plugin(path: &Path, origin: Origin) -> Plugin {
     let folder_name = path.file_name().map(|name| name.to_string_lossy());
@@ -287,6 +294,11 @@ fn server_file(plugin: &mut Plugin, path: &Path, format: Format) -> bool {
 
 fn add_servers(plugin: &mut Plugin, found: Vec<Found>) {
     for found in found {
+        // A description may name the file that is read anyway.
+        let is_same = |other: &Found| other.name == found.name && other.origin == found.origin;
+        if plugin.servers.iter().any(is_same) {
+            continue;
+        }
         if plugin.servers.iter().any(|other| other.name == found.name) {
             let message = "the plugin has this server twice; the first one counts";
             let problem = Problem::warning(found.origin.clone(), message);

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::entry::visible;
+
 /// A place in a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
@@ -101,7 +103,8 @@ impl Problem {
 
 impl fmt::Display for Origin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}", self.file.display())?;
+        // Names of files, servers and keys come from anywhere, and go to a terminal.
+        formatter.write_str(&visible(&self.file.display().to_string()))?;
         match self.line {
             Some(line) => write!(formatter, ":{line}"),
             None => Ok(()),
@@ -115,12 +118,13 @@ impl fmt::Display for Problem {
         write!(formatter, "{}: ", self.origin)?;
         match (&self.server, &self.key) {
             (Some(server), Some(key)) => {
+                let (server, key) = (visible(server), visible(key));
                 write!(formatter, "server `{server}`, key `{key}`: ")?;
             }
-            (Some(server), None) => write!(formatter, "server `{server}`: ")?,
-            (None, Some(key)) => write!(formatter, "key `{key}`: ")?,
+            (Some(server), None) => write!(formatter, "server `{}`: ", visible(server))?,
+            (None, Some(key)) => write!(formatter, "key `{}`: ", visible(key))?,
             (None, None) => {}
         }
-        formatter.write_str(&self.message)
+        formatter.write_str(&visible(&self.message))
     }
 }

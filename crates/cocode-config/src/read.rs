@@ -15,6 +15,14 @@ pub(crate) fn text(path: &Path, limit: u64) -> Result<Option<String>, Box<Proble
     let origin = || Origin::file(path);
     let bytes = match bytes(path, limit) {
         Ok(Some(bytes)) => bytes,
+        // Somebody wanted a file here.
+        Ok(None) if path.is_symlink() => {
+            let message = "the file is a link that leads nowhere";
+            let problem = Problem::error(origin(), message);
+            return Err(Box::new(
+                problem.hint("bring its target back, or remove the link"),
+            ));
+        }
         Ok(None) => return Ok(None),
         Err(unusable) => return Err(Box::new(unusable.problem(origin(), limit))),
     };

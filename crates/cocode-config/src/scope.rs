@@ -182,8 +182,13 @@ impl Places {
             return files;
         }
         if let Some(root) = self.work_tree() {
-            files.push(toml(Scope::Local, root.join(LOCAL_SETTINGS)));
-            files.push(toml(Scope::Project, root.join(PROJECT_SETTINGS)));
+            let in_tree = [
+                toml(Scope::Local, root.join(LOCAL_SETTINGS)),
+                toml(Scope::Project, root.join(PROJECT_SETTINGS)),
+            ];
+            // The user's home may be a work tree, and the user's own file is never somebody else's.
+            let is_foreign = |place: &Place| place.path != self.user_settings();
+            files.extend(in_tree.into_iter().filter(is_foreign));
         }
         files.push(toml(Scope::User, self.user_settings()));
         files
@@ -196,8 +201,18 @@ impl Places {
             Scope::Local => in_tree(LOCAL_SETTINGS),
             Scope::Project => in_tree(PROJECT_SETTINGS),
             Scope::User => Some(self.user_settings()),
-            Scope::Enterprise | Scope::Explicit | Scope::Plugin => None,
+            Scope::Explicit => {
+                let mut files = self.explicit.iter().rev();
+                files.find(|file| format_of(file) == Format::Toml).cloned()
+            }
+            Scope::Enterprise | Scope::Plugin => None,
         }
+    }
+
+    /// The files that settings are looked for in, the most important first.
+    pub fn settings_paths(&self) -> Vec<(Scope, PathBuf)> {
+        let files = self.settings_files().into_iter();
+        files.map(|place| (place.scope, place.path)).collect()
     }
 
     /// The file that a scope's servers are written to, if the scope has one here.

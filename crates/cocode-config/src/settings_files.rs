@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use crate::entry::Text;
 use crate::problem::Problem;
 use crate::read;
 use crate::scope::{Place, Places, Scope};
@@ -18,14 +19,15 @@ pub struct PendingSettings {
     pub path: PathBuf,
     /// Why it waits.
     pub trust: Trust,
-    text: String,
+    /// Not shown by accident: people write secrets into any file.
+    text: Text,
     name: &'static str,
 }
 
 impl PendingSettings {
     /// What the file says.
     pub fn text(&self) -> &str {
-        &self.text
+        &self.text.0
     }
 
     /// The name under which the file is approved.
@@ -38,7 +40,7 @@ impl PendingSettings {
         TrustItem {
             file: &self.path,
             name: self.name,
-            content: TrustContent::File(self.text.as_bytes()),
+            content: TrustContent::File(self.text.0.as_bytes()),
         }
     }
 }
@@ -97,7 +99,7 @@ fn layer_trust(
     let mut waiting = PendingSettings {
         path,
         trust: Trust::New,
-        text: text.unwrap_or_default(),
+        text: Text(text.unwrap_or_default()),
         name,
     };
     waiting.trust = trust.verdict(&waiting.item());

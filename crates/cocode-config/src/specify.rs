@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use cocode_core::{
     DEFAULT_CONNECT_TIMEOUT, DEFAULT_STARTUP_TIMEOUT, DEFAULT_TOOL_TIMEOUT, Isolation, OAuth,
-    Program, Reach, Remote, RemoteTransport, Sandbox, ServerSpec, Template, ToolFilter,
+    Program, Protocol, Reach, Remote, RemoteTransport, Sandbox, ServerName, ServerSpec, Template,
+    TemplatePart, ToolFilter,
 };
 use url::Url;
 
 use crate::entry::{Entry, OAuthEntry, Seconds, Text, Transport};
 use crate::expand::{ExpandError, Variables, expand_plain, expand_secret, is_variable_name};
+use crate::keys::{ISOLATIONS, SANDBOXES};
 use crate::parse::Found;
 use crate::problem::Problem;
 
@@ -70,13 +72,18 @@ impl Work<'_> {
             sandbox,
             description,
         } = &self.found.entry;
+        self.check_values();
         let reach = match (command, url) {
-            (Some(command), _) => {
+            (Some(_), Some(_)) => {
+                self.error("url", "it has both `command` and `url`");
+                return None;
+            }
+            (Some(command), None) => {
                 let command = self.plain("command", command)?;
                 Reach::Program(Program {
-                    command: self.home(command)?,
+                    command: self.home("command", command)?,
                     args: self.args(args),
-                    env: self.secrets("env", env),
+                    env: self.env(env),
                     env_vars: self.names("env_vars", env_vars),
                     cwd: self.cwd(cwd.as_deref(), base),
                     base: base.map(Path::to_owned),
@@ -96,7 +103,10 @@ impl Work<'_> {
                     oauth: self.oauth(oauth),
                 }))
             }
-            (None, None) => return None,
+            (None, None) => {
+                self.error("command", "it has neither `command` nor `url`");
+                return None;
+            }
         };
         let seconds =
             |given: &Option<Seconds>, default: Duration| given.map_or(default, Seconds::duration);
@@ -111,7 +121,7 @@ impl Work<'_> {
                 enabled: enabled_tools.clone(),
                 disabled: disabled_tools.clone(),
             },
-            // The parser refused names that are none.
+            // Names that are none were refused before.
             protocol: protocol.as_deref().unwrap_or("auto").parse().ok()?,
             isolation: match isolation.as_deref() {
                 Some("per-session") => Isolation::PerSession,
@@ -126,6 +136,26 @@ impl Work<'_> {
             },
             description: description.clone(),
         })
+    }
+
+    /// What the parser refuses in a file, and nobody yet in an entry that was made otherwise.
+    fn check_values(&mut self) {
+        if let Err(error) = self.found.name.parse::<ServerName>() {
+            let problem = Problem::error(self.found.origin.clone(), error.to_string());
+            self.problems.push(problem.server(&self.found.name));
+        }
+        let entry = &self.found.entry;
+        if let Some(Err(error)) = entry.protocol.as_deref().map(str::parse::<Protocol>) {
+            self.error("protocol", error.to_string());
+        }
+        for (key, value, known) in [
+            ("isolation", entry.isolation.as_deref(), ISOLATIONS),
+            ("sandbox", entry.sandbox.as_deref(), SANDBOXES),
+        ] {
+            if value.is_some_and(|value| !known.contains(&value)) {
+                self.error(key, format!("it must be one of {}", known.join(", ")));
+            }
+        }
     }
 
     fn plain(&mut self, key: &str, text: &str) -> Option<String> {
@@ -150,22 +180,14 @@ impl Work<'_> {
         expanded
     }
 
-    fn secrets(&mut self, key: &str, map: &BTreeMap<String, Text>) -> BTreeMap<String, Template> {
-        let mut expanded = BTreeMap::new();
-        for (name, Text(text)) in map {
-            let key = format!("{key}.{name}");
+    fn env(&mut self, map: &BTreeMap<String, Text>) -> BTreeMap<String, Template> {
+        for name in map.keys() {
             if name.is_empty() || name.contains(['=', '\0']) {
+                let key = format!("env.{name}");
                 self.error(&key, "this is not a name that a variable can have");
-                continue;
-            }
-            match expand_secret(text, self.variables) {
-                Ok(template) => {
-                    expanded.insert(name.clone(), template);
-                }
-                Err(error) => self.unexpanded(&key, &error),
             }
         }
-        expanded
+        self.secrets("env", map, &['\0'])
     }
 
     fn headers(&mut self, map: &BTreeMap<String, Text>) -> BTreeMap<String, Template> {
@@ -175,7 +197,29 @@ impl Work<'_> {
                 "this is not a name that a header can have",
             );
         }
-        self.secrets("headers", map)
+        self.secrets("headers", map, &['\0', '\r', '\n'])
+    }
+
+    fn secrets(
+        &mut self,
+        key: &str,
+        map: &BTreeMap<String, Text>,
+        impossible: &[char],
+    ) -> BTreeMap<String, Template> {
+        let mut expanded = BTreeMap::new();
+        for (name, Text(text)) in map {
+            let key = format!("{key}.{name}");
+            match expand_secret(text, self.variables) {
+                Ok(template) if has_literal(&template, impossible) => {
+                    self.error(&key, "it has a NUL character or line break after expansion");
+                }
+                Ok(template) => {
+                    expanded.insert(name.clone(), template);
+                }
+                Err(error) => self.unexpanded(&key, &error),
+            }
+        }
+        expanded
     }
 
     fn env_headers(&mut self, map: &BTreeMap<String, String>) -> BTreeMap<String, String> {
@@ -231,7 +275,7 @@ impl Work<'_> {
 
     fn cwd(&mut self, cwd: Option<&str>, base: Option<&Path>) -> Option<PathBuf> {
         let cwd = self.plain("cwd", cwd?)?;
-        let cwd = PathBuf::from(self.home(cwd)?);
+        let cwd = PathBuf::from(self.home("cwd", cwd)?);
         Some(match base {
             Some(base) => base.join(cwd),
             None => cwd,
@@ -239,11 +283,11 @@ impl Work<'_> {
     }
 
     /// A path that may begin with `~/`.
-    fn home(&mut self, path: String) -> Option<String> {
+    fn home(&mut self, key: &str, path: String) -> Option<String> {
         let Some(rest) = path.strip_prefix("~/") else {
             return Some(path);
         };
-        let home = self.plain("command", "${HOME}")?;
+        let home = self.plain(key, "${HOME}")?;
         Some(format!("{home}/{rest}"))
     }
 
@@ -299,7 +343,18 @@ fn base_key(key: &str) -> &str {
     key.split_once('[').map_or(key, |(base, _)| base)
 }
 
+fn has_literal(template: &Template, characters: &[char]) -> bool {
+    template.parts.iter().any(|part| match part {
+        TemplatePart::Literal(text) => text.contains(characters),
+        TemplatePart::Keyring(_) | TemplatePart::Command(_) => false,
+    })
+}
+
 fn is_header_name(name: &str) -> bool {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !name.is_empty() && name.bytes().all(is_token)
 }
+
+#[cfg(test)]
+#[path = "specify_tests.rs"]
+mod tests;
