@@ -10,6 +10,7 @@ mod json;
 mod lines;
 mod list;
 mod overrides;
+mod plugins;
 mod settings;
 mod splice;
 
@@ -21,6 +22,7 @@ use splice::{Refusal, TomlText};
 use toml_edit::Value;
 
 pub use overrides::{OverrideKey, set_override};
+pub use plugins::{add_plugin, remove_plugin, set_plugin_enabled};
 pub use settings::{
     RuleText, SettingValue, add_rule, forget, remember, remove_rule, set_value, unset_value,
 };
@@ -42,7 +44,7 @@ pub enum IfExists {
     Replace,
 }
 
-/// Why a file was not edited. It is as it was, in each case.
+/// Why a file was not edited. It is as it was, unless another program changed it.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
     /// Another process edits it.
@@ -94,9 +96,9 @@ pub enum EditError {
         /// The file.
         file: PathBuf,
     },
-    /// Somebody else wrote the file at the same time, or the disk does not keep what it is given.
+    /// Another program wrote the file at the same moment, and what it wrote is there now.
     #[error(
-        "{} does not hold what was just written; the old content was put back, try again",
+        "{} was changed by another program at the same moment; look at it, and try again",
         file.display()
     )]
     NotReadBack {

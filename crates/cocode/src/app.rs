@@ -77,7 +77,7 @@ fn run(cli: Cli, environment: Environment, printer: &Arc<Printer>) -> Result<Exi
         Command::Permissions(verb) => govern::permissions::run(&verb, &workspace),
         Command::Policy(verb) => govern::policy::run(&verb, &workspace),
         Command::Plugin(verb) => govern::plugins::run(&verb, &workspace),
-        Command::Secret(verb) => govern::secrets::run(&verb, &workspace),
+        Command::Secret(args) => govern::secrets::run(&args, &workspace),
         Command::Config(verb) => govern::files::run(&verb, &workspace),
     }
 }

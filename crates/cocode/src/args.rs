@@ -12,7 +12,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use cocode_client::Protocol;
 
-use govern::{ConfigVerb, PermissionsVerb, PluginVerb, PolicyVerb, SecretVerb};
+use govern::{ConfigVerb, PermissionsVerb, PluginVerb, PolicyVerb, SecretArgs};
 use manage::ManageVerb;
 
 /// Use any MCP server from a terminal or a script.
@@ -96,8 +96,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Plugin(PluginVerb),
     /// Keep secrets that configuration refers to
-    #[command(subcommand)]
-    Secret(SecretVerb),
+    Secret(SecretArgs),
     /// See and check the files of configuration
     #[command(subcommand)]
     Config(ConfigVerb),

@@ -1,14 +1,18 @@
 //! Which tools of a server may be called: its filters, and the rules of user and organization.
 
+use std::sync::Arc;
+
 use cocode_client::Annotations;
 use cocode_config::{SettingOrigin, remember};
 use cocode_core::{
-    Answer, Hints, RuleSet, ServerName, ServerSpec, ToolFilter, ToolName, ToolUse, Verdict,
+    Answer, Hints, RuleSet, ServerName, ServerSpec, ToolFilter, ToolName, ToolRef, ToolUse, Verdict,
 };
 
 use crate::elicit::Permission;
 use crate::error::{CliError, Code};
+use crate::govern::permissions::answers_file;
 use crate::handler::TerminalHandler;
+use crate::printer::Printer;
 use crate::target::UNLISTED;
 use crate::text::plain;
 use crate::workspace::Workspace;
@@ -22,6 +26,7 @@ pub(crate) struct Gate {
     /// Where answers are remembered.
     settings: std::path::PathBuf,
     edits: cocode_config::EditContext,
+    printer: Arc<Printer>,
 }
 
 impl Gate {
@@ -36,8 +41,9 @@ impl Gate {
             server,
             tools: spec.map(|spec| spec.tools.clone()).unwrap_or_default(),
             rules: workspace.config()?.rules(),
-            settings: workspace.places.user_settings(),
+            settings: answers_file(workspace),
             edits: workspace.edits(),
+            printer: Arc::clone(&workspace.printer),
         })
     }
 
@@ -80,7 +86,7 @@ impl Gate {
                     denied(format!("`{call}` was not called: nobody could be asked"))
                         .because(&error)
                 })?;
-                self.answered(answer, &call, decision.is_by_organization())
+                self.answered(answer, &name, decision.is_by_organization())
             }
             Verdict::Ask => Err(denied(format!(
                 "`{call}` may be called only after asking, and there is no terminal: {why}"
@@ -91,24 +97,38 @@ impl Gate {
     fn answered(
         &self,
         answer: Permission,
-        call: &str,
+        tool: &ToolName,
         by_organization: bool,
     ) -> Result<(), CliError> {
+        let server = &self.server;
         let remembered = match answer {
             Permission::Always => Some(Answer::Allow),
             Permission::Never => Some(Answer::Deny),
             Permission::Once | Permission::Refused => None,
         };
-        // What the organization wants asked is asked every time.
-        if let Some(remembered) = remembered.filter(|_| !by_organization) {
-            let written = remember(&self.edits, &self.settings, call, remembered);
-            written.map_err(|error| {
-                CliError::new(Code::FileError, "the answer could not be remembered").because(&error)
-            })?;
+        if let Some(remembered) = remembered {
+            if by_organization {
+                let message =
+                    "your organization wants this asked every time: the answer counts once";
+                self.printer.warn(message);
+            } else if server.as_str() == UNLISTED {
+                // Every other server without a name would be meant too.
+                let message =
+                    "answers are remembered for configured servers only: this one counts once";
+                self.printer.warn(message);
+            } else {
+                let tool = ToolRef::Mcp { server, tool };
+                let written = remember(&self.edits, &self.settings, tool, remembered);
+                written.map_err(|error| {
+                    let message = "the answer could not be remembered";
+                    CliError::new(Code::FileError, message).because(&error)
+                })?;
+            }
         }
         match answer {
             Permission::Once | Permission::Always => Ok(()),
             Permission::Refused | Permission::Never => {
+                let call = format!("mcp__{server}__{}", plain(tool.as_str()));
                 Err(denied(format!("`{call}` was not called: you said no")))
             }
         }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::{HeaderMap, HeaderName, HeaderValue};
-use cocode_auth::{CommandSettings, Reference, References, SecretStore, StoreOptions};
+use cocode_auth::{
+    CommandSettings, Reference, References, SecretStore, StoreChoice, StoreOptions,
+};
 use cocode_client::{
     HttpClient, HttpTarget, StdioTarget, Target, UnixTarget, Url, WebSocketTarget, http,
     legacy_sse, stdio, unix, websocket,
@@ -49,16 +51,21 @@ async fn target(spec: &ServerSpec, workspace: &Workspace) -> Result<Server, CliE
 
 /// The store that `keyring:` names are kept in.
 pub(crate) fn secret_store(workspace: &Workspace) -> Result<SecretStore, CliError> {
-    let choice = workspace.config()?.settings.credential_store.value;
-    Ok(SecretStore::new(StoreOptions {
-        choice: match choice {
-            cocode_config::CredentialStore::Auto => cocode_auth::StoreChoice::Auto,
-            cocode_config::CredentialStore::Keyring => cocode_auth::StoreChoice::Keyring,
-            cocode_config::CredentialStore::File => cocode_auth::StoreChoice::File,
-        },
+    let choice = match workspace.config()?.settings.credential_store.value {
+        cocode_config::CredentialStore::Auto => StoreChoice::Auto,
+        cocode_config::CredentialStore::Keyring => StoreChoice::Keyring,
+        cocode_config::CredentialStore::File => StoreChoice::File,
+    };
+    Ok(secret_store_of(choice, workspace))
+}
+
+/// The store of this kind.
+pub(crate) fn secret_store_of(choice: StoreChoice, workspace: &Workspace) -> SecretStore {
+    SecretStore::new(StoreOptions {
+        choice,
         directory: workspace.places.state.clone(),
         session_bus: workspace.environment.session_bus.clone(),
-    }))
+    })
 }
 
 fn references(workspace: &Workspace) -> Result<References, CliError> {

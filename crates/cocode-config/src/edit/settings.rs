@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cocode_core::{Answer, Condition, Verdict};
+use cocode_core::{Answer, Condition, ToolRef, Verdict};
 use toml_edit::{Array, InlineTable, Key, Value};
 
 use super::change::Edit;
@@ -11,6 +11,7 @@ use super::splice::Refusal;
 use super::{EditError, list, toml};
 use crate::document::{Format, Node, Value as NodeValue};
 use crate::lock::EditContext;
+use crate::settings::remembered_path;
 
 const PERMISSIONS: &str = "permissions";
 const REMEMBERED: &str = "remembered";
@@ -91,28 +92,56 @@ pub fn remove_rule(
     })
 }
 
-/// Remembers an answer for a tool, by its full name. Tells whether the file was changed.
+/// Remembers an answer for a tool, where it is looked for. Tells whether the file was changed.
 pub fn remember(
     context: &EditContext,
     file: &Path,
-    tool: &str,
+    tool: ToolRef<'_>,
     answer: Answer,
 ) -> Result<bool, EditError> {
     let answer = match answer {
         Answer::Allow => "allow",
         Answer::Deny => "deny",
     };
-    set_path(
-        context,
-        file,
-        &[PERMISSIONS, REMEMBERED, tool],
-        &SettingValue::Text(answer.to_owned()),
-    )
+    let path = remembered_path(tool);
+    let mut is_changed = false;
+    // An older answer in the other spelling would contradict. Without it the tool only asks again.
+    for other in spellings(tool) {
+        if other != path {
+            is_changed |= remove_path(context, file, &other)?;
+        }
+    }
+    let path: Vec<_> = path.iter().map(String::as_str).collect();
+    let value = SettingValue::Text(answer.to_owned());
+    Ok(is_changed | set_path(context, file, &path, &value)?)
 }
 
-/// Forgets the answer for a tool. Tells whether there was one.
-pub fn forget(context: &EditContext, file: &Path, tool: &str) -> Result<bool, EditError> {
-    let path = [PERMISSIONS, REMEMBERED, tool];
+/// Forgets the answer for a tool, however it is written. Tells whether there was one.
+pub fn forget(context: &EditContext, file: &Path, tool: ToolRef<'_>) -> Result<bool, EditError> {
+    let mut was_there = false;
+    for path in spellings(tool) {
+        was_there |= remove_path(context, file, &path)?;
+    }
+    Ok(was_there)
+}
+
+/// Every way in which an answer about a tool may be written.
+fn spellings(tool: ToolRef<'_>) -> Vec<Vec<String>> {
+    let path = remembered_path(tool);
+    let apart = match tool {
+        ToolRef::BuiltIn { .. } => return vec![path],
+        ToolRef::Mcp { server, tool } => [PERMISSIONS, REMEMBERED, server.as_str(), tool.as_str()],
+    };
+    let apart = apart.map(str::to_owned).to_vec();
+    if path == apart {
+        vec![apart]
+    } else {
+        vec![path, apart]
+    }
+}
+
+fn remove_path(context: &EditContext, file: &Path, path: &[String]) -> Result<bool, EditError> {
+    let path: Vec<_> = path.iter().map(String::as_str).collect();
     change(context, file, &path, |text| toml(text)?.remove(&path))
 }
 
@@ -132,8 +161,7 @@ pub fn set_value(
 /// Takes a setting away. Tells whether it was there.
 pub fn unset_value(context: &EditContext, file: &Path, key: &str) -> Result<bool, EditError> {
     let path = key_path(key)?;
-    let path: Vec<_> = path.iter().map(String::as_str).collect();
-    change(context, file, &path, |text| toml(text)?.remove(&path))
+    remove_path(context, file, &path)
 }
 
 impl RuleText {

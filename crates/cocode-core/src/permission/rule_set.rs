@@ -142,6 +142,15 @@ impl<O> RuleSet<O> {
             .map(|(key, (answer, origin))| (key.as_tool_ref(), *answer, origin))
     }
 
+    /// What an authority wants where none of its rules matches, and where that is written.
+    pub fn default_of(&self, authority: Authority) -> Option<(Verdict, &O)> {
+        let default = match authority {
+            Authority::User => self.user_default.as_ref(),
+            Authority::Organization => self.organization_default.as_ref(),
+        };
+        default.map(|default| (default.verdict, &default.origin))
+    }
+
     /// What holds where no rule of anyone matches: the stricter of the two defaults.
     pub fn default_verdict(&self) -> Verdict {
         [&self.organization_default, &self.user_default]
@@ -214,14 +223,11 @@ impl<O> RuleSet<O> {
                 },
             });
         }
-        let default = match authority {
-            Authority::User => self.user_default.as_ref(),
-            Authority::Organization => self.organization_default.as_ref(),
-        }?;
+        let (verdict, origin) = self.default_of(authority)?;
         Some(Decision {
-            verdict: default.verdict,
+            verdict,
             by: DecidedBy::Default {
-                set: Some((authority, &default.origin)),
+                set: Some((authority, origin)),
             },
         })
     }

@@ -26,16 +26,22 @@ pub(crate) enum PermissionsVerb {
         tool: Option<String>,
     },
     /// Say what would happen to a call, and which rule decides
-    Test {
-        /// The tool, as in mcp__github__create_issue
-        tool: String,
-        /// As if the tool said that it changes nothing
-        #[arg(long)]
-        read_only: bool,
-        /// As if the tool said that it destroys nothing
-        #[arg(long)]
-        not_destructive: bool,
-    },
+    ///
+    /// Ends with 0 whatever the answer is: allow, ask or deny is the first word that is printed, and
+    /// `verdict` with `--json`.
+    Test(TestArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    /// The tool, as in mcp__github__create_issue
+    pub(crate) tool: String,
+    /// As if the tool said that it changes nothing
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// As if the tool said that it destroys nothing
+    #[arg(long)]
+    pub(crate) not_destructive: bool,
 }
 
 #[derive(Debug, Args)]
@@ -95,6 +101,26 @@ pub(crate) enum PluginVerb {
         /// Its name or folder
         name: String,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SecretArgs {
+    /// Where to keep secrets, whatever the configuration says
+    #[arg(long, global = true, value_name = "STORE")]
+    pub(crate) credential_store: Option<CredentialStoreArg>,
+    #[command(subcommand)]
+    pub(crate) verb: SecretVerb,
+}
+
+/// Where secrets are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CredentialStoreArg {
+    /// The keyring of the system if there is one, else the file
+    Auto,
+    /// The keyring of the system
+    Keyring,
+    /// A file that only you can read
+    File,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,11 +1,295 @@
-//! Not built yet.
+//! Rules for tools: lists them in the order in which they decide, writes and removes them, and says
+//! what would happen to a call.
 
-pub(crate) fn run(
-    _verb: &crate::args::govern::PermissionsVerb,
-    _workspace: &crate::workspace::Workspace,
-) -> Result<crate::error::Exit, crate::error::CliError> {
-    Err(crate::error::CliError::new(
-        crate::error::Code::SetupFailed,
-        "not built yet",
-    ))
+mod listing;
+mod test;
+
+use std::path::PathBuf;
+
+use cocode_config::{
+    Approval, EditError, RuleText, Scope, add_rule, forget, remove_rule, unset_value,
+};
+use cocode_core::{Condition, Rule, ServerName, ToolName, ToolRef, Verdict};
+use serde::Serialize;
+
+use crate::args::govern::{PermissionsVerb, RuleArgs};
+use crate::error::{CliError, Code, Exit};
+use crate::manage::trust;
+use crate::naming;
+use crate::printer::print_json;
+use crate::text::plain;
+use crate::workspace::Workspace;
+
+pub(crate) fn run(verb: &PermissionsVerb, workspace: &Workspace) -> Result<Exit, CliError> {
+    match verb {
+        PermissionsVerb::List => listing::run(workspace),
+        PermissionsVerb::Allow(args) => add(Verdict::Allow, args, workspace),
+        PermissionsVerb::Ask(args) => add(Verdict::Ask, args, workspace),
+        PermissionsVerb::Deny(args) => add(Verdict::Deny, args, workspace),
+        PermissionsVerb::Remove(args) => remove(args, workspace),
+        PermissionsVerb::Forget { tool } => forget_answers(tool.as_deref(), workspace),
+        PermissionsVerb::Test(args) => test::run(args, workspace),
+    }
+}
+
+/// The verdicts in the order in which they decide.
+const KINDS: [Verdict; 3] = [Verdict::Deny, Verdict::Ask, Verdict::Allow];
+
+#[derive(Serialize)]
+struct Written<'a> {
+    kind: &'static str,
+    rule: &'a str,
+    scope: &'static str,
+    file: String,
+    changed: bool,
+}
+
+fn add(kind: Verdict, args: &RuleArgs, workspace: &Workspace) -> Result<Exit, CliError> {
+    let rule = rule_text(args)?;
+    let (scope, file) = writable(args, workspace)?;
+    let changed = add_rule(&workspace.edits(), &file, kind, &rule).map_err(not_written)?;
+    approve_written(scope, &file, workspace)?;
+    let printer = &workspace.printer;
+    if printer.json() {
+        let report = Written {
+            kind: kind.as_str(),
+            rule: &rule.tool,
+            scope: scope.as_str(),
+            file: file.display().to_string(),
+            changed,
+        };
+        print_json(printer, &report)?;
+    } else {
+        let done = if changed { "added" } else { "already there:" };
+        let shown = shown(&rule);
+        let file = file.display();
+        printer.out_line(&plain(&format!("{done} {kind} `{shown}` in {file}")))?;
+    }
+    warn_if_stricter(kind, &rule, workspace);
+    Ok(Exit::Ok)
+}
+
+fn remove(args: &RuleArgs, workspace: &Workspace) -> Result<Exit, CliError> {
+    let rule = rule_text(args)?;
+    let (scope, file) = writable(args, workspace)?;
+    let mut removed = Vec::new();
+    for kind in KINDS {
+        if remove_rule(&workspace.edits(), &file, kind, &rule).map_err(not_written)? {
+            removed.push(kind);
+        }
+    }
+    let shown = shown(&rule);
+    if removed.is_empty() {
+        let file = file.display();
+        let message = format!("there is no rule `{}` in {file}", plain(&shown));
+        return Err(CliError::new(Code::InvalidUsage, message)
+            .hint("`cocode permissions list` shows all rules and where they are written")
+            .hint("`--scope` says whose rule is meant, and conditions belong to the rule"));
+    }
+    approve_written(scope, &file, workspace)?;
+    let printer = &workspace.printer;
+    for kind in removed {
+        if printer.json() {
+            let report = Written {
+                kind: kind.as_str(),
+                rule: &rule.tool,
+                scope: scope.as_str(),
+                file: file.display().to_string(),
+                changed: true,
+            };
+            print_json(printer, &report)?;
+        } else {
+            let file = file.display();
+            printer.out_line(&plain(&format!("removed {kind} `{shown}` from {file}")))?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// The rule that is given, once it is sure that it is one.
+fn rule_text(args: &RuleArgs) -> Result<RuleText, CliError> {
+    let condition = Condition {
+        read_only: args.read_only,
+        destructive: args.destructive,
+    };
+    let tool = args.pattern.clone();
+    let checked: Result<Rule, _> = tool.parse();
+    checked.map_err(|error| {
+        CliError::new(Code::InvalidUsage, "this is no rule for tools")
+            .because(&error)
+            .hint("as in mcp__*, mcp__github__* or mcp__github__create_*")
+    })?;
+    Ok(RuleText { tool, condition })
+}
+
+fn shown(rule: &RuleText) -> String {
+    let parsed: Result<Rule, _> = rule.tool.parse();
+    parsed.map_or_else(
+        |_| rule.tool.clone(),
+        |parsed| parsed.when(rule.condition).to_string(),
+    )
+}
+
+/// The file that a rule is written to. One that came with the work tree is not added to before it
+/// is approved: to approve our own line would approve the others with it.
+fn writable(args: &RuleArgs, workspace: &Workspace) -> Result<(Scope, PathBuf), CliError> {
+    let places = &workspace.places;
+    let scope = if places.explicit.is_empty() {
+        Scope::from(args.scope)
+    } else {
+        Scope::Explicit
+    };
+    let Some(file) = places.settings_file(scope) else {
+        let message = format!("the {scope} scope has no file for settings here");
+        return Err(CliError::new(Code::FileError, message).hint(
+            "`--scope user` works everywhere; of `--config`, only a TOML file can have rules",
+        ));
+    };
+    let config = workspace.config()?;
+    match config.pending_settings.iter().find(|one| one.path == file) {
+        None => Ok((scope, file)),
+        Some(pending) => {
+            let name = pending.name();
+            let message = format!("{} is not approved", file.display());
+            Err(CliError::new(Code::PendingTrust, message).hint(format!(
+                "`cocode mcp trust {name}` shows it and asks; then it can be added to"
+            )))
+        }
+    }
+}
+
+/// Approves a settings file as it is after we wrote to it.
+fn approve_written(
+    scope: Scope,
+    file: &std::path::Path,
+    workspace: &Workspace,
+) -> Result<(), CliError> {
+    if !scope.needs_trust() {
+        return Ok(());
+    }
+    let config = workspace.reloaded();
+    let waiting = config.pending_settings.iter().find(|one| one.path == *file);
+    match waiting {
+        None => Ok(()),
+        Some(waiting) => trust::decide(&waiting.item(), Some(Approval::Written), workspace),
+    }
+}
+
+/// A rule that is written in a stricter list as well does nothing here.
+fn warn_if_stricter(kind: Verdict, rule: &RuleText, workspace: &Workspace) {
+    let Ok(wanted) = rule.tool.parse::<Rule>() else {
+        return;
+    };
+    let wanted = wanted.when(rule.condition);
+    let rules = workspace.reloaded().rules();
+    let stricter = rules
+        .rules()
+        .find(|entry| entry.kind > kind && entry.rule == wanted);
+    if let Some(entry) = stricter {
+        let message = format!(
+            "the same rule is under `{}` too, which counts more: {}",
+            entry.kind, entry.origin
+        );
+        workspace.printer.warn(&message);
+    }
+}
+
+fn not_written(error: EditError) -> CliError {
+    let told = CliError::new(Code::FileError, "the rule could not be written");
+    told.because(&error)
+}
+
+#[derive(Serialize)]
+struct Forgotten<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<&'a str>,
+    file: String,
+    changed: bool,
+}
+
+fn forget_answers(given: Option<&str>, workspace: &Workspace) -> Result<Exit, CliError> {
+    let file = answers_file(workspace);
+    let edits = workspace.edits();
+    let forgotten = match given {
+        None => unset_value(&edits, &file, "permissions.remembered"),
+        Some(given) => {
+            let tool = Tool::parse(given, workspace)?;
+            forget(&edits, &file, tool.as_ref())
+        }
+    };
+    let changed = forgotten.map_err(not_written)?;
+    let printer = &workspace.printer;
+    if printer.json() {
+        let report = Forgotten {
+            tool: given,
+            file: file.display().to_string(),
+            changed,
+        };
+        print_json(printer, &report)?;
+    } else {
+        let what = match (changed, given) {
+            (true, Some(given)) => format!("forgot the answer for `{given}`"),
+            (true, None) => "forgot all answers".to_owned(),
+            (false, _) => "no answer was remembered".to_owned(),
+        };
+        printer.out_line(&plain(&what))?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// Where answers are remembered: in the file given by `--config`, else in the user's own.
+pub(crate) fn answers_file(workspace: &Workspace) -> PathBuf {
+    let places = &workspace.places;
+    let explicit = places.settings_file(Scope::Explicit);
+    explicit.unwrap_or_else(|| places.user_settings())
+}
+
+/// A tool by its name on the command line.
+enum Tool {
+    Mcp(ServerName, ToolName),
+    BuiltIn(String),
+}
+
+impl Tool {
+    /// Names of configured servers come first, the longest that fits; else the server ends at the
+    /// first `__`.
+    fn parse(given: &str, workspace: &Workspace) -> Result<Self, CliError> {
+        let config = workspace.config()?;
+        let names: Vec<&str> = config.servers.keys().map(String::as_str).collect();
+        let rest = given.strip_prefix("mcp__");
+        let split = naming::split(given, &names).or_else(|| {
+            let (server, tool) = rest?.split_once("__")?;
+            Some((server.to_owned(), tool.to_owned()))
+        });
+        match (split, rest) {
+            (Some((server, tool)), _) => {
+                let server = server.parse().map_err(|error| {
+                    let message = "this is not the name of a tool";
+                    CliError::new(Code::InvalidUsage, message).because(&error)
+                })?;
+                Ok(Self::Mcp(server, ToolName::new(tool)))
+            }
+            (None, None) => Ok(Self::BuiltIn(given.to_owned())),
+            (None, Some(_)) => {
+                let message = format!("`{}` names no tool of a server", plain(given));
+                Err(CliError::new(Code::InvalidUsage, message)
+                    .hint("write mcp__SERVER__TOOL, as in mcp__github__create_issue"))
+            }
+        }
+    }
+
+    fn as_ref(&self) -> ToolRef<'_> {
+        match self {
+            Self::Mcp(server, tool) => ToolRef::Mcp { server, tool },
+            Self::BuiltIn(name) => ToolRef::BuiltIn { name },
+        }
+    }
+}
+
+/// A tool as rules call it.
+fn tool_name(tool: ToolRef<'_>) -> String {
+    match tool {
+        ToolRef::Mcp { server, tool } => format!("mcp__{server}__{tool}"),
+        ToolRef::BuiltIn { name } => name.to_owned(),
+    }
 }

@@ -265,11 +265,13 @@ fn ask(name: &str, candidate: &Candidate, workspace: &Workspace) -> Result<bool,
     Ok(approved)
 }
 
-fn can_ask(workspace: &Workspace) -> bool {
+/// Whether there is a person to ask.
+pub(crate) fn can_ask(workspace: &Workspace) -> bool {
     stdin().is_terminal() && workspace.printer.stderr_is_terminal()
 }
 
-fn asked(shown: &str, question: &str, workspace: &Workspace) -> Result<bool, CliError> {
+/// Shows something and asks: only a clear yes is one.
+pub(crate) fn asked(shown: &str, question: &str, workspace: &Workspace) -> Result<bool, CliError> {
     for line in crate::text::plain_lines(shown) {
         workspace.printer.err_line(&line);
     }
@@ -334,11 +336,11 @@ pub(crate) fn decide(
     decided.map_err(|error| unusable(&error))
 }
 
-fn store(workspace: &Workspace) -> Result<TrustStore, CliError> {
+pub(crate) fn store(workspace: &Workspace) -> Result<TrustStore, CliError> {
     TrustStore::load(workspace.places.approvals()).map_err(|error| unusable(&error))
 }
 
-fn unusable(error: &cocode_config::TrustError) -> CliError {
+pub(crate) fn unusable(error: &cocode_config::TrustError) -> CliError {
     CliError::new(Code::FileError, "approvals cannot be kept").because(error)
 }
 

@@ -1,0 +1,301 @@
+//! The settings that hold, each with the place it is written at, or marked as a default.
+
+use std::time::Duration;
+
+use cocode_config::{
+    GatewaySettings, HealthSettings, ModelSettings, ProviderSettings, RetentionSettings, Setting,
+    SettingOrigin, Settings, StartConcurrency, ToolSearchSettings,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::error::{CliError, Exit};
+use crate::manage::report::HIDDEN;
+use crate::printer::{Style, print_json};
+use crate::table::{Cell, table};
+use crate::workspace::Workspace;
+
+#[derive(Serialize)]
+struct Report {
+    settings: Vec<Row>,
+}
+
+/// One setting.
+#[derive(Serialize)]
+struct Row {
+    key: String,
+    value: Value,
+    /// Whether nobody wrote it.
+    default: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+}
+
+impl Row {
+    fn new(key: impl Into<String>, value: Value, from: Option<&SettingOrigin>) -> Self {
+        Self {
+            key: key.into(),
+            value,
+            default: from.is_none(),
+            scope: from.map(|from| from.scope),
+            file: from.map(|from| from.origin.file.display().to_string()),
+            line: from.and_then(|from| from.origin.line),
+        }
+    }
+
+    fn place(&self) -> String {
+        match (&self.file, self.line, self.scope) {
+            (Some(file), Some(line), Some(scope)) => format!("{file}:{line} ({scope})"),
+            (Some(file), None, Some(scope)) => format!("{file} ({scope})"),
+            _ => "default".to_owned(),
+        }
+    }
+}
+
+pub(super) fn run(workspace: &Workspace) -> Result<Exit, CliError> {
+    let config = workspace.config()?;
+    let settings = rows(&config.settings);
+    let printer = &workspace.printer;
+    if printer.json() {
+        return print_json(printer, &Report { settings }).map(|()| Exit::Ok);
+    }
+    workspace.warn_of_files(config);
+    let cells: Vec<Vec<Cell>> = settings
+        .iter()
+        .map(|row| {
+            let place = Cell::new(row.place());
+            let place = if row.default {
+                place.styled(Style::Dim)
+            } else {
+                place
+            };
+            vec![
+                Cell::new(&row.key).styled(Style::Bold),
+                Cell::new(row.value.to_string()),
+                place,
+            ]
+        })
+        .collect();
+    printer.out(table(&["KEY", "VALUE", "FROM"], &cells, printer.paint()))?;
+    printer.note("rules for tools are in `cocode permissions list`");
+    Ok(Exit::Ok)
+}
+
+/// Gathers rows under a table of the file.
+struct Rows {
+    table: &'static str,
+    rows: Vec<Row>,
+}
+
+impl Rows {
+    fn add<T>(&mut self, key: &str, setting: &Setting<T>, value: impl FnOnce(&T) -> Value) {
+        let key = match self.table {
+            "" => key.to_owned(),
+            table => format!("{table}.{key}"),
+        };
+        let value = value(&setting.value);
+        self.rows.push(Row::new(key, value, setting.from.as_ref()));
+    }
+
+    fn given<T>(
+        &mut self,
+        key: &str,
+        setting: Option<&Setting<T>>,
+        value: impl FnOnce(&T) -> Value,
+    ) {
+        if let Some(setting) = setting {
+            self.add(key, setting, value);
+        }
+    }
+}
+
+fn rows(settings: &Settings) -> Vec<Row> {
+    let Settings {
+        credential_store,
+        provider,
+        model,
+        permissions: _,
+        tool_search,
+        providers,
+        models,
+        gateway,
+        health,
+        retention,
+    } = settings;
+    let mut rows = Rows {
+        table: "",
+        rows: Vec::new(),
+    };
+    rows.add("credential_store", credential_store, |store| {
+        json!(store.as_str())
+    });
+    rows.given("provider", provider.as_ref(), |text| json!(text));
+    rows.given("model", model.as_ref(), |text| json!(text));
+    of_tool_search(&mut rows, tool_search);
+    of_gateway(&mut rows, gateway);
+    of_health(&mut rows, health);
+    of_retention(&mut rows, retention);
+    let mut rows = rows.rows;
+    for (name, provider) in providers {
+        rows.push(of_provider(name, provider));
+    }
+    for (name, model) in models {
+        rows.push(of_model(name, model));
+    }
+    rows
+}
+
+fn of_tool_search(rows: &mut Rows, settings: &ToolSearchSettings) {
+    let ToolSearchSettings {
+        mode,
+        threshold_percent,
+        min_context_window,
+        on_list_changed,
+    } = settings;
+    rows.table = "tool_search";
+    rows.add("mode", mode, |mode| json!(mode.to_string()));
+    rows.add("threshold_percent", threshold_percent, number);
+    rows.add("min_context_window", min_context_window, number);
+    rows.add("on_list_changed", on_list_changed, |truth| json!(truth));
+}
+
+fn of_gateway(rows: &mut Rows, settings: &GatewaySettings) {
+    let GatewaySettings {
+        listen,
+        prefix,
+        tls_certificate,
+        tls_key,
+        max_sessions,
+        session_idle,
+        idle_stop,
+    } = settings;
+    rows.table = "gateway";
+    rows.given("listen", listen.as_ref(), |text| json!(text));
+    rows.add("prefix", prefix, |prefix| json!(prefix.as_str()));
+    rows.given("tls_certificate", tls_certificate.as_ref(), |text| {
+        json!(text)
+    });
+    rows.given("tls_key", tls_key.as_ref(), |text| json!(text));
+    rows.given("max_sessions", max_sessions.as_ref(), number);
+    rows.given("session_idle_sec", session_idle.as_ref(), seconds);
+    rows.given("idle_stop_sec", idle_stop.as_ref(), seconds);
+}
+
+fn of_health(rows: &mut Rows, settings: &HealthSettings) {
+    let HealthSettings {
+        start_concurrency,
+        ping_interval,
+        ping_timeout,
+        max_failures,
+        reconnect_attempts,
+        idle_stop,
+    } = settings;
+    rows.table = "health";
+    rows.add("start_concurrency", start_concurrency, |many| match many {
+        StartConcurrency::AtMost(many) => json!(many),
+        StartConcurrency::All => json!("all"),
+    });
+    rows.add("ping_interval_sec", ping_interval, seconds);
+    rows.add("ping_timeout_sec", ping_timeout, seconds);
+    rows.add("max_failures", max_failures, number);
+    rows.add("reconnect_attempts", reconnect_attempts, number);
+    rows.given("idle_stop_sec", idle_stop.as_ref(), seconds);
+}
+
+fn of_retention(rows: &mut Rows, settings: &RetentionSettings) {
+    let RetentionSettings {
+        conversations_days,
+        results_days,
+        results_max_mb,
+        logs_days,
+        logs_max_mb,
+        audit_days,
+        audit_max_mb,
+    } = settings;
+    rows.table = "retention";
+    for (key, setting) in [
+        ("conversations_days", conversations_days),
+        ("results_days", results_days),
+        ("results_max_mb", results_max_mb),
+        ("logs_days", logs_days),
+        ("logs_max_mb", logs_max_mb),
+        ("audit_days", audit_days),
+        ("audit_max_mb", audit_max_mb),
+    ] {
+        rows.given(key, setting.as_ref(), number);
+    }
+}
+
+fn of_provider(name: &str, settings: &ProviderSettings) -> Row {
+    let ProviderSettings {
+        from,
+        kind,
+        base_url,
+        model,
+        api_key_env,
+        api_key,
+    } = settings;
+    let mut value = json!({ "kind": kind.as_str() });
+    for (key, text) in [
+        ("base_url", base_url.as_deref()),
+        ("model", model.as_deref()),
+        ("api_key_env", api_key_env.as_deref()),
+        ("api_key", api_key.as_deref().map(reference)),
+    ] {
+        if let Some(text) = text {
+            value[key] = json!(text);
+        }
+    }
+    Row::new(format!("providers.{name}"), value, Some(from))
+}
+
+/// A reference to a secret may be seen; a secret that somebody wrote in its place may not.
+fn reference(text: &str) -> &str {
+    let is_reference = ["keyring:", "cmd:", "${"]
+        .iter()
+        .any(|beginning| text.starts_with(beginning));
+    if is_reference { text } else { HIDDEN }
+}
+
+fn of_model(name: &str, settings: &ModelSettings) -> Row {
+    let ModelSettings {
+        from,
+        provider,
+        context_window,
+        max_output_tokens,
+        vision,
+        tools,
+    } = settings;
+    let mut value = json!({});
+    for (key, given) in [
+        ("provider", provider.as_ref().map(|text| json!(text))),
+        ("context_window", context_window.map(|many| json!(many))),
+        (
+            "max_output_tokens",
+            max_output_tokens.map(|many| json!(many)),
+        ),
+        ("vision", vision.map(|truth| json!(truth))),
+        ("tools", tools.map(|truth| json!(truth))),
+    ] {
+        if let Some(given) = given {
+            value[key] = given;
+        }
+    }
+    Row::new(format!("models.{name}"), value, Some(from))
+}
+
+fn number<T: Serialize>(number: &T) -> Value {
+    json!(number)
+}
+
+fn seconds(duration: &Duration) -> Value {
+    if duration.subsec_nanos() == 0 {
+        json!(duration.as_secs())
+    } else {
+        json!(duration.as_secs_f64())
+    }
+}
