@@ -361,3 +361,7 @@ impl Reader<'_> {
 pub(crate) fn did_you_mean(meant: Option<&str>) -> Option<String> {
     meant.map(|meant| format!("did you mean `{meant}`?"))
 }
+
+#[cfg(test)]
+#[path = "parse_tests.rs"]
+mod tests;

@@ -9,4 +9,6 @@
 mod broken_files;
 mod concurrent_edits;
 mod edit_properties;
+mod governed;
+mod model;
 mod room;
