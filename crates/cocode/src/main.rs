@@ -26,6 +26,7 @@ mod progress;
 mod reach;
 mod render;
 mod session;
+mod survey;
 mod table;
 mod target;
 mod text;

@@ -19,12 +19,19 @@ use crate::naming;
 use crate::printer::Printer;
 use crate::reach;
 use crate::target::{Server, is_protocol_chosen, session_options, unlisted};
-use crate::verbs::{Context, Plan};
+use crate::verbs::{Context, Plan, all_tools};
 use crate::workspace::Workspace;
 
 /// Everything that can be found wrong before a server is started is found wrong here.
 pub(crate) fn run(mut verb: Verb, workspace: &Workspace) -> Result<Exit, CliError> {
     let config = workspace.config()?;
+    if let Verb::Tools { words, target } = &verb
+        && words.is_empty()
+        && !target.is_given()
+    {
+        fits_configured(target)?;
+        return all_tools::run(target, workspace);
+    }
     let spec = if verb.target().is_given() {
         let spec = unlisted(verb.target())?;
         if let Some(reason) = config.refuses_unlisted(&spec) {
@@ -38,17 +45,24 @@ pub(crate) fn run(mut verb: Verb, workspace: &Workspace) -> Result<Exit, CliErro
         Some(configured::ready(&name, workspace)?)
     };
     let plan = Plan::of(&verb, &read_stdin)?;
+    on_runtime(connect(verb.target(), spec.as_deref(), plan, workspace))
+}
+
+/// Does work that waits for others.
+pub(crate) fn on_runtime<T>(
+    work: impl Future<Output = Result<T, CliError>>,
+) -> Result<T, CliError> {
     let cannot =
         |error| CliError::new(Code::SetupFailed, "cannot start the runtime").because(&error);
-    // One thread is plenty for one session, and starts fastest.
+    // One thread is plenty for sessions, and starts fastest.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(cannot)?;
-    let exit = runtime.block_on(connect(verb.target(), spec.as_deref(), plan, workspace));
+    let outcome = runtime.block_on(work);
     // A name may still be looked up; that must not hold us up.
     runtime.shutdown_background();
-    exit
+    outcome
 }
 
 async fn connect(
@@ -113,7 +127,8 @@ fn fits_configured(target: &TargetArgs) -> Result<(), CliError> {
     }
 }
 
-fn interrupted(printer: &Printer, exit: Exit) -> CliError {
+/// Somebody wants the program to end.
+pub(crate) fn interrupted(printer: &Printer, exit: Exit) -> CliError {
     printer.leave_line();
     CliError::with(exit, Code::Interrupted.as_str(), "interrupted")
 }

@@ -1,5 +1,6 @@
 //! What can be done with a session, one file for each kind of thing.
 
+pub(crate) mod all_tools;
 mod call;
 mod inspect;
 mod listing;

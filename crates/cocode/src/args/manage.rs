@@ -17,7 +17,7 @@ pub(crate) enum ManageVerb {
     /// Add a server from JSON, as other tools write it
     AddJson(AddJsonArgs),
     /// List the servers of all scopes; nothing is started or contacted
-    #[command(visible_alias = "ls")]
+    #[command(visible_alias = "ls", after_help = LIST_HELP)]
     List(ListArgs),
     /// Show one server as it is configured
     Get(GetArgs),
@@ -38,6 +38,7 @@ pub(crate) enum ManageVerb {
     /// write
     Export(ExportArgs),
     /// Find out what is wrong with servers, step by step
+    #[command(after_help = DOCTOR_HELP)]
     Doctor(DoctorArgs),
 }
 
@@ -49,6 +50,19 @@ Examples:
   cocode mcp add github --scope user --env 'GITHUB_TOKEN=${GITHUB_TOKEN}' -- github-mcp-server stdio
 Values may be references that are looked up only when the server is contacted: ${VAR}, keyring:NAME \
 (see `cocode secret`), cmd:COMMAND.";
+
+const LIST_HELP: &str = "\
+With --status, servers that are pending, disabled, blocked or invalid are listed and never contacted. \
+Exit code then: 0 if all others are connected, 4 if only credentials are missing, else 3.";
+
+const DOCTOR_HELP: &str = "\
+Steps of each server: config, command (or address), policy, trust, variables, secrets, connect, \
+handshake, tools. A step that fails ends the examination of that server. Servers that wait for \
+approval stop at trust and are never started.
+
+Exit code, the most serious first: 2 something is written wrong, 3 a server cannot be reached or \
+failed, 5 one took too long, 4 one wants credentials, 6 one that was named is pending or blocked, 0 \
+all is well, warnings included.";
 
 /// The scopes that can be written to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -171,7 +185,7 @@ pub(crate) struct ListArgs {
     /// Connect to all servers at once and show how they are
     #[arg(long)]
     pub(crate) status: bool,
-    /// With --status: how long each server may take
+    /// With --status: how long each server may take [default: its `startup_timeout_sec`, or 10]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "status")]
     pub(crate) timeout: Option<Duration>,
     /// Only servers of this scope: enterprise, file, local, project, user or plugin
@@ -275,7 +289,7 @@ pub(crate) struct DoctorArgs {
     /// Check everything that needs no connection
     #[arg(long)]
     pub(crate) offline: bool,
-    /// How long each server may take to connect
+    /// How long each server may take to connect [default: its `connect_timeout_sec`, or 60]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
 }

@@ -57,6 +57,28 @@ fn print(
     config: &Config,
     workspace: &Workspace,
 ) -> Result<(), CliError> {
+    if !introduce(servers, config, workspace) {
+        return Ok(());
+    }
+    let printer = &workspace.printer;
+    let rows: Vec<Vec<Cell>> = servers
+        .iter()
+        .map(|(name, server)| row(name, server))
+        .collect();
+    let text = table(
+        &["NAME", "SCOPE", "STATE", "SERVER"],
+        &rows,
+        printer.paint(),
+    );
+    printer.out(text)
+}
+
+/// Says what is to be known before a list of servers, and whether there is anything to list.
+pub(super) fn introduce(
+    servers: &[(&str, &Server)],
+    config: &Config,
+    workspace: &Workspace,
+) -> bool {
     let printer = &workspace.printer;
     workspace.warn_of_files(config);
     for (_, server) in servers {
@@ -78,21 +100,12 @@ fn print(
         printer.note(
             "no servers are configured: `cocode mcp add NAME -- COMMAND`, or `cocode mcp import`",
         );
-        return Ok(());
     }
-    let rows: Vec<Vec<Cell>> = servers
-        .iter()
-        .map(|(name, server)| row(name, server))
-        .collect();
-    let text = table(
-        &["NAME", "SCOPE", "STATE", "SERVER"],
-        &rows,
-        printer.paint(),
-    );
-    printer.out(text)
+    !servers.is_empty()
 }
 
-fn row(name: &str, server: &Server) -> Vec<Cell> {
+/// A server as the plain list has it: name, scope, state, and how it is reached.
+pub(super) fn row(name: &str, server: &Server) -> Vec<Cell> {
     let state = Cell::new(server.state.as_str());
     let state = match server.state {
         State::Ready(_) => state,

@@ -1,12 +1,461 @@
-//! Not built yet.
+//! Connects to every server that is ready, all at once, and shows how each of them is. Servers
+//! that are not ready are shown as in the plain list, and never contacted.
+
+use std::time::{Duration, Instant};
+
+use cocode_client::{Listing, RequestError, Session};
+use cocode_config::{Server, State};
+use cocode_core::ServerSpec;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::list;
+use super::report::{ProblemReport, ServerReport};
+use crate::args::TargetArgs;
+use crate::error::{CliError, Exit};
+use crate::gate::Gate;
+use crate::hints::{Doing, request_error};
+use crate::interrupt::Interrupts;
+use crate::printer::{Style, print_json};
+use crate::session::on_runtime;
+use crate::survey::{self, Manner, error_object, short};
+use crate::table::{Cell, table};
+use crate::text::duration;
+use crate::workspace::Workspace;
+
+/// How a server that was contacted is.
+enum Status {
+    Connected(Box<Connected>),
+    Failed { error: CliError, took: Duration },
+}
+
+/// What was learned about a server.
+struct Connected {
+    name: Option<String>,
+    version: Option<String>,
+    revision: &'static str,
+    era: String,
+    transport: &'static str,
+    tools: Option<usize>,
+    /// Tools that filters and rules take away.
+    hidden_tools: usize,
+    resources: Option<usize>,
+    prompts: Option<usize>,
+    /// The lists that could not be had, and why.
+    unlisted: Vec<(&'static str, CliError)>,
+    took: Duration,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    servers: Vec<OneReport<'a>>,
+    problems: Vec<ProblemReport<'a>>,
+    #[serde(rename = "managedBy", skip_serializing_if = "Option::is_none")]
+    managed_by: Option<String>,
+}
+
+#[derive(Serialize)]
+struct OneReport<'a> {
+    #[serde(flatten)]
+    server: ServerReport<'a>,
+    /// Absent where nobody was contacted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connection: Option<ConnectionReport<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ConnectionReport<'a> {
+    status: &'static str,
+    milliseconds: u128,
+    #[serde(flatten)]
+    facts: Option<FactsReport<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Box<RawValue>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FactsReport<'a> {
+    server_name: Option<&'a str>,
+    server_version: Option<&'a str>,
+    revision: &'a str,
+    era: &'a str,
+    /// What carries the session, which may not be what was configured.
+    transport_used: &'a str,
+    /// How many there are; null where the server has none or the list could not be had.
+    tools: Option<usize>,
+    hidden_tools: usize,
+    resources: Option<usize>,
+    prompts: Option<usize>,
+    unlisted: Vec<UnlistedReport>,
+}
+
+#[derive(Serialize)]
+struct UnlistedReport {
+    list: &'static str,
+    error: Option<Box<RawValue>>,
+}
 
 pub(crate) fn run(
-    _servers: &[(&str, &cocode_config::Server)],
-    _timeout: Option<std::time::Duration>,
-    _workspace: &crate::workspace::Workspace,
-) -> Result<crate::error::Exit, crate::error::CliError> {
-    Err(crate::error::CliError::new(
-        crate::error::Code::SetupFailed,
-        "not built yet",
-    ))
+    servers: &[(&str, &Server)],
+    timeout: Option<Duration>,
+    workspace: &Workspace,
+) -> Result<Exit, CliError> {
+    on_runtime(contact(servers, timeout, workspace))
+}
+
+async fn contact(
+    servers: &[(&str, &Server)],
+    timeout: Option<Duration>,
+    workspace: &Workspace,
+) -> Result<Exit, CliError> {
+    let ready: Vec<(&str, &ServerSpec)> = servers
+        .iter()
+        .filter_map(|(name, server)| match &server.state {
+            State::Ready(spec) => Some((*name, &**spec)),
+            _ => None,
+        })
+        .collect();
+    let names: Vec<&str> = ready.iter().map(|(name, _)| *name).collect();
+    let mut interrupts = Interrupts::catch()?;
+    let visited = survey::visit(&names, &workspace.printer, &mut interrupts, |index| {
+        let spec = ready.get(index).map(|(_, spec)| *spec);
+        async move {
+            match spec {
+                Some(spec) => Box::pin(status(spec, timeout, workspace)).await,
+                None => (None, None),
+            }
+        }
+    })
+    .await?;
+    let outcomes = visited.outcomes.iter().map(Option::as_ref);
+    let found: Vec<(&str, &Status)> = names
+        .iter()
+        .zip(outcomes)
+        .filter_map(|(name, status)| Some((*name, status?)))
+        .collect();
+    let printed = print(servers, &found, workspace);
+    let exit = exit(&found);
+    visited.close(&mut interrupts).await;
+    printed.map(|()| exit)
+}
+
+/// How one server is, found out within its own time.
+async fn status(
+    spec: &ServerSpec,
+    timeout: Option<Duration>,
+    workspace: &Workspace,
+) -> (Option<Status>, Option<Session>) {
+    let begun = Instant::now();
+    // Who looks at a list does not wait for a download.
+    let limit = timeout.unwrap_or(spec.startup_timeout.min(spec.connect_timeout));
+    let manner = Manner {
+        workspace,
+        target: TargetArgs {
+            timeout: Some(limit),
+            ..TargetArgs::default()
+        },
+        more_time: "--timeout",
+    };
+    let failed = |error| {
+        let took = begun.elapsed();
+        Some(Status::Failed { error, took })
+    };
+    let gate = match Gate::new(Some(spec), workspace) {
+        Ok(gate) => gate,
+        Err(error) => return (failed(error), None),
+    };
+    match manner.connect(spec, limit).await {
+        Err(failure) => (failed(failure.error), None),
+        Ok(session) => {
+            let left = limit.saturating_sub(begun.elapsed());
+            let mut connected = Connected::of(&session, begun.elapsed());
+            Box::pin(connected.count(&session, &gate, left)).await;
+            (Some(Status::Connected(Box::new(connected))), Some(session))
+        }
+    }
+}
+
+impl Connected {
+    fn of(session: &Session, took: Duration) -> Self {
+        let facts = session.server();
+        Self {
+            name: facts.name.clone(),
+            version: facts.version.clone(),
+            revision: facts.revision.as_str(),
+            era: facts.era().to_string(),
+            transport: facts.transport,
+            tools: None,
+            hidden_tools: 0,
+            resources: None,
+            prompts: None,
+            unlisted: Vec::new(),
+            took,
+        }
+    }
+
+    /// Counts what the server says it has, all lists at once.
+    async fn count(&mut self, session: &Session, gate: &Gate, left: Duration) {
+        let known = &session.server().capabilities;
+        let (tools, resources, prompts) = tokio::join!(
+            listed(known.tools, left, session.tools()),
+            listed(known.resources, left, session.resources()),
+            listed(known.prompts, left, session.prompts()),
+        );
+        if let Some(listing) = self.take("tools", tools) {
+            let shown = listing
+                .items
+                .iter()
+                .filter(|tool| gate.shows(&tool.name, tool.annotations))
+                .count();
+            self.tools = Some(shown);
+            self.hidden_tools = listing.items.len() - shown;
+        }
+        self.resources = self
+            .take("resources", resources)
+            .map(|listing| listing.items.len());
+        self.prompts = self
+            .take("prompts", prompts)
+            .map(|listing| listing.items.len());
+    }
+
+    fn take<T>(
+        &mut self,
+        list: &'static str,
+        outcome: Option<Result<Listing<T>, CliError>>,
+    ) -> Option<Listing<T>> {
+        match outcome? {
+            Ok(listing) => Some(listing),
+            Err(error) => {
+                self.unlisted.push((list, error));
+                None
+            }
+        }
+    }
+
+    fn details(&self) -> String {
+        let name = self.name.as_deref().unwrap_or("(no name)");
+        let mut parts = vec![match &self.version {
+            Some(version) => format!("{name} {version}"),
+            None => name.to_owned(),
+        }];
+        parts.push(format!("{} ({})", self.revision, self.era));
+        for (list, error) in &self.unlisted {
+            parts.push(format!("{list} could not be listed: {}", reason(error)));
+        }
+        parts.join(" · ")
+    }
+}
+
+/// A list, if the server has it, within the time that is left.
+async fn listed<T>(
+    has: bool,
+    left: Duration,
+    list: impl Future<Output = Result<Listing<T>, RequestError>>,
+) -> Option<Result<Listing<T>, CliError>> {
+    if !has {
+        return None;
+    }
+    Some(match tokio::time::timeout(left, list).await {
+        Ok(listed) => listed.map_err(|error| request_error(&error, Doing::Other)),
+        Err(_elapsed) => {
+            let message = "it took too long";
+            Err(CliError::with(Exit::Timeout, "request-timeout", message)
+                .hint("`--timeout SECONDS` allows more time"))
+        }
+    })
+}
+
+/// What went wrong with a request, with what the server said.
+fn reason(error: &CliError) -> String {
+    match error.causes.last() {
+        Some(cause) => format!("{}: {cause}", error.message),
+        None => error.message.clone(),
+    }
+}
+
+impl Status {
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::Connected(_) => "connected",
+            Self::Failed { error, .. } => match error.exit {
+                Exit::Auth if error.code == "auth-required" => "needs authentication",
+                Exit::Timeout => "timed out",
+                _ => "failed",
+            },
+        }
+    }
+
+    fn took(&self) -> Duration {
+        match self {
+            Self::Connected(connected) => connected.took,
+            Self::Failed { took, .. } => *took,
+        }
+    }
+}
+
+/// 0 if all are connected, 4 if nothing but credentials is missing, else 3.
+fn exit(found: &[(&str, &Status)]) -> Exit {
+    let mut exit = Exit::Ok;
+    for (_, status) in found {
+        exit = match status {
+            Status::Connected(_) => exit,
+            Status::Failed { error, .. } if error.exit == Exit::Auth && exit != Exit::Server => {
+                Exit::Auth
+            }
+            Status::Failed { .. } => Exit::Server,
+        };
+    }
+    exit
+}
+
+fn print(
+    servers: &[(&str, &Server)],
+    found: &[(&str, &Status)],
+    workspace: &Workspace,
+) -> Result<(), CliError> {
+    let status_of = |name: &str| {
+        let one = found.iter().find(|(other, _)| *other == name);
+        one.map(|(_, status)| *status)
+    };
+    let config = workspace.config()?;
+    let printer = &workspace.printer;
+    if printer.json() {
+        let problems = config.all_problems().into_iter();
+        let report = Report {
+            servers: servers
+                .iter()
+                .map(|(name, server)| OneReport {
+                    server: ServerReport::of(name, server),
+                    connection: status_of(name).map(connection),
+                })
+                .collect(),
+            problems: problems.map(ProblemReport::of).collect(),
+            managed_by: config
+                .managed_by
+                .as_ref()
+                .map(|file| file.display().to_string()),
+        };
+        return print_json(printer, &report);
+    }
+    if !list::introduce(servers, config, workspace) {
+        return Ok(());
+    }
+    let rows: Vec<Vec<Cell>> = servers
+        .iter()
+        .map(|(name, server)| row(name, server, status_of(name)))
+        .collect();
+    let head = [
+        "NAME",
+        "SCOPE",
+        "STATE",
+        "TOOLS",
+        "RESOURCES",
+        "PROMPTS",
+        "TIME",
+        "SERVER",
+    ];
+    printer.out(table(&head, &rows, printer.paint()))?;
+    let failed: Vec<&str> = found
+        .iter()
+        .filter(|(_, status)| matches!(status, Status::Failed { .. }))
+        .map(|(name, _)| *name)
+        .collect();
+    if !failed.is_empty() {
+        printer.note(&format!(
+            "`cocode mcp doctor {}` says more",
+            failed.join(" ")
+        ));
+    }
+    Ok(())
+}
+
+fn row(name: &str, server: &Server, status: Option<&Status>) -> Vec<Cell> {
+    let mut cells = list::row(name, server);
+    let Some(status) = status else {
+        let last = cells.pop();
+        cells.extend([
+            Cell::new("-"),
+            Cell::new("-"),
+            Cell::new("-"),
+            Cell::new("-"),
+        ]);
+        cells.extend(last);
+        return cells;
+    };
+    cells.truncate(2);
+    let count = |count: Option<usize>| match count {
+        Some(count) => Cell::new(count.to_string()),
+        None => Cell::new("-"),
+    };
+    let took = Cell::new(duration(status.took()));
+    let state = Cell::new(status.as_str());
+    match status {
+        Status::Connected(connected) => {
+            let tools = match (connected.tools, connected.hidden_tools) {
+                (Some(shown), hidden @ 1..) => Cell::new(format!("{shown} of {}", shown + hidden)),
+                (shown, _) => count(shown),
+            };
+            let state = if connected.unlisted.is_empty() {
+                state
+            } else {
+                state.styled(Style::Yellow)
+            };
+            cells.extend([
+                state,
+                tools,
+                count(connected.resources),
+                count(connected.prompts),
+                took,
+                Cell::new(connected.details()),
+            ]);
+        }
+        Status::Failed { error, .. } => cells.extend([
+            state.styled(Style::Red),
+            count(None),
+            count(None),
+            count(None),
+            took,
+            Cell::new(short(error)),
+        ]),
+    }
+    cells
+}
+
+fn connection(status: &Status) -> ConnectionReport<'_> {
+    ConnectionReport {
+        status: match status.as_str() {
+            "needs authentication" => "needs-authentication",
+            "timed out" => "timed-out",
+            other => other,
+        },
+        milliseconds: status.took().as_millis(),
+        facts: match status {
+            Status::Failed { .. } => None,
+            Status::Connected(connected) => Some(FactsReport {
+                server_name: connected.name.as_deref(),
+                server_version: connected.version.as_deref(),
+                revision: connected.revision,
+                era: &connected.era,
+                transport_used: connected.transport,
+                tools: connected.tools,
+                hidden_tools: connected.hidden_tools,
+                resources: connected.resources,
+                prompts: connected.prompts,
+                unlisted: connected
+                    .unlisted
+                    .iter()
+                    .map(|(list, error)| UnlistedReport {
+                        list,
+                        error: error_object(error),
+                    })
+                    .collect(),
+            }),
+        },
+        error: match status {
+            Status::Connected(_) => None,
+            Status::Failed { error, .. } => error_object(error),
+        },
+    }
 }

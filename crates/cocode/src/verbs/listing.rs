@@ -11,20 +11,27 @@ use crate::text::plain;
 
 /// Warns about items that cannot be used, and about an end that was not reached.
 pub(crate) fn warn<T>(context: &Context<'_>, kind: &str, listing: &Listing<T>) {
-    for Quarantined { name, reason } in &listing.quarantined {
-        let name = name
-            .as_ref()
-            .map(|name| format!(" `{}`", plain(name)))
-            .unwrap_or_default();
-        context
-            .printer
-            .warn(&format!("the {kind}{name} cannot be used: {reason}"));
+    for warning in warnings(kind, listing) {
+        context.printer.warn(&warning);
     }
-    if let Some(reason) = &listing.incomplete {
-        context
-            .printer
-            .warn(&format!("the list is not complete: {reason}"));
-    }
+}
+
+/// What has to be said about a list.
+pub(super) fn warnings<T>(kind: &str, listing: &Listing<T>) -> Vec<String> {
+    let unusable = listing
+        .quarantined
+        .iter()
+        .map(|Quarantined { name, reason }| {
+            let name = name
+                .as_ref()
+                .map(|name| format!(" `{}`", plain(name)))
+                .unwrap_or_default();
+            format!("the {kind}{name} cannot be used: {reason}")
+        });
+    let incomplete = listing.incomplete.as_ref();
+    unusable
+        .chain(incomplete.map(|reason| format!("the list is not complete: {reason}")))
+        .collect()
 }
 
 /// Prints a list as the server sent it: its one page, or the items of all pages as they are.

@@ -43,20 +43,21 @@ pub(crate) async fn run(context: &Context<'_>, name: Option<&str>) -> Result<(),
         }
         return print_raw(context, "tools", &listing.pages);
     }
-    let usable = listing.items.iter().map(|tool| Row {
-        name: tool.name.clone(),
-        text: summary(
-            tool.description
-                .as_deref()
-                .or(tool.title.as_deref())
-                .unwrap_or_default(),
-        ),
-        note: notes(tool),
-    });
+    let usable = listing.items.iter().map(row_of);
     let list: Vec<Row> = usable
         .chain(listing.quarantined.iter().map(quarantined_row))
         .collect();
     print_rows(context, &list, "the server has no tools")
+}
+
+/// A tool in a list.
+pub(super) fn row_of(tool: &Tool) -> Row {
+    let text = tool.description.as_deref().or(tool.title.as_deref());
+    Row {
+        name: tool.name.clone(),
+        text: summary(text.unwrap_or_default()),
+        note: notes(tool),
+    }
 }
 
 pub(crate) async fn list(context: &Context<'_>) -> Result<Listing<Tool>, CliError> {

@@ -7,6 +7,7 @@
 )]
 
 mod calling;
+mod doctor;
 mod elicitation;
 mod exit_codes;
 mod fidelity;
@@ -15,6 +16,7 @@ mod home;
 mod interrupting;
 mod keeping;
 mod output;
+mod status;
 mod terminal;
 mod transports;
 mod trusting;
