@@ -4,13 +4,14 @@ mod add;
 mod add_json;
 mod doctor;
 mod enable;
+mod exchange;
 mod explain;
 mod export;
 mod get;
 mod import;
 mod list;
 mod remove;
-mod report;
+pub(crate) mod report;
 mod status;
 pub(crate) mod trust;
 

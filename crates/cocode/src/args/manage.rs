@@ -246,9 +246,9 @@ pub(crate) struct ImportArgs {
     /// Only these servers
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Vec<String>,
-    /// Whose the servers become
-    #[arg(short, long, value_name = "SCOPE", default_value = "user")]
-    pub(crate) scope: WritableScope,
+    /// Whose the servers become [default: user; local for those of this work tree]
+    #[arg(short, long, value_name = "SCOPE")]
+    pub(crate) scope: Option<WritableScope>,
     /// Write what would be done
     #[arg(long)]
     pub(crate) write: bool,
@@ -266,7 +266,7 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
     /// Write into the tool's file for this work tree, not the one for everywhere
-    #[arg(long)]
+    #[arg(long, conflicts_with = "file")]
     pub(crate) project: bool,
     /// Only these servers
     #[arg(long, value_name = "NAME")]
@@ -274,11 +274,11 @@ pub(crate) struct ExportArgs {
     /// Write what would be done; a backup is kept
     #[arg(long)]
     pub(crate) write: bool,
-    /// Replace servers that the tool has already
+    /// Replace servers that the tool has already; with --undo, drop what changed since
     #[arg(short, long)]
     pub(crate) force: bool,
-    /// Bring back what the file was before the last export
-    #[arg(long, conflicts_with_all = ["write", "force", "only"])]
+    /// Bring back what the file was before the last export; again for the one before
+    #[arg(long, conflicts_with_all = ["write", "only"])]
     pub(crate) undo: bool,
 }
 

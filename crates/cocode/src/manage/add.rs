@@ -239,7 +239,7 @@ fn mention_ignoring(file: &Path, workspace: &Workspace) {
     }
 }
 
-fn looks_secret(key: &str) -> bool {
+pub(super) fn looks_secret(key: &str) -> bool {
     let key = key.to_lowercase();
     let words = [
         "token",

@@ -5,6 +5,7 @@ use cocode_config::{Candidate, Config, Loss, PolicyVerdict, Server};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::exchange::provenance;
 use super::report::{EntryReport, HIDDEN, ProblemReport, ServerReport, pending};
 use crate::args::manage::ExplainArgs;
 use crate::error::{CliError, Exit};
@@ -18,6 +19,8 @@ struct Report<'a> {
     #[serde(flatten)]
     server: ServerReport<'a>,
     values: Vec<ValueReport>,
+    #[serde(rename = "importedFrom", skip_serializing_if = "Option::is_none")]
+    imported_from: Option<String>,
     trust: &'static str,
     policy: PolicyReport,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,6 +73,7 @@ fn report<'a>(name: &'a str, server: &'a Server) -> Report<'a> {
     Report {
         server: ServerReport::of(name, server),
         values: values(&server.winner),
+        imported_from: provenance::of(&server.winner.found.origin),
         trust: if server.winner.scope.needs_trust() {
             server.winner.trust.as_str()
         } else {
@@ -157,6 +161,9 @@ fn lines(name: &str, server: &Server, config: &Config, workspace: &Workspace) ->
             plain(&format!("{} = {value}", line.key)),
             paint.paint(Style::Dim, &at)
         ));
+    }
+    if let Some(from) = provenance::of(&winner.found.origin) {
+        say(plain(&format!("imported from {from}")));
     }
     if let Some(one) = &server.overridden {
         let what = if one.enabled { "on" } else { "off" };

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::exchange::provenance;
 use super::report::{HIDDEN, ServerReport, entry_object};
 use crate::args::manage::GetArgs;
 use crate::error::{CliError, Exit};
@@ -15,6 +16,8 @@ use crate::workspace::Workspace;
 struct Report<'a> {
     #[serde(flatten)]
     server: ServerReport<'a>,
+    #[serde(rename = "importedFrom", skip_serializing_if = "Option::is_none")]
+    imported_from: Option<String>,
     entry: Value,
 }
 
@@ -28,10 +31,14 @@ pub(crate) fn run(args: &GetArgs, workspace: &Workspace) -> Result<Exit, CliErro
     };
     let printer = &workspace.printer;
     let report = ServerReport::of(name, server);
+    let imported_from = provenance::of(&server.winner.found.origin);
     if printer.json() {
-        let entry = entry_object(&server.winner.found.entry);
-        let server = report;
-        return print_json(printer, &Report { server, entry }).map(|()| Exit::Ok);
+        let report = Report {
+            server: report,
+            imported_from,
+            entry: entry_object(&server.winner.found.entry),
+        };
+        return print_json(printer, &report).map(|()| Exit::Ok);
     }
     let paint = printer.paint();
     let mut lines = vec![paint.paint(Style::Bold, &plain(name))];
@@ -50,6 +57,9 @@ pub(crate) fn run(args: &GetArgs, workspace: &Workspace) -> Result<Exit, CliErro
         ("transport", report.entry.transport.to_owned()),
     ] {
         lines.push(format!("  {label}: {}", plain(&value)));
+    }
+    if let Some(from) = imported_from {
+        lines.push(format!("  imported from: {}", plain(&from)));
     }
     for line in server.winner.found.entry.lines() {
         if line.key == "transport" {
