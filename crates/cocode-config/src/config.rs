@@ -350,7 +350,7 @@ struct Resolver<'a> {
 impl Resolver<'_> {
     /// The candidates come most important first.
     fn server(&self, candidates: Vec<Candidate>) -> Option<Server> {
-        let winner = choose(candidates.iter().map(Candidate::loss))?;
+        let winner = choose(&candidates)?;
         let mut others = Vec::new();
         let mut chosen = None;
         for (index, candidate) in candidates.into_iter().enumerate() {
@@ -444,8 +444,11 @@ fn real_path(path: &Path) -> PathBuf {
 }
 
 /// The first that can count; else the first that waits for approval; else the first at all.
-fn choose(losses: impl Iterator<Item = Option<Loss>> + Clone) -> Option<usize> {
-    let first = |wanted: Option<Loss>| losses.clone().position(|loss| loss == wanted);
+fn choose(candidates: &[Candidate]) -> Option<usize> {
+    let first = |wanted: Option<Loss>| {
+        let mut losses = candidates.iter().map(Candidate::loss);
+        losses.position(|loss| loss == wanted)
+    };
     first(None)
         .or_else(|| first(Some(Loss::Pending)))
         .or_else(|| first(Some(Loss::Broken)))

@@ -46,18 +46,18 @@ struct Work<'a> {
 impl Work<'_> {
     fn spec(&mut self, base: Option<&Path>) -> Option<ServerSpec> {
         let Entry {
-            transport,
-            command,
-            args,
-            env,
-            env_vars,
-            cwd,
-            url,
-            headers,
-            env_http_headers,
-            bearer_token_env_var,
-            headers_helper,
-            oauth,
+            transport: _,
+            command: _,
+            args: _,
+            env: _,
+            env_vars: _,
+            cwd: _,
+            url: _,
+            headers: _,
+            env_http_headers: _,
+            bearer_token_env_var: _,
+            headers_helper: _,
+            oauth: _,
             enabled: _,
             required,
             startup_timeout_sec,
@@ -73,41 +73,7 @@ impl Work<'_> {
             description,
         } = &self.found.entry;
         self.check_values();
-        let reach = match (command, url) {
-            (Some(_), Some(_)) => {
-                self.error("url", "it has both `command` and `url`");
-                return None;
-            }
-            (Some(command), None) => {
-                let command = self.plain("command", command)?;
-                Reach::Program(Program {
-                    command: self.home("command", command)?,
-                    args: self.args(args),
-                    env: self.env(env),
-                    env_vars: self.names("env_vars", env_vars),
-                    cwd: self.cwd(cwd.as_deref(), base),
-                    base: base.map(Path::to_owned),
-                })
-            }
-            (None, Some(url)) => {
-                let url = self.plain("url", url)?;
-                Reach::Remote(Box::new(Remote {
-                    transport: self.remote_transport(&url, *transport)?,
-                    url,
-                    headers: self.headers(headers),
-                    env_headers: self.env_headers(env_http_headers),
-                    bearer_token_env_var: self
-                        .names("bearer_token_env_var", bearer_token_env_var.as_slice())
-                        .pop(),
-                    headers_helper: headers_helper.clone(),
-                    oauth: self.oauth(oauth),
-                }))
-            }
-            (None, None) => {
-                self.error("command", "it has neither `command` nor `url`");
-                return None;
-            }
-        };
+        let reach = self.reach(base)?;
         let seconds =
             |given: &Option<Seconds>, default: Duration| given.map_or(default, Seconds::duration);
         Some(ServerSpec {
@@ -136,6 +102,44 @@ impl Work<'_> {
             },
             description: description.clone(),
         })
+    }
+
+    fn reach(&mut self, base: Option<&Path>) -> Option<Reach> {
+        let entry = &self.found.entry;
+        match (&entry.command, &entry.url) {
+            (Some(_), Some(_)) => {
+                self.error("url", "it has both `command` and `url`");
+                None
+            }
+            (Some(command), None) => {
+                let command = self.plain("command", command)?;
+                Some(Reach::Program(Program {
+                    command: self.home("command", command)?,
+                    args: self.args(&entry.args),
+                    env: self.env(&entry.env),
+                    env_vars: self.names("env_vars", &entry.env_vars),
+                    cwd: self.cwd(entry.cwd.as_deref(), base),
+                    base: base.map(Path::to_owned),
+                }))
+            }
+            (None, Some(url)) => {
+                let url = self.plain("url", url)?;
+                let token = entry.bearer_token_env_var.as_slice();
+                Some(Reach::Remote(Box::new(Remote {
+                    transport: self.remote_transport(&url, entry.transport)?,
+                    url,
+                    headers: self.headers(&entry.headers),
+                    env_headers: self.env_headers(&entry.env_http_headers),
+                    bearer_token_env_var: self.names("bearer_token_env_var", token).pop(),
+                    headers_helper: entry.headers_helper.clone(),
+                    oauth: self.oauth(&entry.oauth),
+                })))
+            }
+            (None, None) => {
+                self.error("command", "it has neither `command` nor `url`");
+                None
+            }
+        }
     }
 
     /// What the parser refuses in a file, and nobody yet in an entry that was made otherwise.

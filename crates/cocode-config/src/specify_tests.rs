@@ -25,6 +25,10 @@ fn refused(name: &str, entry: &Entry) -> Vec<String> {
 }
 
 #[test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "a table of everything that is refused"
+)]
 fn whatever_cannot_be_used_is_named() {
     let text = |text: &str| Some(text.to_owned());
     let map = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), Text::from(value))]);

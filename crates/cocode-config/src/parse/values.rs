@@ -74,13 +74,11 @@ impl Reader<'_> {
     }
 
     pub(super) fn boolean(&mut self, key: &str, node: &Node) -> Option<bool> {
-        match node.value {
-            Value::Boolean(truth) => Some(truth),
-            _ => {
-                self.wrong(key, node, "true or false");
-                None
-            }
+        if let Value::Boolean(truth) = node.value {
+            return Some(truth);
         }
+        self.wrong(key, node, "true or false");
+        None
     }
 
     pub(super) fn seconds(&mut self, key: &'static Key, node: &Node) -> Option<Seconds> {

@@ -26,16 +26,22 @@ fn broken(name: &str, make: impl FnOnce(&Path)) -> (Option<u32>, String) {
     assert_eq!(state(&config, "user"), "ready");
     assert_eq!(state(&config, "local"), "pending");
     let problems = about(&config, &file);
-    let all: String = problems
-        .iter()
-        .map(|one| format!("{one} {one:?}\n"))
-        .collect();
+    let all = format!(
+        "{problems:#?}
+{}",
+        joined(&problems)
+    );
     assert!(!all.contains(SECRET), "{all}");
     let first = problems
         .first()
         .unwrap_or_else(|| panic!("{name} gives an error"));
     assert!(first.is_error(), "{all}");
     (first.origin.line, first.to_string())
+}
+
+fn joined(problems: &[&cocode_config::Problem]) -> String {
+    let texts: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    texts.join("\n")
 }
 
 fn written(name: &str, content: impl AsRef<[u8]>) -> (Option<u32>, String) {

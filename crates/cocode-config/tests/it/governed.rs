@@ -11,6 +11,9 @@ use crate::room::{Room, about, server, state, words};
 const SERVER: &str = "[mcp_servers.a]\ncommand = \"x\"\n";
 const JSON: &str = r#"{"mcpServers": {"a": {"command": "x"}}}"#;
 
+/// Makes a file.
+type Make = fn(&Path);
+
 /// A room in which every scope has a server, and all are approved.
 fn full() -> Room {
     let room = Room::new();
@@ -58,16 +61,16 @@ fn every_scope_counts_without_a_managed_file() {
 
 #[test]
 fn a_managed_file_in_any_condition_is_alone() {
-    let make: [(&str, &dyn Fn(&Path)); 8] = [
-        ("good", &|path| fs::write(path, SERVER).unwrap()),
-        ("empty", &|path| fs::write(path, "").unwrap()),
-        ("bad syntax", &|path| fs::write(path, "[").unwrap()),
-        ("no text", &|path| fs::write(path, b"\xff").unwrap()),
-        ("directory", &|path| fs::create_dir(path).unwrap()),
-        ("to nowhere", &|path| symlink("nothing", path).unwrap()),
-        ("loop", &|path| symlink(path, path).unwrap()),
-        ("broken entry", &|path| {
-            fs::write(path, "[mcp_servers.a]\nx = 1\n").unwrap()
+    let make: [(&str, Make); 8] = [
+        ("good", |path| fs::write(path, SERVER).unwrap()),
+        ("empty", |path| fs::write(path, "").unwrap()),
+        ("bad syntax", |path| fs::write(path, "[").unwrap()),
+        ("no text", |path| fs::write(path, b"\xff").unwrap()),
+        ("directory", |path| fs::create_dir(path).unwrap()),
+        ("to nowhere", |path| symlink("nothing", path).unwrap()),
+        ("loop", |path| symlink(path, path).unwrap()),
+        ("broken entry", |path| {
+            fs::write(path, "[mcp_servers.a]\nx = 1\n").unwrap();
         }),
     ];
     for (kind, make) in make {

@@ -1,6 +1,7 @@
 //! Merging and expansion against a simple model of both, over random servers in all scopes.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use cocode_config::{
     Approval, EditContext, Loss, Scope, State, TrustContent, TrustItem, TrustStore,
@@ -13,13 +14,15 @@ use crate::room::Room;
 const NAMES: [&str; 3] = ["a", "b", "c"];
 const VARIABLES: [&str; 3] = ["V0", "V1", "V2"];
 
+const JSON_FILE: &str = "work/.mcp.json";
+
 /// The files of a machine, most important first, and the scope of each.
 const FILES: [(&str, Scope); 7] = [
     ("system/managed-mcp.toml", Scope::Enterprise),
     ("explicit.toml", Scope::Explicit),
     ("work/.cocode.local.toml", Scope::Local),
     ("work/.mcp.toml", Scope::Project),
-    ("work/.mcp.json", Scope::Project),
+    (JSON_FILE, Scope::Project),
     ("user/mcp.toml", Scope::User),
     ("plugin/.mcp.toml", Scope::Plugin),
 ];
@@ -153,7 +156,7 @@ impl Machine {
             if *scope == Scope::Enterprise && !self.has_managed {
                 continue;
             }
-            let mut text = if path.ends_with(".json") {
+            let mut text = if *path == JSON_FILE {
                 json(servers)
             } else {
                 toml(servers)
@@ -161,7 +164,11 @@ impl Machine {
             if *scope == Scope::User {
                 for (name, enabled) in &self.overrides {
                     let name = NAMES[*name];
-                    text += &format!("[[overrides]]\nserver = \"{name}\"\nenabled = {enabled}\n");
+                    write!(
+                        text,
+                        "[[overrides]]\nserver = \"{name}\"\nenabled = {enabled}\n"
+                    )
+                    .unwrap();
                 }
             }
             room.write(path, text);
@@ -214,17 +221,19 @@ fn toml(servers: &[Option<Given>]) -> String {
         let args: Vec<_> = given.args.iter().map(|arg| written(arg)).collect();
         let env = written(&given.env);
         // A text of JSON is one of TOML, too.
-        text += &format!(
+        write!(
+            text,
             "[mcp_servers.{name}]\ncommand = \"run\"\nargs = {}\n",
             serde_json::json!(args)
-        );
+        )
+        .unwrap();
         if given.is_disabled {
             text += "enabled = false\n";
         }
         if given.is_broken {
             text += "cwd = 1\n";
         }
-        text += &format!("env = {{ E = {} }}\n", serde_json::json!(env));
+        writeln!(text, "env = {{ E = {} }}", serde_json::json!(env)).unwrap();
     }
     text
 }
@@ -292,8 +301,7 @@ fn model(machine: &Machine, name: usize) -> Option<Expected> {
     let decided = machine
         .overrides
         .iter()
-        .filter(|(server, _)| *server == name)
-        .next_back();
+        .rfind(|(server, _)| *server == name);
     let is_enabled = match decided {
         Some((_, enabled)) if is_foreign => *enabled,
         _ => !given.is_disabled,
