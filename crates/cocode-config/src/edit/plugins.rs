@@ -6,7 +6,7 @@ use toml_edit::{InlineTable, Item, TableLike, Value};
 
 use super::change::Edit;
 use super::fields::toml_text;
-use super::splice::{Refusal, TomlText};
+use super::splice::{Refusal, TomlText, put_inline};
 use super::{EditError, list, toml};
 use crate::document::{Format, Node, Value as NodeValue};
 use crate::lock::EditContext;
@@ -133,7 +133,7 @@ fn changed(text: &TomlText<'_>, folder: &str, wanted: Wanted) -> Result<Option<S
                         if let Some(table) = value.and_then(Value::as_inline_table_mut)
                             && is_enabled_in(table) != is_enabled
                         {
-                            table.insert(ENABLED, Value::from(is_enabled));
+                            put_inline(table, ENABLED, &Value::from(is_enabled));
                             is_changed = true;
                         }
                     }

@@ -22,7 +22,7 @@ pub(crate) enum PermissionsVerb {
     Remove(RuleArgs),
     /// Forget the remembered answer for a tool, or all of them
     Forget {
-        /// The tool, as in mcp__github__create_issue
+        /// The tool, as in `mcp__github__create_issue`
         tool: Option<String>,
     },
     /// Say what would happen to a call, and which rule decides
@@ -34,7 +34,7 @@ pub(crate) enum PermissionsVerb {
 
 #[derive(Debug, Args)]
 pub(crate) struct TestArgs {
-    /// The tool, as in mcp__github__create_issue
+    /// The tool, as in `mcp__github__create_issue`
     pub(crate) tool: String,
     /// As if the tool said that it changes nothing
     #[arg(long)]
@@ -46,7 +46,7 @@ pub(crate) struct TestArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RuleArgs {
-    /// The tools, as in mcp__*, mcp__github__* or mcp__github__create_*
+    /// The tools, as in `mcp__*`, `mcp__github__*` or `mcp__github__create_*`
     pub(crate) pattern: String,
     /// Only for tools that say they change nothing (true), or that do not say so (false)
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]

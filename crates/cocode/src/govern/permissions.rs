@@ -47,7 +47,8 @@ struct Written<'a> {
 fn add(kind: Verdict, args: &RuleArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let rule = rule_text(args)?;
     let (scope, file) = writable(args, workspace)?;
-    let changed = add_rule(&workspace.edits(), &file, kind, &rule).map_err(not_written)?;
+    let changed =
+        add_rule(&workspace.edits(), &file, kind, &rule).map_err(|error| not_written(&error))?;
     approve_written(scope, &file, workspace)?;
     let printer = &workspace.printer;
     if printer.json() {
@@ -74,7 +75,9 @@ fn remove(args: &RuleArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let (scope, file) = writable(args, workspace)?;
     let mut removed = Vec::new();
     for kind in KINDS {
-        if remove_rule(&workspace.edits(), &file, kind, &rule).map_err(not_written)? {
+        if remove_rule(&workspace.edits(), &file, kind, &rule)
+            .map_err(|error| not_written(&error))?
+        {
             removed.push(kind);
         }
     }
@@ -194,9 +197,9 @@ fn warn_if_stricter(kind: Verdict, rule: &RuleText, workspace: &Workspace) {
     }
 }
 
-fn not_written(error: EditError) -> CliError {
+fn not_written(error: &EditError) -> CliError {
     let told = CliError::new(Code::FileError, "the rule could not be written");
-    told.because(&error)
+    told.because(error)
 }
 
 #[derive(Serialize)]
@@ -217,7 +220,7 @@ fn forget_answers(given: Option<&str>, workspace: &Workspace) -> Result<Exit, Cl
             forget(&edits, &file, tool.as_ref())
         }
     };
-    let changed = forgotten.map_err(not_written)?;
+    let changed = forgotten.map_err(|error| not_written(&error))?;
     let printer = &workspace.printer;
     if printer.json() {
         let report = Forgotten {

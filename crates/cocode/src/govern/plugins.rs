@@ -212,14 +212,14 @@ fn ask(plugin: &Plugin, workspace: &Workspace) -> Result<(), CliError> {
     }
     let mut shown = format!("The plugin `{name}` of {} brings:\n", plugin.path.display());
     for found in &plugin.servers {
-        shown.push_str(&format!("  server `{}`:\n", found.name));
+        shown.extend(["  server `", &found.name, "`:\n"]);
         for line in found.entry.lines() {
             let value = if line.is_secret {
                 HIDDEN
             } else {
                 &line.value.0
             };
-            shown.push_str(&format!("    {} = {value}\n", line.key));
+            shown.extend(["    ", &line.key, " = ", value, "\n"]);
         }
     }
     let question = "Add it, so that they may be started? [y/N] ";

@@ -174,3 +174,73 @@ impl Drop for Scratch {
         assert!(removed.is_ok() || std::thread::panicking());
     }
 }
+
+/// Files of an organization, at the one place where the program looks for them. Only what is
+/// started through this sees them: the tests that do so need rights to mount, and are named
+/// `system_…`.
+#[derive(Debug)]
+pub(crate) struct SystemFiles {
+    scratch: Scratch,
+    unshare: &'static [&'static str],
+}
+
+/// Has these files in `/etc/cocode`.
+pub(crate) fn with_system_files(files: &[(&str, &str)]) -> SystemFiles {
+    let scratch = Scratch::new();
+    let directory = scratch.path();
+    for name in ["old", "new/cocode"] {
+        std::fs::create_dir_all(directory.join(name)).unwrap();
+    }
+    // A directory of links to what was there before, and ours besides.
+    for entry in std::fs::read_dir("/etc").unwrap() {
+        let name = entry.unwrap().file_name();
+        if name != "cocode" {
+            let (old, new) = (directory.join("old"), directory.join("new"));
+            std::os::unix::fs::symlink(old.join(&name), new.join(&name)).unwrap();
+        }
+    }
+    for (name, text) in files {
+        std::fs::write(directory.join("new/cocode").join(name), text).unwrap();
+    }
+    // Root may mount without being mapped to itself, even where mapping is forbidden.
+    let plain: &[&str] = &["--mount"];
+    let probe = Command::new("unshare").args(plain).arg("true").output();
+    let unshare = if probe.is_ok_and(|probe| probe.status.success()) {
+        plain
+    } else {
+        &["--mount", "--map-root-user"]
+    };
+    SystemFiles { scratch, unshare }
+}
+
+impl SystemFiles {
+    /// The same command, where these files are. The environment has to be given with the command,
+    /// as [`program`] does.
+    pub(crate) fn command(&self, command: &Command) -> Command {
+        let script =
+            r#"mount --bind /etc "$1/old" && mount --bind "$1/new" /etc && shift && exec "$@""#;
+        let mut wrapped = Command::new("unshare");
+        wrapped
+            .args(self.unshare)
+            .args(["sh", "-c", script, "sh"])
+            .arg(self.scratch.path())
+            .arg(command.get_program())
+            .args(command.get_args())
+            .env_clear()
+            .stdin(Stdio::null());
+        for (name, value) in command.get_envs() {
+            if let Some(value) = value {
+                wrapped.env(name, value);
+            }
+        }
+        if let Some(directory) = command.get_current_dir() {
+            wrapped.current_dir(directory);
+        }
+        wrapped
+    }
+
+    /// Runs the command where these files are.
+    pub(crate) fn run(&self, command: &Command) -> Finished {
+        Finished::of(self.command(command).output().unwrap())
+    }
+}

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::harness::command;
 
 /// A pseudo-terminal: the end of the person, and the name of the end of the program.
-fn pseudo_terminal() -> (File, String) {
+pub(crate) fn pseudo_terminal() -> (File, String) {
     let person: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&person).unwrap();
     unlockpt(&person).unwrap();
@@ -23,16 +23,19 @@ fn pseudo_terminal() -> (File, String) {
     (File::from(person), name)
 }
 
-fn open(name: &str) -> File {
+pub(crate) fn open(name: &str) -> File {
     File::options().read(true).write(true).open(name).unwrap()
 }
 
 /// What a person does about something that was seen.
-type Reaction = Box<dyn FnOnce(&mut File) + Send>;
+pub(crate) type Reaction = Box<dyn FnOnce(&mut File) + Send>;
 
 /// All that is seen at a terminal until the last program there is gone. Each reaction waits for
 /// what is to be seen before it.
-fn watch(mut person: File, reactions: Vec<(&'static str, Reaction)>) -> JoinHandle<String> {
+pub(crate) fn watch(
+    mut person: File,
+    reactions: Vec<(&'static str, Reaction)>,
+) -> JoinHandle<String> {
     let mut reactions: VecDeque<(&str, Reaction)> = reactions.into();
     std::thread::spawn(move || {
         let (mut seen, mut looked_at) = (Vec::new(), 0);

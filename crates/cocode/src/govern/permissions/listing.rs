@@ -1,7 +1,7 @@
 //! All rules, defaults and remembered answers, in the order in which they decide.
 
-use cocode_config::SettingOrigin;
-use cocode_core::{Authority, Condition, RuleEntry, Verdict};
+use cocode_config::{Config, SettingOrigin};
+use cocode_core::{Authority, Condition, RuleEntry, RuleSet, Verdict};
 use serde::Serialize;
 
 use super::{KINDS, tool_name};
@@ -87,53 +87,73 @@ impl RuleReport {
 pub(super) fn run(workspace: &Workspace) -> Result<Exit, CliError> {
     let config = workspace.config()?;
     let rules = config.rules();
-    // The organization's are named first where both say the same.
-    let mut entries: Vec<&RuleEntry<SettingOrigin>> = rules.rules().collect();
+    if workspace.printer.json() {
+        let listing = listing(&rules, config);
+        return print_json(&workspace.printer, &listing).map(|()| Exit::Ok);
+    }
+    print(&rules, config, workspace)?;
+    Ok(Exit::Ok)
+}
+
+/// The rules in the order in which they decide. Where both say the same, the organization's is
+/// named as the reason.
+fn in_order(rules: &RuleSet<SettingOrigin>) -> Vec<&RuleEntry<SettingOrigin>> {
+    let mut entries: Vec<_> = rules.rules().collect();
     entries.sort_by_key(|entry| {
         let kind = KINDS.iter().position(|kind| *kind == entry.kind);
         (kind, entry.authority == Authority::User)
     });
-    let authorities = [Authority::Organization, Authority::User];
-    let defaults = authorities.map(|authority| (authority, rules.default_of(authority)));
-    let printer = &workspace.printer;
-    let is_broken = config.settings.permissions.is_broken();
-    if printer.json() {
-        let mut default_reports = Vec::new();
-        for (authority, default) in defaults {
-            let organization = authority == Authority::Organization;
-            let verdict = match default {
-                Some((verdict, _)) => verdict,
-                None if organization => continue,
-                None => Verdict::Allow,
-            };
-            default_reports.push(DefaultReport {
-                verdict: verdict.as_str(),
-                organization,
-                place: default.map(|(_, place)| PlaceReport::of(place)),
-            });
+    entries
+}
+
+/// The defaults that hold, and where each is written: that of the user always does.
+fn defaults(rules: &RuleSet<SettingOrigin>) -> Vec<(Authority, Verdict, Option<&SettingOrigin>)> {
+    let mut defaults = Vec::new();
+    for authority in [Authority::Organization, Authority::User] {
+        match rules.default_of(authority) {
+            Some((verdict, place)) => defaults.push((authority, verdict, Some(place))),
+            None if authority == Authority::Organization => {}
+            None => defaults.push((authority, Verdict::Allow, None)),
         }
-        let listing = Listing {
-            rules: entries.into_iter().map(RuleReport::of).collect(),
-            defaults: default_reports,
-            remembered: rules
-                .answers()
-                .map(|(tool, answer, place)| AnswerReport {
-                    tool: tool_name(tool),
-                    answer: answer.verdict().as_str(),
-                    place: PlaceReport::of(place),
-                })
-                .collect(),
-            pending: config
-                .pending_settings
-                .iter()
-                .map(|file| file.path.display().to_string())
-                .collect(),
-            broken: is_broken,
-        };
-        return print_json(printer, &listing).map(|()| Exit::Ok);
     }
+    defaults
+}
+
+fn listing(rules: &RuleSet<SettingOrigin>, config: &Config) -> Listing {
+    let defaults = defaults(rules).into_iter();
+    let pending = config.pending_settings.iter();
+    Listing {
+        rules: in_order(rules).into_iter().map(RuleReport::of).collect(),
+        defaults: defaults
+            .map(|(authority, verdict, place)| DefaultReport {
+                verdict: verdict.as_str(),
+                organization: authority == Authority::Organization,
+                place: place.map(PlaceReport::of),
+            })
+            .collect(),
+        remembered: rules
+            .answers()
+            .map(|(tool, answer, place)| AnswerReport {
+                tool: tool_name(tool),
+                answer: answer.verdict().as_str(),
+                place: PlaceReport::of(place),
+            })
+            .collect(),
+        pending: pending
+            .map(|file| file.path.display().to_string())
+            .collect(),
+        broken: config.settings.permissions.is_broken(),
+    }
+}
+
+fn print(
+    rules: &RuleSet<SettingOrigin>,
+    config: &Config,
+    workspace: &Workspace,
+) -> Result<(), CliError> {
+    let printer = &workspace.printer;
     workspace.warn_of_files(config);
-    if is_broken {
+    if config.settings.permissions.is_broken() {
         printer.warn("every tool asks, because something is broken that may have been a rule");
     }
     for file in &config.pending_settings {
@@ -144,13 +164,10 @@ pub(super) fn run(workspace: &Workspace) -> Result<Exit, CliError> {
         printer.warn(&message);
     }
     let mut rows = Vec::new();
-    for entry in entries {
-        rows.push(row(
-            entry.kind,
-            &entry.rule.to_string(),
-            owner(entry.authority),
-            entry.origin.to_string(),
-        ));
+    for entry in in_order(rules) {
+        let tools = entry.rule.to_string();
+        let whose = owner(entry.authority);
+        rows.push(row(entry.kind, &tools, whose, &entry.origin.to_string()));
     }
     for (tool, answer, place) in rules.answers() {
         let tool = tool_name(tool);
@@ -158,35 +175,18 @@ pub(super) fn run(workspace: &Workspace) -> Result<Exit, CliError> {
             answer.verdict(),
             &tool,
             "remembered",
-            place.to_string(),
+            &place.to_string(),
         ));
     }
-    for (authority, default) in defaults {
-        match default {
-            Some((verdict, place)) => {
-                rows.push(row(
-                    verdict,
-                    "(default)",
-                    owner(authority),
-                    place.to_string(),
-                ));
-            }
-            None if authority == Authority::Organization => {}
-            None => rows.push(row(
-                Verdict::Allow,
-                "(default)",
-                owner(authority),
-                "nobody said otherwise".to_owned(),
-            )),
-        }
+    for (authority, verdict, place) in defaults(rules) {
+        let place = match place {
+            Some(place) => place.to_string(),
+            None => "nobody said otherwise".to_owned(),
+        };
+        rows.push(row(verdict, "(default)", owner(authority), &place));
     }
-    let text = table(
-        &["KIND", "TOOLS", "WHOSE", "WRITTEN IN"],
-        &rows,
-        printer.paint(),
-    );
-    printer.out(text)?;
-    Ok(Exit::Ok)
+    let head = ["KIND", "TOOLS", "WHOSE", "WRITTEN IN"];
+    printer.out(table(&head, &rows, printer.paint()))
 }
 
 fn owner(authority: Authority) -> &'static str {
@@ -196,7 +196,7 @@ fn owner(authority: Authority) -> &'static str {
     }
 }
 
-fn row(kind: Verdict, tools: &str, owner: &str, place: String) -> Vec<Cell> {
+fn row(kind: Verdict, tools: &str, owner: &str, place: &str) -> Vec<Cell> {
     let style = match kind {
         Verdict::Deny => Style::Red,
         Verdict::Ask => Style::Yellow,

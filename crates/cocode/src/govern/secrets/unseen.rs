@@ -45,7 +45,7 @@ enum Typed {
 }
 
 /// Keys one by one. Ctrl-C comes as one of them, so that the terminal is put back before the end.
-fn typed(input: &mut impl io::Read) -> io::Result<Typed> {
+fn typed(input: &mut impl io::BufRead) -> io::Result<Typed> {
     let mut line = Vec::new();
     for key in input.bytes() {
         match key? {

@@ -1,0 +1,287 @@
+//! Rules for tools: written, listed, tested, asked about, and obeyed.
+
+use std::io::{Read as _, Write as _};
+use std::process::{Command, Stdio};
+
+use cocode_testkit::{Script, StdioServer};
+use serde_json::json;
+
+use crate::harness::with_system_files;
+use crate::home::Home;
+use crate::terminal::{Reaction, open, pseudo_terminal, watch};
+
+/// A server that says of one tool that it changes nothing.
+fn server() -> StdioServer {
+    Script::new()
+        .on("tools/list")
+        .result(
+            r#"{"tools":[{"name":"look","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},{"name":"change","inputSchema":{"type":"object"}}]}"#,
+        )
+        .on("tools/call")
+        .text_result("done")
+        .stdio()
+}
+
+/// Configures the server under a name, for the user.
+fn add(home: &Home, name: &str, server: &StdioServer) {
+    let mut command = home.command(["mcp", "add", name, "--scope", "user", "--"]);
+    command.arg(server.program()).args(server.args());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// Runs a command at a terminal where this is typed once it asks. Gives the exit code, stdout, and
+/// what was seen.
+fn asked(mut command: Command, typed: &'static str) -> (Option<i32>, String, String) {
+    let (person, name) = pseudo_terminal();
+    command
+        .stdin(open(&name))
+        .stderr(open(&name))
+        .stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let reaction: Reaction = Box::new(move |person| {
+        person.write_all(typed.as_bytes()).unwrap();
+    });
+    let seeing = watch(person, vec![("[n] ", reaction)]);
+    let mut stdout = String::new();
+    let mut pipe = child.stdout.take().unwrap();
+    pipe.read_to_string(&mut stdout).unwrap();
+    let status = child.wait().unwrap();
+    (status.code(), stdout, seeing.join().unwrap())
+}
+
+#[test]
+fn rules_are_listed_in_the_order_in_which_they_decide() {
+    let home = Home::new();
+    home.run(["permissions", "allow", "mcp__a__*"]).with_code(0);
+    home.run(["permissions", "ask", "mcp__*", "--read-only", "false"])
+        .with_code(0);
+    home.run([
+        "permissions",
+        "deny",
+        "mcp__a__delete_*",
+        "--scope",
+        "project",
+    ])
+    .with_code(0);
+    let listing = home.json(&["permissions", "list"]);
+    let rules: Vec<_> = listing["rules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rule| {
+            let file = rule["file"].as_str().unwrap().rsplit('/').next().unwrap();
+            (
+                rule["kind"].as_str().unwrap(),
+                rule["rule"].as_str().unwrap(),
+                rule["scope"].as_str().unwrap(),
+                file,
+                rule["line"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        rules,
+        [
+            ("deny", "mcp__a__delete_*", "project", "config.toml", 2),
+            ("ask", "mcp__*", "user", "config.toml", 3),
+            ("allow", "mcp__a__*", "user", "config.toml", 2),
+        ]
+    );
+    assert_eq!(listing["rules"][1]["readOnly"], json!(false));
+    assert_eq!(
+        listing["defaults"],
+        json!([{"verdict": "allow", "organization": false}])
+    );
+    // What we wrote into the work tree needs no approval.
+    assert_eq!(listing["pendingFiles"], json!([]));
+}
+
+#[test]
+fn a_settings_file_that_came_with_the_work_tree_is_not_added_to_unseen() {
+    let home = Home::new();
+    let text = "[permissions]\nallow = [\"mcp__*\"]\n";
+    let file = home.project_file(".cocode/config.toml", text);
+    let words = ["permissions", "deny", "mcp__x", "--scope", "project"];
+    let refused = home.run(words.iter().chain(&["--json"])).with_code(6);
+    assert_eq!(refused.error()["code"], "pending-trust");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    home.mcp(&["trust", "--yes", "config.toml"]).with_code(0);
+    home.run(words).with_code(0);
+    let listing = home.json(&["permissions", "list"]);
+    assert_eq!(listing["pendingFiles"], json!([]));
+    assert_eq!(listing["rules"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn rules_are_checked_before_they_are_written_and_taken_back() {
+    let home = Home::new();
+    for bad in ["", "mcp__", "mcp__a__", " x"] {
+        home.run(["permissions", "allow", bad]).with_code(2);
+    }
+    assert!(!home.home().join("config.toml").exists());
+    home.run(["permissions", "deny", "mcp__a__b", "--destructive"])
+        .with_code(0);
+    home.run(["permissions", "remove", "mcp__a__b"])
+        .with_code(2);
+    home.run(["permissions", "remove", "mcp__a__b", "--destructive"])
+        .with_code(0);
+    let listing = home.json(&["permissions", "list"]);
+    assert_eq!(listing["rules"], json!([]));
+}
+
+#[test]
+fn a_rule_that_a_stricter_one_defeats_is_said_so() {
+    let home = Home::new();
+    home.run(["permissions", "deny", "mcp__a__b"]).clean();
+    let finished = home.run(["permissions", "allow", "mcp__a__b"]).with_code(0);
+    finished.complains(&["under `deny` too", "config.toml:2"]);
+}
+
+#[test]
+fn a_test_names_the_rule_and_knows_configured_names() {
+    let home = Home::new();
+    let server = server();
+    add(&home, "a__b", &server);
+    home.run(["permissions", "deny", "mcp__a__b__look"])
+        .with_code(0);
+    let tested = home.json(&["permissions", "test", "mcp__a__b__look"]);
+    assert_eq!(tested["verdict"], "deny");
+    assert_eq!(tested["server"], "a__b");
+    assert_eq!(tested["rule"], "mcp__a__b__look");
+    assert_eq!(tested["line"], 2);
+    let tested = home.json(&["permissions", "test", "mcp__c__d__e"]);
+    assert_eq!(tested["verdict"], "allow");
+    assert_eq!(tested["server"], "c");
+    let shown = home.run(["permissions", "test", "mcp__a__b__look"]);
+    assert!(shown.with_code(0).stdout.starts_with("deny: "));
+    home.run(["permissions", "test", "mcp__nothing"])
+        .with_code(2);
+}
+
+#[test]
+fn annotations_are_conditions() {
+    let home = Home::new();
+    let server = server();
+    add(&home, "s", &server);
+    home.run(["permissions", "deny", "mcp__s__*", "--read-only", "false"])
+        .with_code(0);
+    let looked = home.mcp(&["call", "s", "look"]).with_code(0);
+    assert_eq!(looked.stdout, "done\n");
+    let refused = home.mcp(&["call", "s", "change", "--json"]).with_code(6);
+    assert_eq!(refused.error()["code"], "permission-denied");
+    let tools = home.mcp(&["tools", "s"]).with_code(0).stdout;
+    assert!(
+        tools.contains("look") && !tools.contains("change"),
+        "{tools}"
+    );
+    let as_if = ["permissions", "test", "mcp__s__new", "--read-only"];
+    assert_eq!(home.json(&as_if)["verdict"], "allow");
+    assert_eq!(home.json(&as_if[..3])["verdict"], "deny");
+}
+
+#[test]
+fn without_a_terminal_to_ask_means_to_deny() {
+    let home = Home::new();
+    let server = server();
+    add(&home, "s", &server);
+    home.run(["permissions", "ask", "mcp__s__*"]).with_code(0);
+    let refused = home.mcp(&["call", "s", "look", "--json"]).with_code(6);
+    assert_eq!(refused.error()["code"], "permission-denied");
+}
+
+#[test]
+fn answers_at_the_terminal_hold_once_or_for_good() {
+    for (typed, code, later) in [
+        ("y\n", 0, "ask"),
+        ("n\n", 6, "ask"),
+        ("a\n", 0, "allow"),
+        ("never\n", 6, "deny"),
+    ] {
+        // Also for a server whose name could be read as a server and a tool.
+        for name in ["s", "odd__name"] {
+            let home = Home::new();
+            let server = server();
+            add(&home, name, &server);
+            home.run(["permissions", "ask", "*"]).with_code(0);
+            let (found, stdout, seen) = asked(home.command(["mcp", "call", name, "look"]), typed);
+            assert_eq!(found, Some(code), "{typed:?}: {seen}");
+            assert_eq!(stdout == "done\n", code == 0, "{typed:?}: {stdout}");
+            let full = format!("mcp__{name}__look");
+            let tested = home.json(&["permissions", "test", &full]);
+            assert_eq!(tested["verdict"], later, "{typed:?} {name}: {tested}");
+            home.run(["config", "check"]).with_code(0);
+            if later == "allow" {
+                home.mcp(&["call", name, "look"]).with_code(0);
+            } else {
+                home.mcp(&["call", name, "look"]).with_code(6);
+            }
+            let remembered = home.json(&["permissions", "list"])["remembered"].clone();
+            let n_remembered = usize::from(later != "ask");
+            assert_eq!(remembered.as_array().unwrap().len(), n_remembered);
+            let forgotten = home.json(&["permissions", "forget", &full]);
+            assert_eq!(forgotten["changed"], json!(later != "ask"));
+            let tested = home.json(&["permissions", "test", &full]);
+            assert_eq!(tested["verdict"], "ask", "{tested}");
+        }
+    }
+}
+
+#[test]
+fn all_answers_can_be_forgotten_at_once() {
+    let home = Home::new();
+    home.user_file(
+        "config.toml",
+        "[permissions]\nask = [\"*\"]\n\n[permissions.remembered]\nmcp__a__b = \"allow\"\n\n\
+         [permissions.remembered.c__d]\ne = \"deny\"\n",
+    );
+    let listing = home.json(&["permissions", "list"]);
+    assert_eq!(listing["remembered"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        home.json(&["permissions", "forget"])["changed"],
+        json!(true)
+    );
+    let listing = home.json(&["permissions", "list"]);
+    assert_eq!(listing["remembered"], json!([]));
+    assert_eq!(listing["rules"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn answers_about_a_server_without_a_name_hold_once() {
+    let home = Home::new();
+    home.run(["permissions", "ask", "*"]).with_code(0);
+    let server = server();
+    let mut command = home.command(["mcp", "call", "look", "--"]);
+    command.arg(server.program()).args(server.args());
+    let (code, _, seen) = asked(command, "a\n");
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("counts once"), "{seen}");
+    let listing = home.json(&["permissions", "list"]);
+    assert_eq!(listing["remembered"], json!([]));
+}
+
+#[test]
+fn system_what_the_organization_wants_asked_is_asked_every_time() {
+    let home = Home::new();
+    let server = server();
+    add(&home, "s", &server);
+    let policy = "[permissions]\nask = [\"mcp__s__*\"]\n";
+    let system = with_system_files(&[("policy.toml", policy)]);
+    let call = || system.command(&home.command(["mcp", "call", "s", "look"]));
+    for _ in 0..2 {
+        let (code, stdout, seen) = asked(call(), "a\n");
+        assert_eq!((code, stdout.as_str()), (Some(0), "done\n"), "{seen}");
+        assert!(seen.contains("asked every time"), "{seen}");
+    }
+    assert!(!home.home().join("config.toml").exists());
+    home.run(["permissions", "allow", "*"]).with_code(0);
+    let tested = system.run(&home.command(["permissions", "test", "mcp__s__look", "--json"]));
+    let tested: serde_json::Value = serde_json::from_str(&tested.with_code(0).stdout).unwrap();
+    assert_eq!(tested["verdict"], "ask");
+    assert_eq!(tested["organization"], json!(true));
+    assert_eq!(tested["file"], "/etc/cocode/policy.toml");
+    assert_eq!(tested["line"], 2);
+    let refused = Command::output(&mut call()).unwrap();
+    assert_eq!(refused.status.code(), Some(6));
+}
