@@ -258,6 +258,10 @@ pub(crate) struct ImportArgs {
 }
 
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(crate) struct ExportArgs {
     /// To which tool
     #[arg(value_name = "TOOL")]

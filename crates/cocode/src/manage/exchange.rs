@@ -41,8 +41,9 @@ pub(crate) fn homes(workspace: &Workspace) -> Result<HomePlaces, CliError> {
     let homes = &workspace.environment.homes;
     let Some(home) = &homes.home else {
         let message = "there is no home directory to look for other tools in";
-        return Err(CliError::new(Code::SetupFailed, message)
-            .hint("set HOME, or name a file with --file"));
+        return Err(
+            CliError::new(Code::SetupFailed, message).hint("set HOME, or name a file with --file")
+        );
     };
     let mut places = HomePlaces::of_home(home, cfg!(target_os = "macos"));
     if let Some(config) = &homes.xdg_config {

@@ -145,8 +145,9 @@ fn lines(name: &str, server: &Server, config: &Config, workspace: &Workspace) ->
         None => format!("{} scope", winner.scope),
     };
     say(plain(&format!(
-        "decided by {} ({scope})",
-        winner.found.origin
+        "decided by {} ({scope}){}",
+        winner.found.origin,
+        provenance::told(&winner.found.origin)
     )));
     for line in winner.found.entry.lines() {
         let value = if line.is_secret {
@@ -161,9 +162,6 @@ fn lines(name: &str, server: &Server, config: &Config, workspace: &Workspace) ->
             plain(&format!("{} = {value}", line.key)),
             paint.paint(Style::Dim, &at)
         ));
-    }
-    if let Some(from) = provenance::of(&winner.found.origin) {
-        say(plain(&format!("imported from {from}")));
     }
     if let Some(one) = &server.overridden {
         let what = if one.enabled { "on" } else { "off" };

@@ -197,7 +197,8 @@ fn undo(
             write_atomically(&file, before.as_bytes(), Some(PRIVATE_MODE)).map_err(cannot_write)?;
         }
         None if current.is_some() => {
-            std::fs::remove_file(&file).map_err(|error| CliError::file("remove", &file, &error))?
+            let removed = std::fs::remove_file(&file);
+            removed.map_err(|error| CliError::file("remove", &file, &error))?;
         }
         None => {}
     }

@@ -138,6 +138,8 @@ fn what_is_imported_is_used_and_says_where_it_comes_from() {
     assert_eq!(explained["scope"], "local");
     assert_eq!(explained["state"], "ready");
     assert_eq!(explained["importedFrom"], listed["importedFrom"]);
+    let told = home.mcp(&["explain", "files"]).with_code(0).stdout;
+    assert!(told.contains(", imported from claude-code, "), "{told}");
     let text = read(&home.home().join("mcp.toml"));
     assert!(text.contains("Bearer ${WEB_TOKEN}"), "{text}");
     // Again, and nothing changes.

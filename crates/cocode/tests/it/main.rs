@@ -7,8 +7,11 @@
 )]
 
 mod calling;
+mod config_files;
 mod doctor;
 mod elicitation;
+mod exchange;
+mod exchange_peer;
 mod exit_codes;
 mod fidelity;
 mod harness;
@@ -16,6 +19,10 @@ mod home;
 mod interrupting;
 mod keeping;
 mod output;
+mod permissions;
+mod plugins;
+mod policy;
+mod secrets;
 mod status;
 mod terminal;
 mod transports;

@@ -26,6 +26,12 @@ pub(crate) fn of(origin: &Origin) -> Option<String> {
     line.strip_prefix(MARK).map(str::to_owned)
 }
 
+/// The same, to go at the end of a sentence; nothing if there is nothing to say.
+pub(crate) fn told(origin: &Origin) -> String {
+    let from = of(origin).map(|from| format!(", imported from {from}"));
+    from.unwrap_or_default()
+}
+
 /// Writes above each server where it comes from. JSON has no comments: there it is not kept.
 pub(crate) fn keep(
     file: &Path,
