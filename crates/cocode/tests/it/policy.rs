@@ -202,7 +202,7 @@ fn system_nothing_adds_a_server_where_the_organization_fixes_them() {
     home.mcp(&["trust", "--yes"]).with_code(0);
     escape.holds(&[], unchanged);
     let import = ["mcp", "import", "mcp-json", "--write", "--force"];
-    escape.run(&import, unchanged);
+    escape.run(&import, unchanged).with_code(6);
     escape.holds(&[], unchanged);
 
     // By files of the user, wherever the user says they are.
