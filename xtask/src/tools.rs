@@ -85,6 +85,8 @@ pub(crate) fn package(arguments: &[String]) -> Result<(), Failure> {
 }
 
 pub(crate) fn bench(arguments: &[String]) -> Result<(), Failure> {
+    // The program itself is timed as well, and found beside the benchmarks.
+    run(cargo().args(["build", "--release", "--locked", "--package", "cocode"]))?;
     run(cargo()
         .args([
             "run",

@@ -1,6 +1,7 @@
 //! The benchmarks by name, and what they have in common.
 
 mod call;
+mod configured;
 mod large;
 mod list;
 mod memory;
@@ -41,6 +42,10 @@ pub(crate) const ALL: &[Benchmark] = &[
     Benchmark {
         name: "start",
         run: start::run,
+    },
+    Benchmark {
+        name: "configured",
+        run: configured::run,
     },
     Benchmark {
         name: "memory",

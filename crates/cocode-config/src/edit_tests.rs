@@ -402,7 +402,7 @@ fn overrides_are_set_changed_and_taken_back() {
     let room = Room::new();
     let key = OverrideKey {
         server: "a".to_owned(),
-        project: Some(PathBuf::from("/home/me/project")),
+        project: Some(PathBuf::from("/srv/me/project")),
         plugin: None,
     };
     let set = |text: &str, key: &OverrideKey, is_enabled| {
@@ -415,7 +415,7 @@ fn overrides_are_set_changed_and_taken_back() {
     assert_eq!(
         off,
         format!(
-            "{A}\n[[overrides]]\nserver = \"a\"\nproject = \"/home/me/project\"\nenabled = false\n"
+            "{A}\n[[overrides]]\nserver = \"a\"\nproject = \"/srv/me/project\"\nenabled = false\n"
         )
     );
     assert_eq!(set(&off, &key, Some(true)), off.replace("false", "true"));

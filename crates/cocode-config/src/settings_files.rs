@@ -9,6 +9,7 @@ use crate::read;
 use crate::scope::{Place, Places, Scope};
 use crate::settings::{
     LayerTrust, RawSettings, Settings, SettingsFile, SettingsLayer, merge_settings, read_settings,
+    settings_of_text,
 };
 use crate::trust::{Trust, TrustContent, TrustItem, TrustStore};
 
@@ -58,14 +59,22 @@ pub(crate) fn load(
             Scope::Explicit => SettingsFile::WithServers,
             _ => SettingsFile::Alone,
         };
-        let (settings, mut found) = read_settings(&path, kind);
+        // Read once, so that what is approved is what counts.
+        let text = read::text(&path, read::MAX_FILE_BYTES).ok().flatten();
+        let (settings, mut found) = match &text {
+            Some(text) => {
+                let (settings, found) = settings_of_text(text, &path, kind);
+                (Some(settings), found)
+            }
+            None => read_settings(&path, kind),
+        };
         // What is wrong with such a file was said when its servers were read.
         if scope == Scope::Explicit {
             found.retain(|problem| !problems.contains(problem));
         }
         problems.extend(found);
         let Some(settings) = settings else { continue };
-        let trust = layer_trust(scope, path, trust, &mut pending);
+        let trust = layer_trust(scope, path, text, trust, &mut pending);
         layers.push(layer(scope, trust, settings));
     }
     let (settings, found) = merge_settings(&layers);
@@ -85,6 +94,7 @@ fn layer(scope: Scope, trust: LayerTrust, settings: RawSettings) -> SettingsLaye
 fn layer_trust(
     scope: Scope,
     path: PathBuf,
+    text: Option<String>,
     trust: &TrustStore,
     pending: &mut Vec<PendingSettings>,
 ) -> LayerTrust {
@@ -94,12 +104,14 @@ fn layer_trust(
         Scope::Local => "config.local.toml",
         Scope::Project => "config.toml",
     };
-    // A file that cannot be read a second time is nothing that could be approved.
-    let text = read::text(&path, read::MAX_FILE_BYTES).ok().flatten();
+    // A file that cannot be read is nothing that could be approved.
+    let Some(text) = text else {
+        return LayerTrust::Unapproved;
+    };
     let mut waiting = PendingSettings {
         path,
         trust: Trust::New,
-        text: Text(text.unwrap_or_default()),
+        text: Text(text),
         name,
     };
     waiting.trust = trust.verdict(&waiting.item());

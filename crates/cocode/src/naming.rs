@@ -22,8 +22,9 @@ pub(crate) fn take_server(verb: &mut Verb, names: &[&str]) -> Result<String, Cli
             let given = server.take().ok_or_else(|| none_given(names))?;
             whole(&given, names)
         }
-        Verb::Tools { words, .. } | Verb::Prompts { words, .. } => first(words, names),
-        Verb::Prompt { words, .. } => first(words, names),
+        Verb::Tools { words, .. } | Verb::Prompts { words, .. } | Verb::Prompt { words, .. } => {
+            first(words, names)
+        }
         Verb::Call(call) => first(&mut call.words, names),
         Verb::Read { words, .. } => {
             if words.len() < 2 {

@@ -8,9 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::{HeaderMap, HeaderName, HeaderValue};
-use cocode_auth::{
-    CommandSettings, Reference, References, SecretStore, StoreChoice, StoreOptions,
-};
+use cocode_auth::{CommandSettings, Reference, References, SecretStore, StoreChoice, StoreOptions};
 use cocode_client::{
     HttpClient, HttpTarget, StdioTarget, Target, UnixTarget, Url, WebSocketTarget, http,
     legacy_sse, stdio, unix, websocket,
@@ -26,7 +24,7 @@ use crate::text::plain;
 use crate::workspace::Workspace;
 
 /// How long looking up all secrets of one server may take.
-const SECRETS_LIMIT: Duration = Duration::from_secs(60);
+const SECRETS_LIMIT: Duration = Duration::from_mins(1);
 
 /// Makes the target of a configured server.
 pub(crate) async fn reach(spec: &ServerSpec, workspace: &Workspace) -> Result<Server, CliError> {
@@ -208,7 +206,7 @@ impl Work<'_> {
         let printed = self.resolve(&reference, "headers_helper").await?;
         serde_json::from_str(&printed).map_err(|_never_shown| {
             let message = "the command of `headers_helper` printed no JSON object of texts";
-            self.unavailable(message.to_owned())
+            self.unavailable(message)
                 .hint(r#"it has to print one object, as in {"Authorization": "Bearer …"}"#)
         })
     }
@@ -221,7 +219,7 @@ impl Work<'_> {
         key: &str,
     ) -> Result<(), CliError> {
         let bad = || {
-            self.unavailable(format!(
+            self.unavailable(&format!(
                 "the value of `{key}` has characters that no header can have"
             ))
         };
@@ -235,7 +233,7 @@ impl Work<'_> {
     fn variable(&self, name: &str, key: &str) -> Result<String, CliError> {
         let value = environment::text_variable(name).filter(|value| !value.is_empty());
         value.ok_or_else(|| {
-            self.unavailable(format!(
+            self.unavailable(&format!(
                 "the variable `{name}`, named by `{key}`, is not set"
             ))
         })
@@ -249,7 +247,7 @@ impl Work<'_> {
                 TemplatePart::Keyring(name) => {
                     let name = name.parse().map_err(|error| {
                         let message = format!("`{key}` refers to no secret that can be kept");
-                        self.unavailable(message).because(&error)
+                        self.unavailable(&message).because(&error)
                     })?;
                     text.push_str(&self.resolve(&Reference::Keyring(name), key).await?);
                 }
@@ -266,12 +264,12 @@ impl Work<'_> {
         let secret = self.references.resolve(reference).await;
         let secret = secret.map_err(|error| {
             let message = format!("the value of `{key}` could not be looked up");
-            self.unavailable(message).because(&error)
+            self.unavailable(&message).because(&error)
         })?;
         Ok(secret.expose().to_owned())
     }
 
-    fn unavailable(&self, message: String) -> CliError {
+    fn unavailable(&self, message: &str) -> CliError {
         let message = format!("server `{}`: {message}", self.spec.name);
         CliError::new(Code::SecretUnavailable, message).hint(format!(
             "`cocode mcp explain {}` shows the file",
@@ -285,15 +283,5 @@ fn program_path(command: &str, cwd: Option<&Path>) -> PathBuf {
     match cwd {
         Some(cwd) if command.contains('/') => cwd.join(command),
         _ => PathBuf::from(command),
-    }
-}
-
-/// The address of a server, without what may be secret.
-pub(crate) fn shown_reach(reach: &Reach) -> String {
-    match reach {
-        Reach::Program(program) => program.command.clone(),
-        Reach::Remote(remote) => {
-            Url::parse(&remote.url).map_or_else(|_| "?".to_owned(), |url| shown(&url))
-        }
     }
 }

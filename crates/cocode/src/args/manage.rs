@@ -13,7 +13,7 @@ use super::{Transport, seconds};
 pub(crate) enum ManageVerb {
     /// Add a server
     #[command(after_help = ADD_HELP)]
-    Add(AddArgs),
+    Add(Box<AddArgs>),
     /// Add a server from JSON, as other tools write it
     AddJson(AddJsonArgs),
     /// List the servers of all scopes; nothing is started or contacted
@@ -170,7 +170,7 @@ pub(crate) struct OAuthArgs {
 pub(crate) struct AddJsonArgs {
     /// What to call the server
     pub(crate) name: String,
-    /// One JSON object, such as {"command": "npx", "args": ["-y", "SERVER"]}; - for stdin
+    /// One JSON object with `command` and `args`, or with `url`; - for stdin
     pub(crate) object: String,
     /// Whose the server is
     #[arg(short, long, value_name = "SCOPE", default_value = "local")]

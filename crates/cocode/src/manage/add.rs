@@ -337,10 +337,8 @@ fn what_is_given(
     let usage = |message: &str| CliError::new(Code::InvalidUsage, message);
     let mut all: Vec<String> = words.to_vec();
     match (url, words.split_first()) {
-        (Some(_), Some(_)) => Err(usage("both a command and `--url` are given")
-            .hint("a server is either a program or an address")),
         (Some(url), None) if command.is_empty() => Ok((Vec::new(), Some(url.to_owned()))),
-        (Some(_), None) => Err(usage("both a command and `--url` are given")
+        (Some(_), _) => Err(usage("both a command and `--url` are given")
             .hint("a server is either a program or an address")),
         (None, Some((address, rest))) if is_address(address) => {
             if rest.is_empty() && command.is_empty() {

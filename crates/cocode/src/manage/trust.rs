@@ -251,7 +251,7 @@ fn ask(name: &str, candidate: &Candidate, workspace: &Workspace) -> Result<bool,
             } else {
                 &line.value.0
             };
-            shown.push_str(&format!("  {} = {value}\n", line.key));
+            shown.extend(["  ", &line.key, " = ", value, "\n"]);
         }
     }
     let approved = asked(
