@@ -72,7 +72,7 @@ fn run(cli: Cli, environment: Environment, printer: &Arc<Printer>) -> Result<Exi
         Command::Completions { .. } | Command::Man { .. } | Command::Explain { .. } => Ok(Exit::Ok),
         Command::Mcp(verb) => match *verb {
             McpVerb::Manage(verb) => manage::run(&verb, &workspace),
-            McpVerb::Use(verb) => session::run(verb, &workspace),
+            McpVerb::Use(verb) => session::run(*verb, &workspace),
         },
         Command::Permissions(verb) => govern::permissions::run(&verb, &workspace),
         Command::Policy(verb) => govern::policy::run(&verb, &workspace),

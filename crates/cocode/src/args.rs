@@ -140,7 +140,7 @@ pub(crate) enum McpVerb {
     #[command(flatten)]
     Manage(ManageVerb),
     #[command(flatten)]
-    Use(Verb),
+    Use(Box<Verb>),
 }
 
 /// What is done with one server, be it configured or given on the command line.

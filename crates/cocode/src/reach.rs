@@ -19,7 +19,7 @@ use cocode_core::{
 
 use crate::environment;
 use crate::error::{CliError, Code};
-use crate::target::{Server, shown, socket_path};
+use crate::target::{Server, socket_path};
 use crate::text::plain;
 use crate::workspace::Workspace;
 
