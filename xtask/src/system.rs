@@ -36,6 +36,16 @@ const PACKAGES: &[Package] = &[
         probe: &["python3", "-c", "import ensurepip, venv"],
         reason: "holds the PyPI peers",
     },
+    Package {
+        name: "strace",
+        probe: &["strace", "--version"],
+        reason: "sees whether listing servers starts or contacts anything",
+    },
+    Package {
+        name: "util-linux",
+        probe: &["unshare", "--version"],
+        reason: "gives tests a view of the system in which an organization has its files",
+    },
 ];
 
 /// Tests whose own name starts with this need something from [`PACKAGES`] that a plain

@@ -104,7 +104,7 @@ fn a_server_without_the_two_dashes_is_hinted_at() {
 #[test]
 fn usage_errors_come_from_the_command_line_alone() {
     for (words, part) in [
-        (&["mcp", "tools"][..], "no server is given"),
+        (&["mcp", "ping"][..], "no server is given"),
         (
             &["mcp", "tools", "--url", "http://h", "--", "x"],
             "both a command and `--url`",

@@ -22,6 +22,7 @@ mod output;
 mod permissions;
 mod plugins;
 mod policy;
+mod quiet;
 mod secrets;
 mod status;
 mod terminal;
