@@ -1,7 +1,9 @@
 //! All scopes together: one answer for each server name, and why.
 
+mod resolve;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use cocode_core::{RuleSet, ServerSpec};
 
@@ -10,13 +12,16 @@ use crate::entry::Entry;
 use crate::expand::Variables;
 use crate::layers::{self, Override};
 use crate::parse::Found;
-use crate::plugins::{self, PLUGIN_ROOT_VARIABLES, Plugin};
-use crate::policy::{Policy, PolicyVerdict};
+use crate::plugins::{self, Plugin};
+use crate::policy::{Policy, PolicyVerdict, bare_command};
 use crate::problem::{Origin, Problem};
 use crate::scope::{Place, Places, Scope};
 use crate::settings::{SettingOrigin, Settings};
 use crate::settings_files::{self, PendingSettings};
+use crate::specify::{Base, specify};
 use crate::trust::{Trust, TrustContent, TrustItem, TrustStore};
+
+use resolve::Resolver;
 
 /// Everything that the files say, and what follows from it.
 #[derive(Debug)]
@@ -62,6 +67,8 @@ pub struct Server {
     pub winner: Candidate,
     /// The entries that do not, most important first.
     pub others: Vec<(Candidate, Loss)>,
+    /// How many of the others are more important than the one that counts.
+    n_passed_over: usize,
     /// What it comes to.
     pub state: State,
     /// What the organization says to it, as far as that can be told.
@@ -199,6 +206,37 @@ impl Config {
         self.settings.permissions.rule_set(&self.policy)
     }
 
+    /// The rules for the tools of one server. Answers are remembered by its name, and a work tree or
+    /// plugin gives its server any name it likes: there, no remembered answer allows anything.
+    pub fn rules_for(&self, server: &str) -> RuleSet<SettingOrigin> {
+        if self.remembers_answers_for(server) {
+            return self.rules();
+        }
+        let permissions = self.settings.permissions.without_allowing_answers(server);
+        permissions.rule_set(&self.policy)
+    }
+
+    /// Whether what is answered about the tools of a server may be remembered: its name means one
+    /// server, and the user or the organization gave it.
+    pub fn remembers_answers_for(&self, server: &str) -> bool {
+        let server = self.servers.get(server);
+        server.is_some_and(|server| !server.winner.scope.needs_trust())
+    }
+
+    /// Whatever is wrong with files so that servers may be missing, or rules for tools.
+    pub fn file_problems(&self) -> impl Iterator<Item = &Problem> {
+        let of_plugins = self.plugins.iter().flat_map(|plugin| &plugin.problems);
+        let has_servers = |problem: &Problem| {
+            self.files
+                .iter()
+                .any(|file| *file.path == *problem.origin.file)
+        };
+        self.problems
+            .iter()
+            .chain(of_plugins)
+            .filter(move |problem| problem.is_error() || has_servers(problem))
+    }
+
     /// Whether a server that stands in no file may be used: why not, if not.
     pub fn refuses_unlisted(&self, spec: &ServerSpec) -> Option<String> {
         if let Some(file) = &self.managed_by {
@@ -213,6 +251,20 @@ impl Config {
         }
     }
 
+    /// What the organization wrote that a user can get around: programs by name alone, in the policy
+    /// and among the servers that it fixes.
+    pub fn policy_warnings(&self) -> Vec<Problem> {
+        let managed = self.servers.iter().filter_map(|(name, server)| {
+            let Candidate { scope, found, .. } = &server.winner;
+            let command = found.entry.command.as_deref()?;
+            let is_managed = *scope == Scope::Enterprise && !found.is_broken();
+            let problem = bare_command(found.origin_of("command"), command)?;
+            is_managed.then(|| problem.server(name).key("command"))
+        });
+        let of_policy = self.policy.warnings().into_iter();
+        of_policy.chain(managed).collect()
+    }
+
     /// Everything that is wrong, servers included; those that are not used aside.
     pub fn all_problems(&self) -> Vec<&Problem> {
         let of_plugins = self.plugins.iter().flat_map(|plugin| &plugin.problems);
@@ -223,6 +275,11 @@ impl Config {
 }
 
 impl Server {
+    /// The entries that are more important than the one that counts, and do not count.
+    pub fn passed_over(&self) -> &[(Candidate, Loss)] {
+        self.others.get(..self.n_passed_over).unwrap_or_default()
+    }
+
     /// What is wrong with its entries, the one that counts first.
     pub fn problems(&self) -> Vec<&Problem> {
         let mut problems: Vec<&Problem> = self.winner.found.problems.iter().collect();
@@ -265,7 +322,7 @@ pub fn check_entry(
         lines: BTreeMap::new(),
         problems: Vec::new(),
     };
-    crate::specify::specify(&found, variables, None)
+    specify(&found, variables, Base::Unknown)
 }
 
 /// What was read so far.
@@ -336,147 +393,5 @@ impl Gathered<'_> {
             found,
             trust,
         });
-    }
-}
-
-/// What decides about a server.
-struct Resolver<'a> {
-    variables: Variables<'a>,
-    policy: &'a Policy,
-    overrides: &'a [Override],
-    work_tree: Option<&'a Path>,
-}
-
-impl Resolver<'_> {
-    /// The candidates come most important first.
-    fn server(&self, candidates: Vec<Candidate>) -> Option<Server> {
-        let winner = choose(&candidates)?;
-        let mut others = Vec::new();
-        let mut chosen = None;
-        for (index, candidate) in candidates.into_iter().enumerate() {
-            if index == winner {
-                chosen = Some(candidate);
-            } else {
-                let loss = candidate.loss().unwrap_or(Loss::Shadowed);
-                others.push((candidate, loss));
-            }
-        }
-        let winner = chosen?;
-        let overridden = self.overridden(&winner).cloned();
-        let spec = if winner.found.is_broken() {
-            Err(winner.found.problems.clone())
-        } else {
-            self.specify(&winner)
-        };
-        let policy = spec.as_ref().ok().map(|spec| self.policy.verdict(spec));
-        let state = state(&winner, overridden.as_ref(), spec, policy.as_ref());
-        Some(Server {
-            winner,
-            others,
-            state,
-            policy,
-            overridden,
-        })
-    }
-
-    fn overridden(&self, winner: &Candidate) -> Option<&Override> {
-        let plugin = winner.plugin.as_ref().map(|plugin| plugin.name.as_str());
-        let is_foreign = matches!(winner.scope, Scope::Project | Scope::Plugin);
-        // The last one counts, as it would in any list of decisions.
-        self.overrides.iter().rev().find(|one| {
-            is_foreign
-                && one.server == winner.found.name
-                && one
-                    .plugin
-                    .as_deref()
-                    .is_none_or(|wanted| plugin == Some(wanted))
-                && one
-                    .project
-                    .as_deref()
-                    .is_none_or(|wanted| self.is_work_tree(wanted))
-        })
-    }
-
-    /// By any path: the user may have come through a link.
-    fn is_work_tree(&self, wanted: &Path) -> bool {
-        let same = |tree: &Path| tree == wanted || real_path(tree) == real_path(wanted);
-        self.work_tree.is_some_and(same)
-    }
-
-    fn specify(&self, winner: &Candidate) -> Result<ServerSpec, Vec<Problem>> {
-        let root = winner.plugin.as_ref().map(|plugin| plugin.path.as_path());
-        let variables = |name: &str| match root {
-            Some(root) if PLUGIN_ROOT_VARIABLES.contains(&name) => {
-                Some(root.to_string_lossy().into_owned())
-            }
-            _ => (self.variables)(name),
-        };
-        // A path in a project file means the same wherever in the project the user is. What was
-        // approved is the file behind all links, so its programs are there, too: a link from another
-        // work tree to an approved file must not run what lies beside the link.
-        let base = match winner.scope {
-            Scope::Local | Scope::Project => {
-                let real = real_path(&winner.found.origin.file);
-                real.parent().map(Path::to_owned)
-            }
-            Scope::Enterprise | Scope::Explicit | Scope::User | Scope::Plugin => None,
-        };
-        crate::specify::specify(&winner.found, &variables, base.as_deref())
-    }
-}
-
-impl Candidate {
-    /// Why it cannot be the one that counts, if so.
-    fn loss(&self) -> Option<Loss> {
-        if self.found.is_broken() {
-            Some(Loss::Broken)
-        } else if self.trust == Trust::Approved {
-            None
-        } else {
-            Some(Loss::Pending)
-        }
-    }
-}
-
-/// The path without links, or the path as it is if it leads nowhere.
-fn real_path(path: &Path) -> PathBuf {
-    std::fs::canonicalize(path).unwrap_or_else(|_gone| path.to_owned())
-}
-
-/// The first that can count; else the first that waits for approval; else the first at all.
-fn choose(candidates: &[Candidate]) -> Option<usize> {
-    let first = |wanted: Option<Loss>| {
-        let mut losses = candidates.iter().map(Candidate::loss);
-        losses.position(|loss| loss == wanted)
-    };
-    first(None)
-        .or_else(|| first(Some(Loss::Pending)))
-        .or_else(|| first(Some(Loss::Broken)))
-}
-
-fn state(
-    winner: &Candidate,
-    overridden: Option<&Override>,
-    spec: Result<ServerSpec, Vec<Problem>>,
-    policy: Option<&PolicyVerdict>,
-) -> State {
-    if !winner.found.is_broken() && winner.trust != Trust::Approved {
-        return State::Pending;
-    }
-    let switched_off = match overridden {
-        Some(one) => (!one.enabled).then(|| one.origin.clone()),
-        None => {
-            (winner.found.entry.enabled == Some(false)).then(|| winner.found.origin_of("enabled"))
-        }
-    };
-    if let (Some(origin), false) = (switched_off, winner.found.is_broken()) {
-        return State::Disabled(origin);
-    }
-    match (spec, policy) {
-        (Err(problems), _) => State::Invalid(problems),
-        (Ok(_), Some(PolicyVerdict::Blocked { reason, .. })) => State::Blocked {
-            reason: reason.clone(),
-        },
-        (Ok(spec), _) => State::Ready(Box::new(spec)),
     }
 }

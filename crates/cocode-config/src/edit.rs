@@ -17,6 +17,7 @@ mod splice;
 use std::path::{Path, PathBuf};
 
 use change::Edit;
+pub use change::Edited;
 use json::JsonText;
 use splice::{Refusal, TomlText};
 use toml_edit::Value;
@@ -28,7 +29,8 @@ pub use settings::{
 };
 
 use crate::document::{Format, Node};
-use crate::entry::Entry;
+use crate::entry::{Entry, Text};
+use crate::expand::is_reference;
 use crate::keys::SERVERS;
 use crate::lock::{EditContext, LockError, WriteError};
 use crate::parse::{self, Found, server_tables};
@@ -107,7 +109,24 @@ pub enum EditError {
     },
 }
 
-/// Writes a server into a file, which is made if it is missing.
+impl EditError {
+    /// What to do about it, where that is known.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Unreadable(problem) | Self::Invalid(problem) | Self::Unsupported(problem) => {
+                problem.hint.as_deref()
+            }
+            Self::Write(WriteError::LeadsOut { .. })
+            | Self::Lock(LockError::Place(WriteError::LeadsOut { .. })) => {
+                Some("put a file of the work tree in the place of the link")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Writes a server into a file, which is made if it is missing: for its owner only, if the server
+/// has values that may be secret.
 pub fn add_server(
     context: &EditContext,
     file: &Path,
@@ -118,8 +137,12 @@ pub fn add_server(
 ) -> Result<(), EditError> {
     let changes = paths_of(format, name);
     let changes: Vec<_> = changes.iter().map(<[&str; 2]>::as_slice).collect();
+    let mut context = context.clone();
+    if has_literal_secrets(entry) {
+        context = context.private();
+    }
     let edit = Edit {
-        context,
+        context: &context,
         file,
         format,
         changes: &changes,
@@ -239,6 +262,12 @@ pub fn set_enabled(
             }
         },
     )
+}
+
+/// Whether an entry holds values itself that may be secret, rather than saying where they are.
+fn has_literal_secrets(entry: &Entry) -> bool {
+    let mut values = entry.env.values().chain(entry.headers.values());
+    values.any(|Text(value)| !is_reference(value))
 }
 
 fn put_server(

@@ -36,7 +36,13 @@ pub struct Override {
     pub origin: Origin,
 }
 
-const OVERRIDES: &str = "overrides";
+pub(crate) const OVERRIDES: &str = "overrides";
+
+/// Whose files say what the user wants of servers of others. One that is given by hand may be the
+/// user's own.
+fn may_override(scope: Scope) -> bool {
+    matches!(scope, Scope::User | Scope::Explicit)
+}
 
 /// Reads one file.
 pub(crate) fn layer(place: &Place) -> Layer {
@@ -48,14 +54,15 @@ pub(crate) fn layer(place: &Place) -> Layer {
         Ok(Some(root)) => root,
         Ok(None) => return Layer::default(),
         Err(problem) => {
-            layer.problems.push(*problem);
+            layer.problems.push(without_servers(*problem));
             return layer;
         }
     };
     let origin = Origin::file(&*place.path);
     if root.members().is_none() {
         let message = format!("the file holds {}, but must hold a table", root.kind());
-        layer.problems.push(Problem::error(origin.at(1), message));
+        let problem = Problem::error(origin.at(1), message);
+        layer.problems.push(without_servers(problem));
         return layer;
     }
     layer.servers = parse::servers(&root, place.format, &origin, &mut layer.problems);
@@ -64,7 +71,7 @@ pub(crate) fn layer(place: &Place) -> Layer {
     } else if JSON_SERVERS.iter().all(|name| root.get(name).is_none()) {
         foreign_shape(&root, &origin, &mut layer.problems);
     }
-    if place.scope == Scope::User
+    if may_override(place.scope)
         && let Some(member) = root.get(OVERRIDES)
     {
         layer.overrides = overrides(&member.node, &origin, &mut layer.problems);
@@ -72,12 +79,23 @@ pub(crate) fn layer(place: &Place) -> Layer {
     layer
 }
 
+/// Says what follows for whoever looks for a server.
+fn without_servers(mut problem: Problem) -> Problem {
+    let consequence = "servers in this file are missing until it is mended";
+    problem.hint = Some(match problem.hint {
+        Some(hint) => format!("{hint}; {consequence}"),
+        None => consequence.to_owned(),
+    });
+    problem
+}
+
 fn unknown_keys(root: &Node, place: &Place, origin: &Origin, problems: &mut Vec<Problem>) {
     let mut known = vec![SERVERS];
-    match place.scope {
-        Scope::User => known.push(OVERRIDES),
-        Scope::Explicit => known.extend(settings::SECTIONS),
-        _ => {}
+    if may_override(place.scope) {
+        known.push(OVERRIDES);
+    }
+    if place.scope == Scope::Explicit {
+        known.extend(settings::SECTIONS);
     }
     let members = root.members().unwrap_or_default().iter();
     let unknown = members.filter(|member| {

@@ -35,6 +35,8 @@ pub struct EditContext {
     pub lock_wait: Duration,
     /// The mode of files that are made; what the process makes by default, if none.
     pub new_file_mode: Option<u32>,
+    /// The directory that files must really be in, whatever links lead to them.
+    pub within: Option<PathBuf>,
 }
 
 impl EditContext {
@@ -44,7 +46,16 @@ impl EditContext {
             lock_dir: lock_dir.into(),
             lock_wait: LOCK_WAIT,
             new_file_mode: None,
+            within: None,
         }
+    }
+
+    /// For files that came with a work tree. Whoever made the tree also made its links, which must
+    /// not lead the edit to a file of the user's.
+    #[must_use]
+    pub fn within(mut self, tree: impl Into<PathBuf>) -> Self {
+        self.within = Some(tree.into());
+        self
     }
 
     /// For files that only their owner may read, when they are made.
@@ -100,6 +111,21 @@ pub enum WriteError {
         /// What the system says.
         #[source]
         source: io::Error,
+    },
+    /// A link from a work tree to somewhere else.
+    #[error(
+        "{} leads out of the work tree {}, to {}; nothing was changed",
+        path.display(),
+        tree.display(),
+        real.display()
+    )]
+    LeadsOut {
+        /// The file as it is named.
+        path: PathBuf,
+        /// The work tree, without links.
+        tree: PathBuf,
+        /// What would have been written to, or the nearest directory above it that exists.
+        real: PathBuf,
     },
     /// Not something that can be replaced.
     #[error("{} is not a regular file", path.display())]
@@ -229,7 +255,32 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
     })
 }
 
+/// Refuses a file that a link leads out of its tree to, before anything is made there.
+fn stay_within(tree: &Path, file: &Path) -> Result<(), WriteError> {
+    let tree = fs::canonicalize(tree).map_err(WriteError::io("find", tree))?;
+    for path in file.ancestors() {
+        let real = match fs::canonicalize(path) {
+            Ok(real) => real,
+            Err(source) if path.is_symlink() => {
+                let path = path.to_owned();
+                return Err(WriteError::BrokenLink { path, source });
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(error) => return Err(WriteError::io("find", path)(error)),
+        };
+        if real.starts_with(&tree) {
+            return Ok(());
+        }
+        let path = file.to_owned();
+        return Err(WriteError::LeadsOut { path, tree, real });
+    }
+    Ok(())
+}
+
 fn lock(context: &EditContext, file: &Path) -> Result<File, LockError> {
+    if let Some(tree) = &context.within {
+        stay_within(tree, file)?;
+    }
     make_directory(directory_of(file))?;
     make_directory(&context.lock_dir)?;
     let path = lock_path(context, file)?;

@@ -116,6 +116,21 @@ impl Policy {
         }
     }
 
+    /// Rules that allow more than they seem to: where a command is a bare name, `PATH` says which
+    /// program that is, and `PATH` is the user's.
+    pub fn warnings(&self) -> Vec<Problem> {
+        let State::Usable(rules) = &self.0 else {
+            return Vec::new();
+        };
+        let allowed = rules.allowed.iter().flat_map(|(_, matchers)| matchers);
+        let bare = allowed.filter_map(|matcher| {
+            let command = matcher.command.as_ref()?.first()?;
+            let problem = bare_command(matcher.origin.clone(), command)?;
+            Some(problem.key("command"))
+        });
+        bare.collect()
+    }
+
     /// Whether a server may be used. The server is as it would be reached, nothing left to expand.
     pub fn verdict(&self, spec: &ServerSpec) -> PolicyVerdict {
         let rules = match &self.0 {
@@ -189,6 +204,15 @@ impl PolicyVerdict {
     pub fn is_allowed(&self) -> bool {
         *self == Self::Allowed
     }
+}
+
+/// What to say of a command of the organization, if its program is whatever the user's `PATH` finds.
+pub(crate) fn bare_command(origin: Origin, command: &str) -> Option<Problem> {
+    if command.contains('/') {
+        return None;
+    }
+    let message = format!("`{command}` is whatever program the user's PATH finds under this name");
+    Some(Problem::warning(origin, message).hint("write the absolute path of the program"))
 }
 
 fn blocked_by_broken(origin: &Origin, problems: &[Problem]) -> PolicyVerdict {

@@ -43,6 +43,7 @@ fn program(words: &[&str]) -> Program {
         env_vars: Vec::new(),
         cwd: None,
         base: None,
+        beside: None,
     }
 }
 
@@ -59,6 +60,7 @@ fn remote(url: &str) -> Remote {
         bearer_token_env_var: None,
         headers_helper: None,
         oauth: OAuth::default(),
+        base: None,
     }
 }
 

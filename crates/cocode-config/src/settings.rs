@@ -26,6 +26,7 @@ pub(crate) use keys::{
     SettingKey, SettingKind,
 };
 pub(crate) use merge::everything;
+pub(crate) use parse::told_of_organization;
 pub use merge::merge_settings;
 pub use parse::{RawSettings, SettingsFile, read_settings, settings_of_text};
 pub use permissions::{Permissions, remembered_path};

@@ -9,7 +9,7 @@ use crate::read;
 use crate::scope::{Place, Places, Scope};
 use crate::settings::{
     LayerTrust, RawSettings, Settings, SettingsFile, SettingsLayer, merge_settings, read_settings,
-    settings_of_text,
+    settings_of_text, told_of_organization,
 };
 use crate::trust::{Trust, TrustContent, TrustItem, TrustStore};
 
@@ -70,7 +70,10 @@ pub(crate) fn load(
         };
         // What is wrong with such a file was said when its servers were read.
         if scope == Scope::Explicit {
-            found.retain(|problem| !problems.contains(problem));
+            found.retain(|problem| !problems.iter().any(|said| is_same(said, problem)));
+        }
+        if scope == Scope::Enterprise {
+            found.iter_mut().for_each(told_of_organization);
         }
         problems.extend(found);
         let Some(settings) = settings else { continue };
@@ -80,6 +83,11 @@ pub(crate) fn load(
     let (settings, found) = merge_settings(&layers);
     problems.extend(found);
     (settings, pending)
+}
+
+/// Whether two problems are one, whatever is advised.
+fn is_same(one: &Problem, other: &Problem) -> bool {
+    one.origin == other.origin && one.key == other.key && one.message == other.message
 }
 
 fn layer(scope: Scope, trust: LayerTrust, settings: RawSettings) -> SettingsLayer {

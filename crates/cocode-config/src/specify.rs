@@ -18,12 +18,22 @@ use crate::keys::{ISOLATIONS, SANDBOXES};
 use crate::parse::Found;
 use crate::problem::Problem;
 
-/// Makes a specification, or says everything that stands in the way. `base` is where relative
-/// directories begin and where a program starts that names none.
+/// Where relative paths of an entry begin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Base<'a> {
+    /// Nobody knows yet: the entry stands in no file.
+    Unknown,
+    /// In this directory, where a program also starts that names none.
+    Start(&'a Path),
+    /// In this directory, but a program that names none starts where the user is.
+    Beside(&'a Path),
+}
+
+/// Makes a specification, or says everything that stands in the way.
 pub(crate) fn specify(
     found: &Found,
     variables: Variables<'_>,
-    base: Option<&Path>,
+    base: Base<'_>,
 ) -> Result<ServerSpec, Vec<Problem>> {
     let mut work = Work {
         found,
@@ -37,6 +47,22 @@ pub(crate) fn specify(
     }
 }
 
+impl Base<'_> {
+    fn start(self) -> Option<PathBuf> {
+        match self {
+            Self::Start(directory) => Some(directory.to_owned()),
+            Self::Unknown | Self::Beside(_) => None,
+        }
+    }
+
+    fn beside(self) -> Option<PathBuf> {
+        match self {
+            Self::Beside(directory) => Some(directory.to_owned()),
+            Self::Unknown | Self::Start(_) => None,
+        }
+    }
+}
+
 struct Work<'a> {
     found: &'a Found,
     variables: Variables<'a>,
@@ -44,7 +70,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn spec(&mut self, base: Option<&Path>) -> Option<ServerSpec> {
+    fn spec(&mut self, base: Base<'_>) -> Option<ServerSpec> {
         let Entry {
             transport: _,
             command: _,
@@ -104,7 +130,7 @@ impl Work<'_> {
         })
     }
 
-    fn reach(&mut self, base: Option<&Path>) -> Option<Reach> {
+    fn reach(&mut self, base: Base<'_>) -> Option<Reach> {
         let entry = &self.found.entry;
         match (&entry.command, &entry.url) {
             (Some(_), Some(_)) => {
@@ -119,7 +145,8 @@ impl Work<'_> {
                     env: self.env(&entry.env),
                     env_vars: self.names("env_vars", &entry.env_vars),
                     cwd: self.cwd(entry.cwd.as_deref(), base),
-                    base: base.map(Path::to_owned),
+                    base: base.start(),
+                    beside: base.beside(),
                 }))
             }
             (None, Some(url)) => {
@@ -133,6 +160,7 @@ impl Work<'_> {
                     bearer_token_env_var: self.names("bearer_token_env_var", token).pop(),
                     headers_helper: entry.headers_helper.clone(),
                     oauth: self.oauth(&entry.oauth),
+                    base: base.start(),
                 })))
             }
             (None, None) => {
@@ -277,12 +305,12 @@ impl Work<'_> {
         }
     }
 
-    fn cwd(&mut self, cwd: Option<&str>, base: Option<&Path>) -> Option<PathBuf> {
+    fn cwd(&mut self, cwd: Option<&str>, base: Base<'_>) -> Option<PathBuf> {
         let cwd = self.plain("cwd", cwd?)?;
         let cwd = PathBuf::from(self.home("cwd", cwd)?);
         Some(match base {
-            Some(base) => base.join(cwd),
-            None => cwd,
+            Base::Start(directory) | Base::Beside(directory) => directory.join(cwd),
+            Base::Unknown => cwd,
         })
     }
 

@@ -69,14 +69,27 @@ pub struct Program {
     pub env_vars: Vec<String>,
     /// Where it starts, if that was said.
     pub cwd: Option<PathBuf>,
-    /// Where it starts if nothing was said: the directory of the project file it stands in.
+    /// Where it starts if nothing was said: the directory of the project file it stands in, or the
+    /// folder of its plugin.
     pub base: Option<PathBuf>,
+    /// The directory of any other file it stands in. It does not start there, but a relative path
+    /// means something only there.
+    pub beside: Option<PathBuf>,
 }
 
 impl Program {
     /// Where it starts; where we are, if nowhere.
     pub fn directory(&self) -> Option<&Path> {
         self.cwd.as_deref().or(self.base.as_deref())
+    }
+
+    /// What is started: a name to be found in `PATH`, or a path that means the same program
+    /// wherever the user is.
+    pub fn path(&self) -> PathBuf {
+        match self.directory().or(self.beside.as_deref()) {
+            Some(directory) if self.command.contains('/') => directory.join(&self.command),
+            _ => PathBuf::from(&self.command),
+        }
     }
 }
 
@@ -97,6 +110,8 @@ pub struct Remote {
     pub headers_helper: Option<String>,
     /// What is fixed about signing in.
     pub oauth: OAuth,
+    /// Where commands for secrets and headers run; where we are, if nowhere.
+    pub base: Option<PathBuf>,
 }
 
 /// How to talk to an address.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::args::{Cli, Color, Command, McpVerb, OutputArgs};
+use crate::command_line::{self, CommandLine};
 use crate::environment::Environment;
 use crate::error::{CliError, Exit};
 use crate::explain;
@@ -22,6 +23,7 @@ use crate::workspace::Workspace;
 /// Runs the program.
 pub(crate) fn main(words: &[OsString]) -> ExitCode {
     let environment = Environment::read();
+    let CommandLine { words, note } = &command_line::understood(words);
     let asked = output_asked_for(words);
     let color = match asked.color {
         Color::Auto => clap::ColorChoice::Auto,
@@ -37,6 +39,9 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
         }
     };
     let printer = Arc::new(Printer::new(&cli.output, &environment));
+    if let Some(note) = note {
+        printer.warn(note);
+    }
     let outcome = run(cli, environment, &printer);
     exit_code(outcome.unwrap_or_else(|mut error| {
         if error.exit == Exit::Usage {

@@ -2,29 +2,22 @@
 
 use std::io::{IsTerminal as _, stdin};
 
-use cocode_config::{Server, State};
+use cocode_config::{Config, Loss, Problem, Server, State};
 use cocode_core::ServerSpec;
 
 use crate::error::{CliError, Code};
 use crate::manage::trust;
 use crate::naming;
-use crate::workspace::{Workspace, with_problems};
+use crate::workspace::{Workspace, told, with_problems};
 
 /// The specification of a server that may be used. At a terminal, the user is asked to approve
 /// one that waits for it.
 pub(crate) fn ready(name: &str, workspace: &Workspace) -> Result<Box<ServerSpec>, CliError> {
     let config = workspace.config()?;
     let Some(server) = config.servers.get(name) else {
-        let names: Vec<&str> = config.servers.keys().map(String::as_str).collect();
-        return Err(naming::unknown(name, &names));
+        return Err(unknown(name, config));
     };
-    for problem in server
-        .problems()
-        .into_iter()
-        .filter(|problem| !problem.is_error())
-    {
-        workspace.warn(problem);
-    }
+    warn_of_use([server], workspace)?;
     if !matches!(server.state, State::Pending) {
         return usable(name, server);
     }
@@ -34,10 +27,58 @@ pub(crate) fn ready(name: &str, workspace: &Workspace) -> Result<Box<ServerSpec>
         let config = workspace.reloaded();
         return match config.servers.get(name) {
             Some(server) => usable(name, server),
-            None => Err(naming::unknown(name, &[])),
+            None => Err(unknown(name, &config)),
         };
     }
     usable(name, server)
+}
+
+/// Warns of what may make the servers that are going to be used others than were meant: files that
+/// cannot be read, and more important entries that do not count because they are broken.
+pub(crate) fn warn_of_use<'a>(
+    servers: impl IntoIterator<Item = &'a Server>,
+    workspace: &Workspace,
+) -> Result<(), CliError> {
+    for problem in workspace.config()?.file_problems() {
+        workspace.warn(problem);
+    }
+    for server in servers {
+        let problems = server.problems().into_iter();
+        for problem in problems.filter(|problem| !problem.is_error()) {
+            workspace.warn(problem);
+        }
+        warn_of_passed_over(server, workspace);
+    }
+    Ok(())
+}
+
+/// Warns of broken entries that would count instead of the one that does.
+pub(crate) fn warn_of_passed_over(server: &Server, workspace: &Workspace) {
+    let broken = server.passed_over().iter();
+    for (other, _) in broken.filter(|(_, loss)| *loss == Loss::Broken) {
+        let errors = other.found.problems.iter();
+        for problem in errors.filter(|problem| problem.is_error()) {
+            let used = &server.winner.found.origin;
+            let problem = told(problem);
+            let message = format!("{problem}; this entry is passed over, and {used} counts");
+            workspace.printer.warn(&message);
+        }
+    }
+}
+
+/// No server of this name. It may be in a file that cannot be read.
+pub(crate) fn unknown(name: &str, config: &Config) -> CliError {
+    let names: Vec<&str> = config.servers.keys().map(String::as_str).collect();
+    with_files(naming::unknown(name, &names), config)
+}
+
+/// Adds the files that an unknown server may be in.
+pub(crate) fn with_files(error: CliError, config: &Config) -> CliError {
+    if error.code != Code::UnknownServer.as_str() {
+        return error;
+    }
+    let problems: Vec<&Problem> = config.file_problems().collect();
+    with_problems(error, &problems)
 }
 
 /// The specification, or why it cannot be used.

@@ -23,6 +23,8 @@ pub(crate) struct Gate {
     server: ServerName,
     tools: ToolFilter,
     rules: RuleSet<SettingOrigin>,
+    /// Whether answers may be remembered.
+    remembers: bool,
     /// Where answers are remembered.
     settings: std::path::PathBuf,
     edits: cocode_config::EditContext,
@@ -37,10 +39,12 @@ impl Gate {
                 CliError::new(Code::SetupFailed, "a server without a name").because(&error)
             })?,
         };
+        let config = workspace.config()?;
         Ok(Self {
-            server,
             tools: spec.map(|spec| spec.tools.clone()).unwrap_or_default(),
-            rules: workspace.config()?.rules(),
+            rules: config.rules_for(server.as_str()),
+            remembers: spec.is_some() && config.remembers_answers_for(server.as_str()),
+            server,
             settings: answers_file(workspace),
             edits: workspace.edits(),
             printer: Arc::clone(&workspace.printer),
@@ -116,6 +120,13 @@ impl Gate {
                 let message =
                     "answers are remembered for configured servers only: this one counts once";
                 self.printer.warn(message);
+            } else if !self.remembers {
+                // Another work tree may have another server of this name.
+                let message = format!(
+                    "answers are remembered for servers of your own files only, and `{server}` is \
+                     one of a work tree or plugin: this one counts once"
+                );
+                self.printer.warn(&message);
             } else {
                 let tool = ToolRef::Mcp { server, tool };
                 let written = remember(&self.edits, &self.settings, tool, remembered);

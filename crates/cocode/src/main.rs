@@ -5,6 +5,7 @@
 mod app;
 mod args;
 mod arguments;
+mod command_line;
 mod configured;
 mod elicit;
 mod environment;

@@ -14,6 +14,7 @@ mod remove;
 pub(crate) mod report;
 mod status;
 pub(crate) mod trust;
+pub(crate) mod writing;
 
 use crate::args::manage::{ManageVerb, WritableScope};
 use crate::error::{CliError, Exit};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ async fn target(spec: &ServerSpec, workspace: &Workspace) -> Result<Server, CliE
     let work = Work {
         spec,
         workspace,
-        references: references(workspace)?,
+        references: references(spec, workspace)?,
     };
     match &spec.reach {
         Reach::Program(program) => work.program(program).await,
@@ -66,9 +66,30 @@ pub(crate) fn secret_store_of(choice: StoreChoice, workspace: &Workspace) -> Sec
     })
 }
 
-fn references(workspace: &Workspace) -> Result<References, CliError> {
-    let commands = CommandSettings::new(environment::for_servers());
+/// Commands run where the server starts: a script that they name is one beside the entry, not one
+/// that lies where the user happens to be.
+fn references(spec: &ServerSpec, workspace: &Workspace) -> Result<References, CliError> {
+    let mut commands = CommandSettings::new(environment::for_servers());
+    commands.directory = match &spec.reach {
+        Reach::Program(program) => program.directory().map(Path::to_owned),
+        Reach::Remote(remote) => remote.base.clone(),
+    };
     Ok(References::new(secret_store(workspace)?, commands))
+}
+
+/// A server that wants a sandbox is not started without one.
+pub(crate) fn refused_sandbox(spec: &ServerSpec) -> Option<CliError> {
+    if spec.sandbox == Sandbox::Off || !matches!(spec.reach, Reach::Program(_)) {
+        return None;
+    }
+    let message = format!(
+        "server `{}` is to run in a sandbox, which this version cannot do",
+        spec.name
+    );
+    Some(
+        CliError::new(Code::InvalidConfig, message)
+            .hint("nothing was started; take the key `sandbox` out to run it without one"),
+    )
 }
 
 struct Work<'a> {
@@ -80,21 +101,17 @@ struct Work<'a> {
 impl Work<'_> {
     async fn program(&self, program: &Program) -> Result<Server, CliError> {
         let Program {
-            command,
+            command: _,
             args,
             env,
             env_vars,
             cwd: _,
             base: _,
+            beside: _,
         } = program;
         let cwd = program.directory();
-        if self.spec.sandbox != Sandbox::Off {
-            let message = format!(
-                "server `{}` is to run in a sandbox, which this version cannot do",
-                self.spec.name
-            );
-            return Err(CliError::new(Code::InvalidConfig, message)
-                .hint("nothing was started; take the key `sandbox` out to run it without one"));
+        if let Some(error) = refused_sandbox(self.spec) {
+            return Err(error);
         }
         let mut variables = environment::for_servers();
         let mut set = |name: OsString, value: OsString| {
@@ -110,7 +127,7 @@ impl Work<'_> {
             let value = self.text(template, &format!("env.{name}")).await?;
             set(name.into(), value.into());
         }
-        let mut target = stdio(program_path(command, cwd), args, variables);
+        let mut target = stdio(program.path(), args, variables);
         if let Target::Stdio(StdioTarget { process, .. }) = &mut target {
             process.cwd = cwd.map(Path::to_owned);
             if self.workspace.printer.verbose() {
@@ -174,6 +191,7 @@ impl Work<'_> {
             bearer_token_env_var,
             headers_helper,
             oauth: _,
+            base: _,
         } = remote;
         let mut made = HeaderMap::new();
         for (name, template) in headers {
@@ -275,13 +293,5 @@ impl Work<'_> {
             "`cocode mcp explain {}` shows the file",
             self.spec.name
         ))
-    }
-}
-
-/// A path means the same program wherever the user is; a bare name is looked for in `PATH`.
-fn program_path(command: &str, cwd: Option<&Path>) -> PathBuf {
-    match cwd {
-        Some(cwd) if command.contains('/') => cwd.join(command),
-        _ => PathBuf::from(command),
     }
 }

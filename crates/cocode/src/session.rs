@@ -40,7 +40,8 @@ pub(crate) fn run(mut verb: Verb, workspace: &Workspace) -> Result<Exit, CliErro
         None
     } else {
         let names: Vec<&str> = config.servers.keys().map(String::as_str).collect();
-        let name = naming::take_server(&mut verb, &names)?;
+        let name = naming::take_server(&mut verb, &names)
+            .map_err(|error| configured::with_files(error, config))?;
         fits_configured(verb.target())?;
         Some(configured::ready(&name, workspace)?)
     };

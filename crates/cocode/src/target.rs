@@ -87,6 +87,7 @@ pub(crate) fn unlisted(args: &TargetArgs) -> Result<ServerSpec, CliError> {
             bearer_token_env_var: None,
             headers_helper: None,
             oauth: OAuth::default(),
+            base: None,
         })),
         (None, Some(command)) => {
             let names = args.env.iter().map(|given| {
@@ -101,6 +102,7 @@ pub(crate) fn unlisted(args: &TargetArgs) -> Result<ServerSpec, CliError> {
                 env_vars: Vec::new(),
                 cwd: args.cwd.clone(),
                 base: None,
+                beside: None,
             })
         }
         (None, None) => return Err(usage("no server is given")),

@@ -9,6 +9,7 @@ use std::path::Path;
 use super::EditError;
 use super::splice::Refusal;
 use crate::document::{Format, Node, Value};
+use crate::entry::Text;
 use crate::lock::{EditContext, WriteError, with_lock, write_atomically};
 use crate::problem::{Origin, Problem};
 use crate::read::{self, MAX_FILE_BYTES};
@@ -25,6 +26,22 @@ pub(super) struct Edit<'a> {
     pub(super) changes: &'a [&'a [&'a str]],
 }
 
+/// What an edit found, and what it made of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edited {
+    /// The text that was there, without a byte order mark; nothing if there was no file.
+    pub before: Option<Text>,
+    /// The text that was put in its place; nothing if all was as it should be.
+    pub after: Option<Text>,
+}
+
+impl Edited {
+    /// Whether the file was changed.
+    pub fn is_changed(&self) -> bool {
+        self.after.is_some()
+    }
+}
+
 impl Edit<'_> {
     /// Does it. `change` makes the new text, or none if all is as it should be; `check` judges
     /// the new text. Says whether the file was changed.
@@ -33,21 +50,30 @@ impl Edit<'_> {
         change: impl FnOnce(&str) -> Result<Option<String>, EditError>,
         check: impl FnOnce(&Node) -> Result<(), EditError>,
     ) -> Result<bool, EditError> {
+        self.run_and_tell(change, check)
+            .map(|edited| edited.is_changed())
+    }
+
+    /// Does it, and hands back the texts.
+    pub(super) fn run_and_tell(
+        &self,
+        change: impl FnOnce(&str) -> Result<Option<String>, EditError>,
+        check: impl FnOnce(&Node) -> Result<(), EditError>,
+    ) -> Result<Edited, EditError> {
         with_lock(self.context, self.file, || {
-            let text = read::text(self.file, MAX_FILE_BYTES).map_err(EditError::Unreadable)?;
-            let is_new = text.is_none();
-            let text = text.unwrap_or_default();
-            let before = self.tree(&text).map_err(EditError::Unreadable)?;
-            let Some(new) = change(&text)? else {
-                return Ok(false);
-            };
-            if new == text {
-                return Ok(false);
+            let found = read::text(self.file, MAX_FILE_BYTES).map_err(EditError::Unreadable)?;
+            let text = found.as_deref().unwrap_or_default();
+            let tree = self.tree(text).map_err(EditError::Unreadable)?;
+            let new = change(text)?.filter(|new| *new != text);
+            if let Some(new) = &new {
+                self.judge(&tree, new, check)?;
+                let mark = if found.is_none() { &[] } else { self.mark()? };
+                self.put(&[mark, new.as_bytes()].concat())?;
             }
-            self.judge(&before, &new, check)?;
-            let mark = if is_new { &[] } else { self.mark()? };
-            self.put(&[mark, new.as_bytes()].concat())?;
-            Ok(true)
+            Ok(Edited {
+                before: found.map(Text),
+                after: new.map(Text),
+            })
         })
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use cocode_core::{Answer, Condition, ToolRef, Verdict};
 use toml_edit::{Array, InlineTable, Key, Value};
 
-use super::change::Edit;
+use super::change::{Edit, Edited};
 use super::fields::toml_text;
 use super::splice::Refusal;
 use super::{EditError, list, toml};
@@ -42,14 +42,14 @@ pub enum SettingValue {
     Texts(Vec<String>),
 }
 
-/// Adds a rule after the others of its kind. Tells whether the file was changed: a rule that is
-/// there is not added again.
+/// Adds a rule after the others of its kind; a rule that is there is not added again. Tells what
+/// the file said and what it says now, so that exactly this can be approved.
 pub fn add_rule(
     context: &EditContext,
     file: &Path,
     kind: Verdict,
     rule: &RuleText,
-) -> Result<bool, EditError> {
+) -> Result<Edited, EditError> {
     let path = [PERMISSIONS, kind.as_str()];
     change(context, file, &path, |text| {
         let text = toml(text)?;
@@ -71,13 +71,13 @@ pub fn add_rule(
     })
 }
 
-/// Takes a rule away, each time it is there. Tells whether it was.
+/// Takes a rule away, each time it is there. Tells what the file said and what it says now.
 pub fn remove_rule(
     context: &EditContext,
     file: &Path,
     kind: Verdict,
     rule: &RuleText,
-) -> Result<bool, EditError> {
+) -> Result<Edited, EditError> {
     let path = [PERMISSIONS, kind.as_str()];
     change(context, file, &path, |text| {
         toml(text)?.change_list(&path, &mut |rules| {
@@ -142,7 +142,8 @@ fn spellings(tool: ToolRef<'_>) -> Vec<Vec<String>> {
 
 fn remove_path(context: &EditContext, file: &Path, path: &[String]) -> Result<bool, EditError> {
     let path: Vec<_> = path.iter().map(String::as_str).collect();
-    change(context, file, &path, |text| toml(text)?.remove(&path))
+    let edited = change(context, file, &path, |text| toml(text)?.remove(&path))?;
+    Ok(edited.is_changed())
 }
 
 /// Gives a setting a value. Tells whether the file was changed. Whether there is such a setting
@@ -287,14 +288,14 @@ fn change(
     file: &Path,
     path: &[&str],
     change: impl FnOnce(&str) -> Result<Option<String>, Refusal>,
-) -> Result<bool, EditError> {
+) -> Result<Edited, EditError> {
     let edit = Edit {
         context,
         file,
         format: Format::Toml,
         changes: &[path],
     };
-    edit.run(
+    edit.run_and_tell(
         |text| change(text).map_err(|refusal| edit.refused(refusal)),
         |_| Ok(()),
     )

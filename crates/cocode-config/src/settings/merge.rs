@@ -122,9 +122,14 @@ fn permissions(layers: &[SettingsLayer]) -> Permissions {
         }
         for at in &raw.broken {
             merged.is_broken = true;
+            // To ask would be softer than what an organization may have written here.
+            let kind = match authority {
+                Authority::Organization => Verdict::Deny,
+                Authority::User => Verdict::Ask,
+            };
             match everything() {
                 Some(rule) => merged.rules.push(RuleEntry {
-                    kind: Verdict::Ask,
+                    kind,
                     authority,
                     rule,
                     origin: origin(at),

@@ -11,6 +11,7 @@ use super::permissions::{RawPermissions, permissions};
 use super::reader::{Given, Reader};
 use crate::document::{Format, Member, Node};
 use crate::keys::SERVERS;
+use crate::layers::OVERRIDES;
 use crate::problem::{Origin, Problem};
 use crate::read;
 
@@ -108,6 +109,9 @@ pub(crate) fn parse_settings(
             }
             continue;
         }
+        if member.key == OVERRIDES && kind == SettingsFile::WithServers {
+            continue;
+        }
         let Some(key) = reader.known(SETTINGS, "", member) else {
             if nearest(&member.key, ["permissions"]).is_empty() {
                 continue;
@@ -136,9 +140,20 @@ pub(crate) fn parse_settings(
     (settings, reader.problems)
 }
 
+const EVERY_TOOL_ASKS: &str =
+    "rules about tools may be missing, so every tool asks until this is mended";
+const EVERY_TOOL_IS_DENIED: &str =
+    "rules about tools may be missing, so every tool is denied until this is mended";
+
 fn every_tool_asks(origin: &Origin) -> Problem {
-    let message = "rules about tools may be missing, so every tool asks until this is mended";
-    Problem::warning(origin.clone(), message).key("permissions")
+    Problem::warning(origin.clone(), EVERY_TOOL_ASKS).key("permissions")
+}
+
+/// In a file of the organization the same means more.
+pub(crate) fn told_of_organization(problem: &mut Problem) {
+    if problem.message == EVERY_TOOL_ASKS {
+        EVERY_TOOL_IS_DENIED.clone_into(&mut problem.message);
+    }
 }
 
 /// A misspelled table may stand before the right one.

@@ -1,8 +1,9 @@
 //! `[permissions]`: the rules of one file as they are read, and those of all files together.
 //!
 //! A rule that cannot be understood may have been the one that was to keep a tool from running. So
-//! where anything but an allow rule is broken, every tool asks until it is mended, and the answers
-//! that were remembered are put aside for as long.
+//! where anything but an allow rule is broken, every tool asks until it is mended (in a file of the
+//! organization, every tool is denied), and the answers that were remembered are put aside for as
+//! long.
 
 use cocode_core::{
     Answer, Authority, Condition, Rule, RuleEntry, RuleSet, ServerName, ToolName, ToolRef, Verdict,
@@ -49,6 +50,18 @@ impl Permissions {
     /// every tool asks.
     pub fn is_broken(&self) -> bool {
         self.is_broken
+    }
+
+    /// The same, but no remembered answer allows a tool of this server.
+    pub(crate) fn without_allowing_answers(&self, server: &str) -> Self {
+        let mut permissions = self.clone();
+        permissions.answers.retain(|(tool, answer, _)| match tool {
+            RememberedTool::Mcp { server: one, .. } => {
+                one.as_str() != server || *answer != Answer::Allow
+            }
+            RememberedTool::BuiltIn(_) => true,
+        });
+        permissions
     }
 
     /// Everything there is to decide by: the organization's rules, and those of the settings.

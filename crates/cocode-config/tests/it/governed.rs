@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use cocode_config::{Loss, Scope, check_entry};
+use cocode_config::{Loss, Scope, State, check_entry};
+use cocode_core::Verdict;
 
 use crate::room::{Room, about, server, state, words};
 
@@ -297,4 +298,240 @@ fn a_plugin_that_names_its_own_server_file_has_its_servers_once() {
         config.all_problems()
     );
     assert_eq!(words(&config, "a"), [format!("{plugin}/run")]);
+}
+
+/// The program of a server that is ready.
+#[track_caller]
+fn program(config: &cocode_config::Config, name: &str) -> cocode_core::Program {
+    let State::Ready(spec) = &server(config, name).state else {
+        panic!("{name} is {}", state(config, name));
+    };
+    let cocode_core::Reach::Program(program) = &spec.reach else {
+        panic!("{name} is a program");
+    };
+    program.clone()
+}
+
+#[test]
+fn a_program_of_a_plugin_is_in_its_real_folder() {
+    let room = Room::new();
+    room.write("real/.mcp.toml", "[mcp_servers.a]\ncommand = \"./run\"\n");
+    let link = room.root.join("link");
+    symlink(room.root.join("real"), &link).unwrap();
+    let list = format!("[[plugins]]\npath = \"{}\"\n", link.display());
+    room.write("user/plugins.toml", list);
+    room.approve("a");
+    let program = program(&room.load(), "a");
+    let folder = room.root.join("real");
+    assert_eq!(program.path(), folder.join("./run"));
+    assert_eq!(program.directory(), Some(&*folder));
+}
+
+#[test]
+fn a_relative_path_of_any_file_begins_beside_the_file_behind_all_links() {
+    let mut room = Room::new();
+    let text = "[mcp_servers.a]\ncommand = \"bin/run\"\n\n\
+                [mcp_servers.b]\ncommand = \"./run\"\ncwd = \"sub\"\n\n\
+                [mcp_servers.c]\ncommand = \"run\"\n\n\
+                [mcp_servers.d]\nurl = \"https://example.com/\"\n";
+    let file = room.write("real/all.toml", text);
+    let real = room.root.join("real");
+    let check = |room: &Room| {
+        let config = room.load();
+        let a = program(&config, "a");
+        assert_eq!((a.path(), a.directory()), (real.join("bin/run"), None));
+        let b = program(&config, "b");
+        assert_eq!(b.path(), real.join("sub/./run"));
+        assert_eq!(b.directory(), Some(&*real.join("sub")));
+        let c = program(&config, "c");
+        assert_eq!((c.path(), c.directory()), ("run".into(), None));
+    };
+    symlink(&file, room.root.join("user/mcp.toml")).unwrap();
+    check(&room);
+    let link = room.root.join("given.toml");
+    symlink(&file, &link).unwrap();
+    room.places.explicit = vec![link];
+    check(&room);
+    symlink(&file, room.root.join("system/managed-mcp.toml")).unwrap();
+    check(&room);
+}
+
+const BROKEN: &str = "[mcp_servers.a]\ncommand = \"test\"\nenabeld = true\n";
+
+#[test]
+fn nothing_is_used_instead_of_a_broken_entry_that_was_approved() {
+    let room = Room::new();
+    let lower = room.write("user/mcp.toml", SERVER);
+    let file = room.write(
+        "work/.cocode.local.toml",
+        "[mcp_servers.a]\ncommand = \"test\"\n",
+    );
+    room.approve("a");
+    assert_eq!(words(&room.load(), "a"), ["test"]);
+    room.write("work/.cocode.local.toml", BROKEN);
+    let config = room.load();
+    let server = server(&config, "a");
+    assert_eq!(*server.winner.found.origin.file, *file);
+    let State::Invalid(problems) = &server.state else {
+        panic!("it is {}", server.state.as_str());
+    };
+    let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    assert!(told[0].contains(".cocode.local.toml:3"), "{told:?}");
+    let hint = problems.last().unwrap().hint.as_deref().unwrap();
+    assert!(hint.contains(lower.to_str().unwrap()), "{hint}");
+}
+
+#[test]
+fn a_broken_entry_that_nobody_approved_keeps_no_other_from_working() {
+    let room = Room::new();
+    room.write("user/mcp.toml", SERVER);
+    for file in ["work/.cocode.local.toml", "work/.mcp.toml"] {
+        room.write(file, BROKEN);
+    }
+    let config = room.load();
+    assert_eq!(state(&config, "a"), "ready");
+    let passed_over = server(&config, "a").passed_over();
+    let losses: Vec<_> = passed_over.iter().map(|(_, loss)| *loss).collect();
+    assert_eq!(losses, [Loss::Broken, Loss::Broken]);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_says_that_servers_are_missing() {
+    let room = Room::new();
+    room.write("user/mcp.toml", SERVER);
+    let file = room.write("work/.cocode.local.toml", "[mcp_servers\n");
+    let config = room.load();
+    assert_eq!(state(&config, "a"), "ready");
+    let problems: Vec<_> = config.file_problems().collect();
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert_eq!(*problems[0].origin.file, *file);
+    let hint = problems[0].hint.as_deref().unwrap();
+    assert!(hint.contains("servers in this file are missing"), "{hint}");
+}
+
+#[test]
+fn overrides_in_a_file_of_the_command_line_are_read_and_checked() {
+    let mut room = Room::new();
+    let good = "[mcp_servers.a]\ncommand = \"run\"\n\n\
+                [[overrides]]\nserver = \"b\"\nenabled = false\n";
+    room.places.explicit = vec![room.write("given.toml", good)];
+    let config = room.load();
+    assert!(
+        config.all_problems().is_empty(),
+        "{:?}",
+        config.all_problems()
+    );
+    assert_eq!(state(&config, "a"), "ready");
+    // Wrong ones are said, and said once.
+    let wrong = "[[overrides]]\nserver = \"b\"\nenabeld = false\n";
+    let file = room.write("given.toml", wrong);
+    assert_eq!(about(&room.load(), &file).len(), 1);
+    let file = room.write("given.toml", "nonsense = 1\n");
+    assert_eq!(about(&room.load(), &file).len(), 1);
+    let file = room.write("given.toml", "[nonsense\n");
+    let config = room.load();
+    let errors = about(&config, &file);
+    let errors: Vec<_> = errors.iter().filter(|one| one.is_error()).collect();
+    assert_eq!(errors.len(), 1, "{errors:?}");
+}
+
+#[test]
+fn programs_by_name_alone_are_warned_of_where_the_organization_wrote_them() {
+    let room = Room::new();
+    room.write(
+        "system/policy.toml",
+        "[[allowed]]\ncommand = [\"run\"]\n\n[[allowed]]\ncommand = [\"/bin/run\"]\n\n\
+         [[allowed]]\nname = \"x\"\n\n[[denied]]\ncommand = [\"rm\"]\n",
+    );
+    room.write(
+        "system/managed-mcp.toml",
+        "[mcp_servers.a]\ncommand = \"run\"\n\n[mcp_servers.b]\ncommand = \"/bin/run\"\n\n\
+         [mcp_servers.c]\nurl = \"https://example.com/\"\n",
+    );
+    let warnings = room.load().policy_warnings();
+    let places: Vec<_> = warnings
+        .iter()
+        .map(|one| {
+            let name = one.origin.file.file_name().unwrap().to_str().unwrap();
+            (name.to_owned(), one.server.clone())
+        })
+        .collect();
+    let a = Some("a".to_owned());
+    assert_eq!(
+        places,
+        [
+            ("policy.toml".to_owned(), None),
+            ("managed-mcp.toml".to_owned(), a)
+        ]
+    );
+    assert!(warnings.iter().all(|one| !one.is_error()));
+    let user = Room::new();
+    user.write("user/mcp.toml", SERVER);
+    assert_eq!(user.load().policy_warnings(), []);
+}
+
+#[test]
+fn remembered_answers_allow_nothing_of_a_work_tree_or_plugin() {
+    let room = Room::new();
+    room.write(
+        "user/config.toml",
+        "[permissions]\nask = [\"mcp__*\"]\n\n[permissions.remembered]\n\
+         mcp__a__good = \"allow\"\nmcp__a__bad = \"deny\"\n",
+    );
+    let verdicts = || {
+        let config = room.load();
+        let rules = config.rules_for("a");
+        let server = "a".parse().unwrap();
+        ["good", "bad"].map(|tool| {
+            let tool = cocode_core::ToolName::new(tool);
+            rules
+                .decide(&cocode_core::ToolUse::mcp(&server, &tool))
+                .verdict
+        })
+    };
+    room.write("user/mcp.toml", SERVER);
+    assert!(room.load().remembers_answers_for("a"));
+    assert_eq!(verdicts(), [Verdict::Allow, Verdict::Deny]);
+    for file in ["work/.mcp.toml", "work/.cocode.local.toml"] {
+        let written = room.write(file, SERVER);
+        room.approve("a");
+        assert!(!room.load().remembers_answers_for("a"), "{file}");
+        assert_eq!(verdicts(), [Verdict::Ask, Verdict::Deny], "{file}");
+        fs::remove_file(written).unwrap();
+    }
+}
+
+#[test]
+fn a_broken_rule_of_the_organization_denies() {
+    let room = Room::new();
+    room.write("user/mcp.toml", SERVER);
+    let verdict = || {
+        let config = room.load();
+        let tool = cocode_core::ToolName::new("t");
+        let server = "a".parse().unwrap();
+        let wanted = cocode_core::ToolUse::mcp(&server, &tool);
+        config.rules_for("a").decide(&wanted).verdict
+    };
+    for text in [
+        "[permissions]\ndefault = \"deny\"\ndney = [\"mcp__x__*\"]\n",
+        "[permissions]\ndefault = \"allow\"\ndeny = [3]\n",
+        "[permissions\n",
+    ] {
+        let file = room.write("system/config.toml", text);
+        assert_eq!(verdict(), Verdict::Deny, "{text}");
+        let config = room.load();
+        let told: Vec<_> = about(&config, &file)
+            .iter()
+            .map(|one| one.to_string())
+            .collect();
+        assert!(
+            told.iter().any(|one| one.contains("every tool is denied")),
+            "{told:?}"
+        );
+        fs::remove_file(file).unwrap();
+        // The user's own broken file asks, as before.
+        let file = room.write("user/config.toml", text.replace("default = \"deny\"\n", ""));
+        assert_eq!(verdict(), Verdict::Ask, "{text}");
+        fs::remove_file(file).unwrap();
+    }
 }

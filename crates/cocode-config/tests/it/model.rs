@@ -266,6 +266,8 @@ fn model(machine: &Machine, name: usize) -> Option<Expected> {
     let mut good = Vec::new();
     let mut waiting = Vec::new();
     let mut broken = Vec::new();
+    // Broken ones that are no stranger's: nothing below them is used instead.
+    let mut in_the_way = Vec::new();
     let mut all = Vec::new();
     for (at, (_, scope)) in FILES.iter().enumerate() {
         let Some(given) = &machine.servers[at][name] else {
@@ -278,13 +280,18 @@ fn model(machine: &Machine, name: usize) -> Option<Expected> {
         let needs = matches!(scope, Scope::Local | Scope::Project | Scope::Plugin);
         if given.is_broken {
             broken.push(at);
+            if !needs || given.is_approved {
+                in_the_way.push(at);
+            }
         } else if needs && !given.is_approved {
             waiting.push(at);
         } else {
             good.push(at);
         }
     }
-    let winner = *good.first().or(waiting.first()).or(broken.first())?;
+    let best = *good.first().or(waiting.first()).or(broken.first())?;
+    let stopped = in_the_way.into_iter().find(|at| *at < best);
+    let winner = stopped.unwrap_or(best);
     let others = all.iter().filter(|at| **at != winner).map(|at| {
         let loss = if broken.contains(at) {
             Loss::Broken
@@ -312,7 +319,7 @@ fn model(machine: &Machine, name: usize) -> Option<Expected> {
         .map(|arg| expanded(arg, &machine.variables))
         .collect();
     let run = args.zip(expanded(&given.env, &machine.variables));
-    Some(if good.is_empty() && waiting.is_empty() {
+    Some(if broken.contains(&winner) {
         (winner, "invalid", others, None)
     } else if good.is_empty() {
         (winner, "pending", others, None)
@@ -359,7 +366,13 @@ proptest! {
                 let winner = file_of(&server.winner.found.origin.file);
                 (winner, server.state.as_str(), others.collect::<Vec<_>>(), run)
             });
-            prop_assert_eq!(actual, model(&machine, index), "{}", name);
+            let expected = model(&machine, index);
+            let above = expected.as_ref().map(|(winner, _, others, _)| {
+                others.iter().filter(|(at, _)| at < winner).count()
+            });
+            let passed_over = config.servers.get(*name).map(|server| server.passed_over().len());
+            prop_assert_eq!(passed_over, above, "{}", name);
+            prop_assert_eq!(actual, expected, "{}", name);
         }
     }
 }

@@ -82,7 +82,7 @@ pub(crate) struct AddArgs {
     /// What to call the server
     pub(crate) name: String,
     /// The address, or the program and its arguments, where neither `--url` nor `--` is used
-    #[arg(value_name = "COMMAND_OR_URL", allow_hyphen_values = false)]
+    #[arg(value_name = "COMMAND_OR_URL")]
     pub(crate) words: Vec<String>,
     /// The program that is the server, with its arguments
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
@@ -96,13 +96,13 @@ pub(crate) struct AddArgs {
     /// How to talk to it, where that does not follow from the rest
     #[arg(short, long, value_name = "KIND")]
     pub(crate) transport: Option<Transport>,
-    /// A variable for the program; without a value, passed on from here each time
+    /// A variable for the program, or several; without a value, passed on from here each time
     #[arg(short, long, value_name = "NAME[=VALUE]")]
     pub(crate) env: Vec<String>,
     /// The directory the program starts in
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: Option<String>,
-    /// A header for every HTTP request
+    /// A header for every HTTP request, or several
     #[arg(short = 'H', long, value_name = "NAME: VALUE")]
     pub(crate) header: Vec<String>,
     /// The variable that holds a bearer token for the server
@@ -153,13 +153,27 @@ pub(crate) struct OAuthArgs {
     #[arg(long, visible_alias = "oauth-client-id", value_name = "ID")]
     pub(crate) client_id: Option<String>,
     /// The variable that holds the secret of that client
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "client_secret")]
     pub(crate) client_secret_env: Option<String>,
+    /// The secret of that client is in the variable `MCP_CLIENT_SECRET`
+    #[arg(long)]
+    pub(crate) client_secret: bool,
+    /// Understood so that it can be said what to do instead.
+    #[arg(long, hide = true, value_name = "SECRET")]
+    pub(crate) oauth_client_secret: Option<String>,
+    /// Of no use before signing in, and nothing to keep.
+    #[arg(long, hide = true, value_name = "WAY", value_parser = ["auto", "cimd", "dcr"])]
+    pub(crate) oauth_client_registration: Option<String>,
     /// The port of the callback
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) callback_port: Option<u16>,
     /// Scopes to ask for, with commas between
-    #[arg(long, value_name = "SCOPES", value_delimiter = ',')]
+    #[arg(
+        long,
+        alias = "oauth-scopes",
+        value_name = "SCOPES",
+        value_delimiter = ','
+    )]
     pub(crate) scopes: Vec<String>,
     /// The resource to ask for, where it is not the address
     #[arg(long, visible_alias = "oauth-resource", value_name = "URL")]
@@ -175,6 +189,9 @@ pub(crate) struct AddJsonArgs {
     /// Whose the server is
     #[arg(short, long, value_name = "SCOPE", default_value = "local")]
     pub(crate) scope: WritableScope,
+    /// The secret of the client that signs in is in the variable `MCP_CLIENT_SECRET`
+    #[arg(long)]
+    pub(crate) client_secret: bool,
     /// Replace the server of this name in the same scope
     #[arg(short, long)]
     pub(crate) force: bool,

@@ -4,10 +4,11 @@
 mod listing;
 mod test;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cocode_config::{
-    Approval, EditError, RuleText, Scope, add_rule, forget, remove_rule, unset_value,
+    Approval, EditError, Edited, RuleText, Scope, Text, TrustContent, TrustItem, add_rule, forget,
+    remove_rule, unset_value,
 };
 use cocode_core::{Condition, Rule, ServerName, ToolName, ToolRef, Verdict};
 use serde::Serialize;
@@ -15,6 +16,7 @@ use serde::Serialize;
 use crate::args::govern::{PermissionsVerb, RuleArgs};
 use crate::error::{CliError, Code, Exit};
 use crate::manage::trust;
+use crate::manage::writing::edits_of;
 use crate::naming;
 use crate::printer::print_json;
 use crate::text::plain;
@@ -47,9 +49,10 @@ struct Written<'a> {
 fn add(kind: Verdict, args: &RuleArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let rule = rule_text(args)?;
     let (scope, file) = writable(args, workspace)?;
-    let changed =
-        add_rule(&workspace.edits(), &file, kind, &rule).map_err(|error| not_written(&error))?;
-    approve_written(scope, &file, workspace)?;
+    let edits = edits_of(scope, workspace);
+    let edited = add_rule(&edits, &file, kind, &rule).map_err(|error| not_written(&error))?;
+    approve_written(scope, &file, &edited, workspace)?;
+    let changed = edited.is_changed();
     let printer = &workspace.printer;
     if printer.json() {
         let report = Written {
@@ -75,9 +78,11 @@ fn remove(args: &RuleArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let (scope, file) = writable(args, workspace)?;
     let mut removed = Vec::new();
     for kind in KINDS {
-        if remove_rule(&workspace.edits(), &file, kind, &rule)
-            .map_err(|error| not_written(&error))?
-        {
+        let edits = edits_of(scope, workspace);
+        let edited = remove_rule(&edits, &file, kind, &rule);
+        let edited = edited.map_err(|error| not_written(&error))?;
+        if edited.is_changed() {
+            approve_written(scope, &file, &edited, workspace)?;
             removed.push(kind);
         }
     }
@@ -89,7 +94,6 @@ fn remove(args: &RuleArgs, workspace: &Workspace) -> Result<Exit, CliError> {
             .hint("`cocode permissions list` shows all rules and where they are written")
             .hint("`--scope` says whose rule is meant, and conditions belong to the rule"));
     }
-    approve_written(scope, &file, workspace)?;
     let printer = &workspace.printer;
     for kind in removed {
         if printer.json() {
@@ -161,21 +165,39 @@ fn writable(args: &RuleArgs, workspace: &Workspace) -> Result<(Scope, PathBuf), 
     }
 }
 
-/// Approves a settings file as it is after we wrote to it.
+/// Approves a settings file exactly as we wrote it, if what it said before was approved: whatever
+/// somebody else put there since we looked waits for the user.
 fn approve_written(
     scope: Scope,
-    file: &std::path::Path,
+    file: &Path,
+    edited: &Edited,
     workspace: &Workspace,
 ) -> Result<(), CliError> {
-    if !scope.needs_trust() {
+    let (true, Some(after)) = (scope.needs_trust(), &edited.after) else {
         return Ok(());
+    };
+    // The files of both scopes are approved under their own names.
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let before = edited.before.as_ref();
+    let [before, after] = [before, Some(after)].map(|text| {
+        text.map(|Text(text)| TrustItem {
+            file,
+            name: &name,
+            content: TrustContent::File(text.as_bytes()),
+        })
+    });
+    let is_known = match before {
+        None => true,
+        Some(before) => trust::store(workspace)?.verdict(&before).is_approved(),
+    };
+    if let Some(after) = after.filter(|_| is_known) {
+        return trust::decide(&after, Some(Approval::Written), workspace);
     }
-    let config = workspace.reloaded();
-    let waiting = config.pending_settings.iter().find(|one| one.path == *file);
-    match waiting {
-        None => Ok(()),
-        Some(waiting) => trust::decide(&waiting.item(), Some(Approval::Written), workspace),
-    }
+    workspace.printer.warn(&format!(
+        "{} was changed by somebody else a moment ago: `cocode mcp trust {name}` shows it and asks",
+        file.display()
+    ));
+    Ok(())
 }
 
 /// A rule that is written in a stricter list as well does nothing here.
@@ -198,8 +220,11 @@ fn warn_if_stricter(kind: Verdict, rule: &RuleText, workspace: &Workspace) {
 }
 
 fn not_written(error: &EditError) -> CliError {
-    let told = CliError::new(Code::FileError, "the rule could not be written");
-    told.because(error)
+    let told = CliError::new(Code::FileError, "the rule could not be written").because(error);
+    match error.hint() {
+        Some(hint) => told.hint(hint),
+        None => told,
+    }
 }
 
 #[derive(Serialize)]

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::args::TargetArgs;
 use crate::args::govern::PolicyVerb;
+use crate::configured;
 use crate::error::{CliError, Code, Exit};
-use crate::naming;
 use crate::printer::{Style, print_json};
 use crate::table::{Cell, table};
 use crate::target::unlisted;
@@ -28,6 +28,8 @@ struct Report {
     #[serde(rename = "managedBy", skip_serializing_if = "Option::is_none")]
     managed_by: Option<PathBuf>,
     servers: Vec<Checked>,
+    /// What allows more than it seems to.
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -58,7 +60,7 @@ fn check(names: &[String], target: &TargetArgs, workspace: &Workspace) -> Result
         }
         vec![given(target, config)?]
     } else {
-        configured(names, config)?
+        all_or(names, config)?
     };
     let policy = &config.policy;
     let report = Report {
@@ -70,6 +72,7 @@ fn check(names: &[String], target: &TargetArgs, workspace: &Workspace) -> Result
         policy_file: workspace.places.policy(),
         managed_by: config.managed_by.clone(),
         servers,
+        warnings: config.policy_warnings().iter().map(told).collect(),
     };
     // A policy that cannot be used blocks even what nobody has configured yet.
     let is_blocked = policy.is_broken() || report.servers.iter().any(|one| one.verdict == BLOCKED);
@@ -80,6 +83,9 @@ fn check(names: &[String], target: &TargetArgs, workspace: &Workspace) -> Result
     }
     for problem in policy.problems() {
         printer.warn(&told(problem));
+    }
+    for warning in &report.warnings {
+        printer.warn(warning);
     }
     let file = report.policy_file.display();
     printer.note(&match report.policy {
@@ -104,8 +110,7 @@ fn check(names: &[String], target: &TargetArgs, workspace: &Workspace) -> Result
     Ok(exit)
 }
 
-fn configured(names: &[String], config: &Config) -> Result<Vec<Checked>, CliError> {
-    let all: Vec<&str> = config.servers.keys().map(String::as_str).collect();
+fn all_or(names: &[String], config: &Config) -> Result<Vec<Checked>, CliError> {
     if names.is_empty() {
         let servers = config.servers.iter();
         return Ok(servers
@@ -114,7 +119,7 @@ fn configured(names: &[String], config: &Config) -> Result<Vec<Checked>, CliErro
     }
     let checked = names.iter().map(|name| match config.servers.get(name) {
         Some(server) => Ok(of_server(name, server)),
-        None => Err(naming::unknown(name, &all)),
+        None => Err(configured::unknown(name, config)),
     });
     checked.collect()
 }

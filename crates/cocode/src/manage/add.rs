@@ -1,21 +1,16 @@
 //! Adds a server to a scope: what `codex mcp add` and `claude mcp add` take, and the rest.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cocode_config::{
-    Config, Entry, IfExists, OAuthEntry, Scope, Seconds, Text, Transport as FileTransport,
-    add_server, format_of, is_variable_name,
+    Entry, OAuthEntry, Scope, Seconds, Text, Transport as FileTransport, is_variable_name,
 };
-use cocode_core::ServerName;
 use serde::Serialize;
 
-use super::trust;
+use super::writing::{mention_ignoring, warn_if_not_used, warn_of_plain_secrets, write};
 use crate::args::Transport;
 use crate::args::manage::{AddArgs, OAuthArgs, WritableScope};
-use crate::configured::blocked;
 use crate::environment::text_variable;
 use crate::error::{CliError, Code, Exit};
 use crate::printer::print_json;
@@ -25,6 +20,10 @@ use crate::workspace::Workspace;
 
 pub(crate) fn run(args: &AddArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let entry = entry(args)?;
+    if args.oauth.oauth_client_registration.is_some() {
+        let message = "`--oauth-client-registration` matters only when signing in; it is not kept";
+        workspace.printer.note(message);
+    }
     add(&args.name, &entry, args.scope, args.force, workspace)
 }
 
@@ -43,9 +42,8 @@ pub(crate) fn add(
     force: bool,
     workspace: &Workspace,
 ) -> Result<Exit, CliError> {
-    let file = write(name, entry, scope.into(), force, workspace)?;
+    let (scope, file) = write(name, entry, scope.into(), force, workspace)?;
     let printer = &workspace.printer;
-    let scope = Scope::from(scope);
     if printer.json() {
         let report = Report {
             name,
@@ -65,191 +63,6 @@ pub(crate) fn add(
         mention_ignoring(&file, workspace);
     }
     Ok(Exit::Ok)
-}
-
-/// Writes a server into the file of a scope, and approves it where that is needed.
-pub(crate) fn write(
-    name: &str,
-    entry: &Entry,
-    scope: Scope,
-    force: bool,
-    workspace: &Workspace,
-) -> Result<PathBuf, CliError> {
-    let config = workspace.config()?;
-    may_add(name, entry, config, workspace)?;
-    let places = &workspace.places;
-    let scope = if places.explicit.is_empty() {
-        scope
-    } else {
-        Scope::Explicit
-    };
-    let Some(file) = places.servers_file(scope) else {
-        let message = format!("the {scope} scope has no file here");
-        return Err(CliError::new(Code::FileError, message)
-            .hint("the directory you are in is gone; `--scope user` works everywhere"));
-    };
-    let if_exists = if force {
-        IfExists::Replace
-    } else {
-        IfExists::Fail
-    };
-    let written = add_server(
-        &workspace.edits(),
-        &file,
-        format_of(&file),
-        name,
-        entry,
-        if_exists,
-    );
-    written.map_err(|error| not_written(&error))?;
-    if scope.needs_trust() {
-        trust::approve_written(&file, name, entry, workspace)?;
-    }
-    Ok(file)
-}
-
-/// An edit that could not be made.
-pub(crate) fn not_written(error: &cocode_config::EditError) -> CliError {
-    use cocode_config::EditError;
-    let code = match error {
-        EditError::Exists { .. } => Code::AlreadyThere,
-        EditError::NoServer { .. } => Code::UnknownServer,
-        _ => Code::FileError,
-    };
-    let mut told = CliError::new(code, error.to_string());
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        told.causes.push(cause.to_string());
-        source = cause.source();
-    }
-    match code {
-        Code::AlreadyThere => told.hint("`--force` replaces it"),
-        _ => told,
-    }
-}
-
-/// Whether a server may be added at all: a name that can be one, an entry that is in order, and an
-/// organization that has nothing against it.
-fn may_add(
-    name: &str,
-    entry: &Entry,
-    config: &Config,
-    workspace: &Workspace,
-) -> Result<(), CliError> {
-    let what = format!("server `{}`", plain(name));
-    name.parse::<ServerName>().map_err(|error| {
-        CliError::new(Code::InvalidUsage, "this cannot be the name of a server").because(&error)
-    })?;
-    if let Some(file) = &config.managed_by {
-        let file = file.display();
-        let reason = format!("all servers are fixed by your organization, in {file}");
-        return Err(blocked(&what, &reason));
-    }
-    // A variable that is not set now may be set when the server is used, which is checked again then.
-    let unset = RefCell::new(BTreeSet::new());
-    let lookup = |variable: &str| {
-        let value = text_variable(variable);
-        if value.is_none() {
-            unset.borrow_mut().insert(variable.to_owned());
-        }
-        value
-    };
-    let checked = cocode_config::check_entry(name, entry, &lookup);
-    let missing = unset.into_inner();
-    match checked {
-        Ok(spec) => match config.refuses_unlisted(&spec) {
-            Some(reason) => Err(blocked(&what, &reason)),
-            None => Ok(()),
-        },
-        Err(_) if !missing.is_empty() => {
-            for variable in missing {
-                let message = format!("{what} needs the variable `{variable}`, which is not set");
-                workspace.printer.warn(&message);
-            }
-            Ok(())
-        }
-        Err(problems) => {
-            let mut error = CliError::new(
-                Code::InvalidUsage,
-                format!("{what} cannot be added as it is given"),
-            );
-            for problem in &problems {
-                let key = problem.key.as_deref().unwrap_or_default();
-                error.causes.push(format!("`{key}`: {}", problem.message));
-                error.hints.extend(problem.hint.clone());
-            }
-            Err(error)
-        }
-    }
-}
-
-/// Says so if another scope has a server of this name that counts more.
-fn warn_if_not_used(name: &str, scope: Scope, workspace: &Workspace) {
-    let config = workspace.reloaded();
-    let Some(server) = config.servers.get(name) else {
-        workspace
-            .printer
-            .warn("the server was written, but is not found again");
-        return;
-    };
-    if workspace.places.explicit.is_empty() && server.winner.scope != scope {
-        let message = format!(
-            "the {} scope has a server `{name}` too, which counts more: {}",
-            server.winner.scope, server.winner.found.origin
-        );
-        workspace.printer.warn(&message);
-    } else if let Some(reason) = super::report::reason(name, server) {
-        let state = server.state.as_str();
-        workspace
-            .printer
-            .warn(&format!("`{name}` is {state}: {reason}"));
-    }
-}
-
-/// A value that looks like a secret should not be in a file for everybody to read.
-fn warn_of_plain_secrets(entry: &Entry, workspace: &Workspace) {
-    for line in entry.lines() {
-        if line.is_secret && looks_secret(&line.key) {
-            let key = &line.key;
-            let message = format!(
-                "the value of `{key}` is in the file as plain text; `cocode secret set NAME` and \
-                 `keyring:NAME`, or `${{VAR}}`, keep it out"
-            );
-            workspace.printer.warn(&message);
-            return;
-        }
-    }
-}
-
-/// The local file is for one user alone, and git should not have it.
-fn mention_ignoring(file: &Path, workspace: &Workspace) {
-    let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else {
-        return;
-    };
-    let name = name.to_string_lossy();
-    let is_mentioned = |list: &str| {
-        let text = std::fs::read_to_string(directory.join(list)).unwrap_or_default();
-        text.lines()
-            .any(|line| line.trim().trim_start_matches('/') == name)
-    };
-    let is_repository = directory.join(".git").exists();
-    if is_repository && !is_mentioned(".gitignore") && !is_mentioned(".git/info/exclude") {
-        let message = format!("`{name}` is for you alone: add it to .gitignore");
-        workspace.printer.note(&message);
-    }
-}
-
-pub(super) fn looks_secret(key: &str) -> bool {
-    let key = key.to_lowercase();
-    let words = [
-        "token",
-        "secret",
-        "password",
-        "key",
-        "authorization",
-        "credential",
-    ];
-    words.iter().any(|word| key.contains(word))
 }
 
 fn entry(args: &AddArgs) -> Result<Entry, CliError> {
@@ -286,10 +99,24 @@ fn entry(args: &AddArgs) -> Result<Entry, CliError> {
     let OAuthArgs {
         client_id,
         client_secret_env,
+        client_secret,
+        oauth_client_secret,
+        oauth_client_registration: _,
         callback_port,
         scopes,
         resource,
     } = oauth;
+    if oauth_client_secret.is_some() {
+        let message = "the secret of a client is not kept in files";
+        return Err(CliError::new(Code::InvalidUsage, message).hint(
+            "put it in a variable, and name that: `--client-secret-env NAME` instead of \
+             `--oauth-client-secret`",
+        ));
+    }
+    let client_secret_env = match client_secret {
+        true => Some(client_secret_variable()?.to_owned()),
+        false => client_secret_env.clone(),
+    };
     let seconds = |duration: &Option<Duration>| {
         duration.and_then(|duration| Seconds::new(duration.as_secs_f64()))
     };
@@ -307,7 +134,7 @@ fn entry(args: &AddArgs) -> Result<Entry, CliError> {
         headers_helper: headers_helper.clone(),
         oauth: OAuthEntry {
             client_id: client_id.clone(),
-            client_secret_env: client_secret_env.clone(),
+            client_secret_env,
             callback_port: *callback_port,
             scopes: scopes.clone(),
             resource: resource.clone(),
@@ -326,6 +153,19 @@ fn entry(args: &AddArgs) -> Result<Entry, CliError> {
         sandbox: None,
         description: description.clone(),
     })
+}
+
+/// The variable that `claude mcp add --client-secret` takes the secret from. It does not ask for it
+/// here, where there is no place to keep it.
+pub(super) fn client_secret_variable() -> Result<&'static str, CliError> {
+    const VARIABLE: &str = "MCP_CLIENT_SECRET";
+    if text_variable(VARIABLE).is_some() {
+        return Ok(VARIABLE);
+    }
+    let message = format!("`--client-secret` needs the variable `{VARIABLE}`, which is not set");
+    Err(CliError::new(Code::InvalidUsage, message)
+        .hint("the secret is read whenever the server is used, and not kept in files")
+        .hint("another variable is named by `--client-secret-env NAME`"))
 }
 
 /// The program with its arguments, or the address: after `--`, after `--url`, or as plain words.

@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use cocode_config::entry_from_json;
 
-use super::add::add;
+use super::add::{add, client_secret_variable};
 use crate::args::manage::AddJsonArgs;
 use crate::error::{CliError, Code, Exit};
 use crate::workspace::{Workspace, with_problems};
@@ -14,6 +14,7 @@ pub(crate) fn run(args: &AddJsonArgs, workspace: &Workspace) -> Result<Exit, Cli
         name,
         object,
         scope,
+        client_secret,
         force,
     } = args;
     let mut text = object.clone();
@@ -22,7 +23,7 @@ pub(crate) fn run(args: &AddJsonArgs, workspace: &Workspace) -> Result<Exit, Cli
         let read = std::io::stdin().lock().read_to_string(&mut text);
         read.map_err(|error| CliError::new(Code::FileError, "cannot read stdin").because(&error))?;
     }
-    let (entry, problems) = entry_from_json(name, &text).map_err(|problem| {
+    let (mut entry, problems) = entry_from_json(name, &text).map_err(|problem| {
         let message = format!("the JSON of the server cannot be read: {}", problem.message);
         CliError::new(Code::InvalidUsage, message)
             .hint(r#"write one object, as in '{"command": "npx", "args": ["-y", "SERVER"]}'"#)
@@ -42,6 +43,9 @@ pub(crate) fn run(args: &AddJsonArgs, workspace: &Workspace) -> Result<Exit, Cli
         let key = problem.key.as_deref().unwrap_or_default();
         let message = format!("`{key}`: {}; it was left out", problem.message);
         workspace.printer.warn(&message);
+    }
+    if *client_secret {
+        entry.oauth.client_secret_env = Some(client_secret_variable()?.to_owned());
     }
     add(name, &entry, *scope, *force, workspace)
 }

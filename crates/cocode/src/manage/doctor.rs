@@ -14,9 +14,9 @@ use cocode_config::Server;
 use serde::Serialize;
 
 use crate::args::manage::DoctorArgs;
+use crate::configured;
 use crate::error::{CliError, Exit};
 use crate::interrupt::Interrupts;
-use crate::naming;
 use crate::printer::{Style, print_json};
 use crate::session::{interrupted, on_runtime};
 use crate::survey;
@@ -88,11 +88,11 @@ fn chosen<'a>(
     args: &DoctorArgs,
     workspace: &'a Workspace,
 ) -> Result<Vec<(&'a str, &'a Server)>, CliError> {
-    let all = &workspace.config()?.servers;
+    let config = workspace.config()?;
+    let all = &config.servers;
     let wanted: BTreeSet<&str> = args.names.iter().map(String::as_str).collect();
     if let Some(unknown) = wanted.iter().find(|name| !all.contains_key(**name)) {
-        let names: Vec<&str> = all.keys().map(String::as_str).collect();
-        return Err(naming::unknown(unknown, &names)
+        return Err(configured::unknown(unknown, config)
             .hint("`cocode config files` lists the files that were looked for"));
     }
     let servers = all.iter().map(|(name, server)| (name.as_str(), server));

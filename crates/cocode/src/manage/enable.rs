@@ -4,7 +4,7 @@
 use cocode_config::{OverrideKey, Scope, Server, format_of, set_enabled, set_override};
 use serde::Serialize;
 
-use super::add::not_written;
+use super::writing::{edits_of, not_written};
 use super::{report, trust};
 use crate::args::manage::EnableArgs;
 use crate::error::{CliError, Code, Exit};
@@ -81,7 +81,8 @@ fn in_place(
     let found = &server.winner.found;
     let file = found.origin.file.to_path_buf();
     let format = format_of(&file);
-    let changed = set_enabled(&workspace.edits(), &file, format, name, enabled);
+    let edits = edits_of(server.winner.scope, workspace);
+    let changed = set_enabled(&edits, &file, format, name, enabled);
     let changed = changed.map_err(|error| not_written(&error))?;
     // What was approved before stays approved with the one thing that we changed.
     if changed && server.winner.scope.needs_trust() && server.winner.trust.is_approved() {

@@ -13,7 +13,7 @@ use std::path::Path;
 use cocode_config::{Entry, HomePlaces, MAX_FOREIGN_BYTES, Origin, Problem, Severity, Tool};
 use cocode_core::nearest;
 
-use super::add::looks_secret;
+use super::writing::looks_secret;
 use crate::environment::text_variable;
 use crate::error::{CliError, Code};
 use crate::text::{either, plain};
@@ -118,6 +118,19 @@ pub(crate) fn n_servers(number: usize) -> String {
 /// A path without links, where it leads somewhere.
 pub(crate) fn real_path(path: &Path) -> std::path::PathBuf {
     path.canonicalize().unwrap_or_else(|_gone| path.to_owned())
+}
+
+/// Whether a file, or the link that leads to it, came with the work tree.
+pub(crate) fn is_in_work_tree(path: &Path, workspace: &Workspace) -> bool {
+    let Some(tree) = workspace.places.work_tree() else {
+        return false;
+    };
+    let tree = real_path(&tree);
+    // A file that is yet to be made is where its directory is.
+    let mut above = path.ancestors().skip(1);
+    let directory = above.find(|directory| directory.exists());
+    let is_named_there = directory.is_some_and(|directory| real_path(directory).starts_with(&tree));
+    is_named_there || real_path(path).starts_with(&tree)
 }
 
 /// What is wrong with a server, without the file, the server's name and line: the row says those.

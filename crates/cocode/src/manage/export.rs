@@ -4,14 +4,14 @@
 use std::path::{Path, PathBuf};
 
 use cocode_config::{
-    Config, EditError, PRIVATE_MODE, Place, PlaceScope, Tool, with_lock, write_atomically,
+    Config, EditError, PRIVATE_MODE, Place, PlaceScope, Scope, Tool, with_lock, write_atomically,
 };
 use serde::Serialize;
 
-use super::add::not_written;
 use super::exchange::backup::{Backups, Kind, cannot_write};
 use super::exchange::select::{Action, Plan, Row, plan, select};
-use super::exchange::{homes, n_servers, read_text, real_path, tool};
+use super::exchange::{homes, is_in_work_tree, n_servers, read_text, real_path, tool};
+use super::writing::{edits_of, not_written};
 use crate::args::manage::ExportArgs;
 use crate::error::{CliError, Code, Exit};
 use crate::naming;
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &ExportArgs, workspace: &Workspace) -> Result<Exit, CliE
     let tool = tool(&args.to)?;
     let place = place(args, tool, workspace)?;
     if args.undo {
-        return locked(&place.path, workspace, || {
+        return locked(args, &place, workspace, || {
             undo(args, tool, &place, workspace)
         });
     }
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ExportArgs, workspace: &Workspace) -> Result<Exit, CliE
         }
     }
     let (rows, backup) = if args.write {
-        locked(&place.path, workspace, || {
+        locked(args, &place, workspace, || {
             write(args, tool, &place, config, workspace)
         })?
     } else {
@@ -106,11 +106,20 @@ fn place(args: &ExportArgs, tool: Tool, workspace: &Workspace) -> Result<Place, 
 
 /// Does something while no other process of ours does it to the same file.
 fn locked<T>(
-    file: &Path,
+    args: &ExportArgs,
+    place: &Place,
     workspace: &Workspace,
     work: impl FnOnce() -> Result<T, CliError>,
 ) -> Result<T, CliError> {
-    let done = with_lock(&workspace.edits(), file, || Ok::<_, EditError>(work()));
+    let file = &place.path;
+    let is_named_in_tree = args.file.is_some() && is_in_work_tree(file, workspace);
+    let scope = if place.scope == PlaceScope::Project || is_named_in_tree {
+        Scope::Project
+    } else {
+        Scope::User
+    };
+    let edits = edits_of(scope, workspace);
+    let done = with_lock(&edits, file, || Ok::<_, EditError>(work()));
     done.map_err(|error| not_written(&error))?
 }
 

@@ -6,11 +6,11 @@ use std::path::Path;
 use cocode_config::{IfExists, Scope, add_server, format_of};
 use serde::Serialize;
 
-use super::add::not_written;
 use super::exchange::gather::{Action, Gathered, Row, gather};
 use super::exchange::{n_servers, provenance};
 use super::report::{ProblemReport, transport};
 use super::trust;
+use super::writing::{edits_of, not_written};
 use crate::args::manage::ImportArgs;
 use crate::error::{CliError, Exit};
 use crate::naming;
@@ -82,17 +82,18 @@ fn write(gathered: &mut Gathered, workspace: &Workspace) -> Result<usize, CliErr
             row.action = Action::Failed;
         }
     }
-    let mut by_file: BTreeMap<&Path, Vec<(&str, String)>> = BTreeMap::new();
+    let mut by_file: BTreeMap<(&Path, Scope), Vec<(&str, String)>> = BTreeMap::new();
     let mut n_written = 0;
     for row in gathered.rows.iter().filter(|row| row.action.writes()) {
-        if let Some((_, file)) = &row.target {
+        if let Some((scope, file)) = &row.target {
             n_written += 1;
             let from = format!("{}, {}", row.tool, row.origin.file.display());
-            by_file.entry(file).or_default().push((&row.name, from));
+            let servers = by_file.entry((file, *scope)).or_default();
+            servers.push((&row.name, from));
         }
     }
-    for (file, servers) in by_file {
-        provenance::keep(file, &servers, workspace)?;
+    for ((file, scope), servers) in by_file {
+        provenance::keep(file, &servers, &edits_of(scope, workspace), workspace)?;
     }
     Ok(n_written)
 }
@@ -104,7 +105,7 @@ fn write_one(row: &Row, scope: Scope, file: &Path, workspace: &Workspace) -> Res
         IfExists::Fail
     };
     let Row { name, entry, .. } = row;
-    let edits = workspace.edits();
+    let edits = edits_of(scope, workspace);
     let written = add_server(&edits, file, format_of(file), name, entry, if_exists);
     written.map_err(|error| not_written(&error))?;
     // What came with the work tree has yet to be approved, in whatever file it is.

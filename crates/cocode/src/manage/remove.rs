@@ -3,8 +3,8 @@
 use cocode_config::{Candidate, Scope, format_of, remove_server};
 use serde::Serialize;
 
-use super::add::not_written;
 use super::trust;
+use super::writing::{edits_of, not_written};
 use crate::args::manage::RemoveArgs;
 use crate::error::{CliError, Code, Exit};
 use crate::naming;
@@ -64,7 +64,12 @@ pub(crate) fn run(args: &RemoveArgs, workspace: &Workspace) -> Result<Exit, CliE
         return Err(CliError::new(Code::InvalidUsage, message).hint(hint));
     }
     let file = &*candidate.found.origin.file;
-    let removed = remove_server(&workspace.edits(), file, format_of(file), name);
+    let removed = remove_server(
+        &edits_of(candidate.scope, workspace),
+        file,
+        format_of(file),
+        name,
+    );
     removed.map_err(|error| not_written(&error))?;
     if candidate.scope.needs_trust() {
         trust::forget(file, name, workspace)?;

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::listing::{quarantined_row, warnings};
 use super::tools::row_of;
 use crate::args::TargetArgs;
+use crate::configured::warn_of_passed_over;
 use crate::error::{CliError, Code, Exit};
 use crate::gate::Gate;
 use crate::hints::{Doing, request_error};
@@ -66,6 +67,11 @@ async fn list(target: &TargetArgs, workspace: &Workspace) -> Result<Exit, CliErr
     let config = workspace.config()?;
     if !workspace.printer.json() {
         workspace.warn_of_files(config);
+    }
+    for server in config.servers.values() {
+        if matches!(server.state, State::Ready(_)) {
+            warn_of_passed_over(server, workspace);
+        }
     }
     let ready: Vec<&ServerSpec> = config.ready().collect();
     let names: Vec<&str> = ready.iter().map(|spec| spec.name.as_str()).collect();

@@ -39,7 +39,10 @@ pub(super) fn run(args: &TestArgs, workspace: &Workspace) -> Result<Exit, CliErr
         read_only: args.read_only.then_some(true),
         destructive: args.not_destructive.then_some(false),
     };
-    let rules = config.rules();
+    let rules = match &tool {
+        Tool::Mcp(server, _) => config.rules_for(server.as_str()),
+        Tool::BuiltIn(_) => config.rules(),
+    };
     let wanted = ToolUse::new(tool.as_ref()).with_hints(hints);
     let decision = rules.decide(&wanted);
     let mut report = Report {

@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use cocode_client::Url;
 use cocode_config::{
-    Config, Entry, ExpandError, Loss, PolicyVerdict, Problem, Scope, Server, State, check_entry,
-    variables_of,
+    Config, Entry, ExpandError, Loss, PolicyVerdict, Problem, Server, State, variables_of,
 };
 use cocode_core::{Program, Reach, Remote, RemoteTransport, ServerSpec};
 
@@ -18,6 +17,7 @@ use super::check::Check;
 use super::program;
 use crate::environment;
 use crate::error::{CliError, Code, Exit};
+use crate::reach;
 use crate::target::{shown, socket_path};
 use crate::workspace::{Workspace, told, with_problems};
 
@@ -42,6 +42,11 @@ pub(super) fn config(server: &Server) -> Check {
         let error = CliError::new(Code::InvalidConfig, message);
         return Check::failed("config", with_problems(error, &wrong));
     }
+    if let State::Ready(spec) = &server.state
+        && let Some(error) = reach::refused_sandbox(spec)
+    {
+        return Check::failed("config", error);
+    }
     let message = format!("{origin} ({scope})");
     if odd.is_empty() {
         return Check::ok("config", message);
@@ -50,29 +55,13 @@ pub(super) fn config(server: &Server) -> Check {
 }
 
 /// What it takes to reach a server, also where it is not ready: to look, not to use.
-pub(super) fn specification(name: &str, server: &Server) -> Option<ServerSpec> {
+pub(super) fn specification(server: &Server) -> Option<ServerSpec> {
     match &server.state {
         State::Ready(spec) => return Some((**spec).clone()),
         State::Disabled(_) | State::Invalid(_) => return None,
         State::Pending | State::Blocked { .. } => {}
     }
-    let winner = &server.winner;
-    let root = winner.plugin.as_ref().map(|plugin| &plugin.path);
-    let variables = |name: &str| match root {
-        Some(root) if cocode_config::PLUGIN_ROOT_VARIABLES.contains(&name) => {
-            Some(root.to_string_lossy().into_owned())
-        }
-        _ => environment::text_variable(name),
-    };
-    let mut spec = check_entry(name, &winner.found.entry, &variables).ok()?;
-    if let (Reach::Program(program), Scope::Local | Scope::Project) =
-        (&mut spec.reach, winner.scope)
-        && let Some(base) = winner.found.origin.file.parent()
-    {
-        program.cwd = program.cwd.take().map(|cwd| base.join(cwd));
-        program.base = Some(base.to_owned());
-    }
-    Some(spec)
+    server.winner.specify(&environment::text_variable).ok()
 }
 
 /// Whether names of hosts may be looked up.

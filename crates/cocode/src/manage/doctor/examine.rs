@@ -117,7 +117,7 @@ impl<'a> Doctor<'a> {
             diagnosis.leave_out(&ONLINE);
             return None;
         }
-        let spec = before::specification(name, server);
+        let spec = before::specification(server);
         let check = match &spec {
             Some(spec) => {
                 let lookup = if is_ready && !self.offline {

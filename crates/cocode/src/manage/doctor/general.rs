@@ -171,14 +171,16 @@ fn policy(config: &Config, workspace: &Workspace) -> Check {
         let error = CliError::new(Code::InvalidConfig, message);
         return Check::failed("policy", with_problems(error, &problems));
     }
-    Check::ok(
-        "policy",
-        if config.policy.is_present() {
-            shown.to_string()
-        } else {
-            "there is none".to_owned()
-        },
-    )
+    let message = if config.policy.is_present() {
+        shown.to_string()
+    } else {
+        "there is none".to_owned()
+    };
+    let warnings = config.policy_warnings();
+    if warnings.is_empty() {
+        return Check::ok("policy", message);
+    }
+    Check::warning("policy", message).details(warnings.iter().map(told))
 }
 
 /// Where secrets are kept, and whether that can be read. No secret is looked up.

@@ -52,7 +52,9 @@ pub(super) fn find(program: &Program) -> Result<PathBuf, CliError> {
         return Err(failed(message).hint("correct `cwd` in its file, or make the directory"));
     }
     let command = program.command.as_str();
-    let candidates = candidates(command, directory, search_path(program).as_deref());
+    let begins = directory.or(program.beside.as_deref());
+    let begins = begins.filter(|_| command.contains('/')).or(directory);
+    let candidates = candidates(command, begins, search_path(program).as_deref());
     if let Some(path) = candidates.iter().find(|path| is_executable(path)) {
         return Ok(path.clone());
     }
@@ -70,7 +72,7 @@ pub(super) fn find(program: &Program) -> Result<PathBuf, CliError> {
         let shown = shown.unwrap_or(Path::new(command)).display();
         return Err(failed(format!("there is no program {shown}")).hint(
             "correct `command` in its file; a relative path begins at `cwd`, else at the \
-             directory of a project file or the current one",
+             directory of the file or of the plugin",
         ));
     }
     let error = failed(format!("the program `{command}` is not in PATH"));

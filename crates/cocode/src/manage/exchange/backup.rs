@@ -13,7 +13,7 @@ use cocode_config::{EditError, PRIVATE_MODE, Tool, WriteError, write_atomically}
 use serde::{Deserialize, Serialize};
 
 use crate::error::{CliError, Code};
-use crate::manage::add::not_written;
+use crate::manage::writing::not_written;
 
 /// So many are kept for each file.
 const MAX_BACKUPS_PER_FILE: usize = 10;

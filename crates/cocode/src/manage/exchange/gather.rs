@@ -1,14 +1,14 @@
 //! Finds the servers of other tools, and decides for each what would be done with it.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cocode_config::{
     Config, Entry, Foreign, Origin, Place, PlaceScope, Problem, Scope, Tool, check_entry,
     read_foreign,
 };
 
-use super::{homes, note, plain_secrets, read_text, real_path, tool};
+use super::{homes, is_in_work_tree, note, plain_secrets, read_text, real_path, tool};
 use crate::args::manage::ImportArgs;
 use crate::environment::text_variable;
 use crate::error::{CliError, Code};
@@ -98,7 +98,12 @@ pub(crate) fn gather(
         .map(|word| tool(word))
         .collect::<Result<_, _>>()?;
     let mut gathered = Gathered::default();
-    for (tool, place) in places(args, &named, workspace)? {
+    for Source {
+        tool,
+        place,
+        is_own,
+    } in sources(args, &named, workspace)?
+    {
         let text = match read_text(&place.path) {
             Ok(Some(text)) => text,
             Ok(None) if args.file.is_some() => {
@@ -116,7 +121,7 @@ pub(crate) fn gather(
             gathered.files.push(file);
         }
         match read_foreign(tool, &place, &text) {
-            Ok(foreign) => gathered.take(tool, &place, foreign, args),
+            Ok(foreign) => gathered.take(tool, &place, is_own, foreign, args),
             Err(problem) => gathered.unusable(args, *problem)?,
         }
     }
@@ -140,49 +145,89 @@ pub(crate) fn gather(
     Ok(gathered)
 }
 
+/// A file to look at.
+struct Source {
+    tool: Tool,
+    place: Place,
+    /// Whether what is in it is the user's own.
+    is_own: bool,
+}
+
+impl Source {
+    fn new(tool: Tool, place: Place) -> Self {
+        let is_own = place.scope != PlaceScope::Project;
+        Self {
+            tool,
+            place,
+            is_own,
+        }
+    }
+}
+
 /// The files to look at, each once. What counts most in a tool comes first.
-fn places(
+fn sources(
     args: &ImportArgs,
     named: &[Tool],
     workspace: &Workspace,
-) -> Result<Vec<(Tool, Place)>, CliError> {
+) -> Result<Vec<Source>, CliError> {
     if let Some(file) = &args.file {
         let [tool] = named else {
             let message = "`--file` needs the one tool whose file it is";
             return Err(CliError::new(Code::InvalidUsage, message)
                 .hint("as in: cocode mcp import codex --file FILE"));
         };
-        let directory = workspace.places.directory.as_deref();
-        let path = directory.map_or_else(|| file.clone(), |directory| directory.join(file));
-        let project = workspace.places.work_tree();
-        // Only Claude Code keeps servers for one work tree in a file of the user.
-        let local = (*tool == Tool::ClaudeCode).then_some(PlaceScope::Local);
-        let scopes = local.into_iter().chain([PlaceScope::User]);
-        let place = |scope| {
-            let (path, project) = (path.clone(), project.clone());
-            let place = Place {
-                path,
-                scope,
-                project,
-            };
-            (*tool, place)
-        };
-        return Ok(scopes.map(place).collect());
+        return Ok(sources_in(file, *tool, workspace));
     }
     let homes = homes(workspace)?;
     let tools = if named.is_empty() { &Tool::ALL } else { named };
-    let mut found: Vec<(Tool, Place)> = Vec::new();
+    let mut found: Vec<Source> = Vec::new();
     for tool in tools {
         let mut places = tool.places(&homes);
         places.sort_by_key(|place| std::cmp::Reverse(place.scope));
         for place in places {
             // `.mcp.json` is of several tools.
-            if !found.iter().any(|(_, other)| *other == place) {
-                found.push((*tool, place));
+            if !found.iter().any(|other| other.place == place) {
+                found.push(Source::new(*tool, place));
             }
         }
     }
     Ok(found)
+}
+
+/// What to look at in a file that is named.
+fn sources_in(file: &Path, tool: Tool, workspace: &Workspace) -> Vec<Source> {
+    let directory = workspace.places.directory.as_deref();
+    let path = directory.map_or_else(|| file.to_owned(), |directory| directory.join(file));
+    let project = workspace.places.work_tree();
+    // Where the tool itself looks is known, also if the whole home is a work tree.
+    let mut known =
+        homes(workspace).map_or_else(|_homeless| Vec::new(), |homes| tool.places(&homes));
+    known.retain(|place| real_path(&place.path) == real_path(&path));
+    if !known.is_empty() {
+        known.sort_by_key(|place| std::cmp::Reverse(place.scope));
+        let sources = known.into_iter().map(|place| Source::new(tool, place));
+        return sources.collect();
+    }
+    // Whoever made the tree put the file there, or the link.
+    let is_in_tree = is_in_work_tree(&path, workspace);
+    // Only Claude Code keeps servers for one work tree in a file of the user.
+    let local = (tool == Tool::ClaudeCode).then_some(PlaceScope::Local);
+    let for_all = if is_in_tree {
+        PlaceScope::Project
+    } else {
+        PlaceScope::User
+    };
+    let scopes = local.into_iter().chain([for_all]);
+    let source = |scope| Source {
+        tool,
+        place: Place {
+            path: path.clone(),
+            scope,
+            project: project.clone(),
+        },
+        is_own: !is_in_tree,
+    };
+    scopes.map(source).collect()
 }
 
 impl Gathered {
@@ -196,11 +241,17 @@ impl Gathered {
         Err(with_problems(error, &[&problem]))
     }
 
-    fn take(&mut self, tool: Tool, place: &Place, foreign: Foreign, args: &ImportArgs) {
+    fn take(
+        &mut self,
+        tool: Tool,
+        place: &Place,
+        is_own: bool,
+        foreign: Foreign,
+        args: &ImportArgs,
+    ) {
         let Foreign { servers, problems } = foreign;
         let is_wanted =
             |name: &str| args.only.is_empty() || args.only.iter().any(|one| one == name);
-        let is_own = place.scope != PlaceScope::Project;
         let scope = match place.scope {
             PlaceScope::User => Scope::User,
             PlaceScope::Project | PlaceScope::Local => Scope::Local,

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use cocode_config::{
-    Config, EditError, Format, Origin, Places, WriteError, format_of, with_lock, write_atomically,
+    Config, EditContext, EditError, Format, Origin, Places, WriteError, format_of, with_lock,
+    write_atomically,
 };
 
 use super::read_text;
 use crate::environment::text_variable;
 use crate::error::CliError;
-use crate::manage::add::not_written;
+use crate::manage::writing::not_written;
 use crate::text::plain;
 use crate::workspace::Workspace;
 
@@ -36,12 +37,13 @@ pub(crate) fn told(origin: &Origin) -> String {
 pub(crate) fn keep(
     file: &Path,
     servers: &[(&str, String)],
+    edits: &EditContext,
     workspace: &Workspace,
 ) -> Result<(), CliError> {
     if format_of(file) != Format::Toml || servers.is_empty() {
         return Ok(());
     }
-    let kept = with_lock(&workspace.edits(), file, || {
+    let kept = with_lock(edits, file, || {
         let text = std::fs::read_to_string(file).map_err(|source| {
             EditError::from(WriteError::Io {
                 action: "read",
