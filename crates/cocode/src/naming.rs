@@ -41,12 +41,24 @@ pub(crate) fn take_server(verb: &mut Verb, names: &[&str]) -> Result<String, Cli
     }
 }
 
+/// No server of this name, where a program may have been meant.
+fn neither(given: &str, names: &[&str]) -> CliError {
+    // Of `SERVER.TOOL`, only the first part can be a misspelled server.
+    let server = given.split_once('.').map_or(given, |(server, _)| server);
+    let given = if nearest(given, names.iter().copied()).is_empty() {
+        server
+    } else {
+        given
+    };
+    unknown(given, names).hint("the program that is the server, and its arguments, come after `--`")
+}
+
 /// The server that a word is.
 fn whole(given: &str, names: &[&str]) -> Result<String, CliError> {
     if names.contains(&given) {
         return Ok(given.to_owned());
     }
-    Err(unknown(given, names))
+    Err(neither(given, names))
 }
 
 /// The server that the first word is or begins with; what is left of that word stays.
@@ -58,7 +70,7 @@ fn first(words: &mut Vec<String>, names: &[&str]) -> Result<String, CliError> {
         return Ok(words.remove(0));
     }
     let Some((server, rest)) = split(word, names) else {
-        return Err(unknown(word, names));
+        return Err(neither(word, names));
     };
     *word = rest;
     Ok(server)
@@ -94,7 +106,6 @@ pub(crate) fn unknown(given: &str, names: &[&str]) -> CliError {
         error.hint(format!("did you mean {}?", crate::text::either(&close)))
     };
     with_names(error, names)
-        .hint("the program that is the server, and its arguments, come after `--`")
 }
 
 fn none_given(names: &[&str]) -> CliError {

@@ -45,6 +45,15 @@ pub(crate) fn summary(text: &str) -> String {
     plain(&words.join(" "))
 }
 
+/// No more than so many characters, with a mark where something was left out.
+pub(crate) fn cut(text: &str, characters: usize) -> String {
+    if text.chars().count() <= characters {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(characters.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
 /// Breaks a text into lines of at most `width` characters, at blanks where there are any.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(20);

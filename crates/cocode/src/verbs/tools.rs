@@ -10,8 +10,11 @@ use crate::error::{CliError, Code};
 use crate::hints::{Doing, request_error};
 use crate::printer::Style;
 use crate::render::{Row, marks, rows};
-use crate::text::{plain, summary, wrap};
+use crate::text::{cut, plain, summary, wrap};
 use cocode_core::nearest;
+
+/// How much of a description a list at a terminal shows; all of it is shown for one tool.
+const MAX_SUMMARY_CHARACTERS: usize = 160;
 
 /// With no more tools than this, an error names all of them.
 const MAX_NAMES_SHOWN: usize = 20;
