@@ -664,3 +664,64 @@ fn new_files_have_the_mode_of_the_context() {
     assert_eq!(mode(&room.file()), 0o600);
     assert_eq!(mode(room.file().parent().unwrap()), 0o700);
 }
+
+#[test]
+fn a_new_file_with_values_that_may_be_secret_is_for_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let with_value = |value: &str| Entry {
+        env: BTreeMap::from([("A".to_owned(), Text::from(value))]),
+        ..npx()
+    };
+    let made = |entry: &Entry| {
+        let room = Room::new();
+        let (context, file) = (&room.context, room.file());
+        add_server(context, &file, Format::Toml, "a", entry, IfExists::Fail).unwrap();
+        mode(&file)
+    };
+    let public = made(&npx());
+    assert_eq!(made(&with_value("hush")), 0o600);
+    assert_eq!(made(&with_value("Bearer ${TOKEN}")), 0o600);
+    assert_eq!(made(&with_value("${TOKEN}")), public);
+    assert_eq!(made(&with_value("keyring:a")), public);
+    // A file that is there keeps its mode.
+    let room = Room::new();
+    let (context, file) = (&room.context, room.file());
+    add_server(context, &file, Format::Toml, "a", &npx(), IfExists::Fail).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    let entry = with_value("hush");
+    add_server(context, &file, Format::Toml, "b", &entry, IfExists::Fail).unwrap();
+    assert_eq!(mode(&file), 0o640);
+}
+
+#[test]
+fn errors_bring_the_hint_of_their_problem() {
+    let room = Room::new();
+    let added = room.with("\u{0}", |context, file| {
+        add_server(context, file, Format::Toml, "a", &npx(), IfExists::Fail)
+    });
+    let error = added.unwrap_err();
+    assert!(error.hint().unwrap().contains("backup"), "{error}");
+    let removed = room.with("", |context, file| {
+        remove_server(context, file, Format::Toml, "a")
+    });
+    assert_eq!(removed.unwrap_err().hint(), None);
+}
+
+#[test]
+fn a_rule_is_told_with_the_text_before_and_after() {
+    let room = Room::new();
+    let rule = RuleText::new("x");
+    let text = |text: &str| Some(Text::from(text));
+    let add = || add_rule(&room.context, &room.file(), Verdict::Deny, &rule).unwrap();
+    let one = "[permissions]\ndeny = [\"x\"]\n";
+    let (before, after) = (None, text(one));
+    assert_eq!(add(), Edited { before, after });
+    let (before, after) = (text(one), None);
+    assert_eq!(add(), Edited { before, after });
+    let removed = remove_rule(&room.context, &room.file(), Verdict::Deny, &rule).unwrap();
+    assert_eq!(removed.before, text(one));
+    assert!(removed.is_changed());
+    let found = fs::read_to_string(room.file()).unwrap();
+    assert_eq!(removed.after, text(&found));
+}

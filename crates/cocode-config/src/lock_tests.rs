@@ -154,3 +154,41 @@ fn a_waiter_gets_the_lock_when_it_is_released() {
         assert_eq!(waiter.join().unwrap(), b"first");
     });
 }
+
+#[test]
+fn an_edit_of_a_tree_stays_in_it_whatever_links_it_has() {
+    let directory = tempfile::tempdir().unwrap();
+    let (tree, outside) = (directory.path().join("tree"), directory.path().join("own"));
+    for made in [&tree, &outside, &tree.join("inside")] {
+        fs::create_dir(made).unwrap();
+    }
+    fs::write(outside.join("file"), "").unwrap();
+    fs::write(tree.join("inside/file"), "").unwrap();
+    symlink(outside.join("file"), tree.join("out")).unwrap();
+    symlink("../own/gone", tree.join("nowhere")).unwrap();
+    symlink(&outside, tree.join("folder")).unwrap();
+    symlink("inside/file", tree.join("in")).unwrap();
+    let context = EditContext::new(directory.path().join("locks")).within(&tree);
+    let locked = |file: &str| {
+        with_lock(&context, &tree.join(file), || Ok::<_, LockError>(())).map_err(|error| {
+            let is_out = matches!(error, LockError::Place(WriteError::LeadsOut { .. }));
+            (is_out, error.to_string())
+        })
+    };
+    for file in ["in", "inside/file", "inside/new", "new/folder/file", "new"] {
+        assert_eq!(locked(file), Ok(()), "{file}");
+    }
+    for file in ["out", "folder/file", "folder/new", "folder/new/file"] {
+        let (is_out, message) = locked(file).unwrap_err();
+        assert!(is_out, "{file}: {message}");
+        let named = [tree.join(file), outside.canonicalize().unwrap()];
+        for named in named {
+            assert!(message.contains(named.to_str().unwrap()), "{message}");
+        }
+    }
+    assert!(!locked("nowhere").unwrap_err().0);
+    assert_eq!(names(&outside), ["file"], "nothing was made there");
+    // The user's own links are the user's business.
+    let anywhere = EditContext::new(directory.path().join("locks"));
+    with_lock(&anywhere, &tree.join("out"), || Ok::<_, LockError>(())).unwrap();
+}

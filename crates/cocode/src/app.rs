@@ -23,14 +23,15 @@ use crate::workspace::Workspace;
 /// Runs the program.
 pub(crate) fn main(words: &[OsString]) -> ExitCode {
     let environment = Environment::read();
-    let CommandLine { words, note } = &command_line::understood(words);
+    let command = Cli::command();
+    let CommandLine { words, note } = &command_line::understood(words, &command);
     let asked = output_asked_for(words);
     let color = match asked.color {
         Color::Auto => clap::ColorChoice::Auto,
         Color::Always => clap::ColorChoice::Always,
         Color::Never => clap::ColorChoice::Never,
     };
-    let parsed = Cli::command().color(color).try_get_matches_from(words);
+    let parsed = command.color(color).try_get_matches_from(words);
     let cli = match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => cli,
         Err(error) => {

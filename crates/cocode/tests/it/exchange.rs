@@ -226,6 +226,74 @@ fn servers_of_the_work_tree_are_never_approved_by_importing_them() {
 }
 
 #[test]
+fn a_named_file_of_the_work_tree_is_no_more_trusted_than_one_that_is_found() {
+    for (tool, text) in [
+        ("cursor", r#"{"mcpServers": {"hostile": {"command": "x"}}}"#),
+        (
+            "claude-code",
+            r#"{"mcpServers": {"hostile": {"command": "x"}}}"#,
+        ),
+        ("codex", "[mcp_servers.hostile]\ncommand = 'x'\n"),
+    ] {
+        let home = Home::new();
+        home.project_file("setup/servers", text);
+        let outside = tool_file(&home, "elsewhere", text);
+        let link = home.project().join("link");
+        std::os::unix::fs::symlink(&outside, &link).unwrap();
+        for file in ["setup/servers", "sub/../setup/servers", "link"] {
+            let words = ["import", tool, "--file", file, "--scope", "user", "--write"];
+            let refused = home.mcp(&[&words[..], &["--json"]].concat()).with_code(2);
+            assert_actions(&parsed(&refused), &[("hostile", tool, "unnamed")]);
+            assert!(!home.home().join("mcp.toml").exists(), "{file}");
+        }
+        home.mcp(&["import", tool, "--file", "setup/servers", "--write"])
+            .with_code(0);
+        let listed = home.json(&["mcp", "get", "hostile"]);
+        assert_eq!([&listed["scope"], &listed["state"]], ["local", "pending"]);
+        // By name, or from elsewhere, it is the user's own.
+        let named = ["--only", "hostile", "--scope", "user", "--write"];
+        let words = ["import", tool, "--file", "setup/servers"];
+        home.mcp(&[&words[..], &named].concat()).with_code(0);
+        assert_eq!(home.json(&["mcp", "get", "hostile"])["scope"], "user");
+        let other = Home::new();
+        let outside = outside.to_str().unwrap();
+        other
+            .mcp(&["import", tool, "--file", outside, "--write"])
+            .with_code(0);
+        let listed = other.json(&["mcp", "get", "hostile"]);
+        assert_eq!([&listed["scope"], &listed["state"]], ["user", "ready"]);
+    }
+}
+
+#[test]
+fn the_own_file_of_a_tool_is_the_users_also_if_the_home_is_a_work_tree() {
+    let home = Home::new();
+    let file = tool_file(
+        &home,
+        ".cursor/mcp.json",
+        r#"{"mcpServers": {"a": {"command": "x"}}}"#,
+    );
+    let mut command = home.command(["mcp", "import", "cursor", "--write", "--file"]);
+    command.arg(&file).current_dir(tools_home(&home));
+    Finished::of(command.output().unwrap()).with_code(0);
+    assert_eq!(home.json(&["mcp", "get", "a"])["scope"], "user");
+}
+
+#[test]
+fn an_export_follows_no_link_out_of_the_work_tree() {
+    let home = with_servers();
+    let outside = tool_file(&home, "elsewhere.json", "{}");
+    std::os::unix::fs::symlink(&outside, home.project().join(".mcp.json")).unwrap();
+    for place in [&["--project"][..], &["--file", ".mcp.json"]] {
+        let words = [&["export", "claude-code", "--write", "--json"], place].concat();
+        let refused = home.mcp(&words).with_code(2);
+        assert_eq!(refused.error()["code"], "file-error");
+        refused.complains(&["leads out of the work tree", "elsewhere.json"]);
+    }
+    assert_eq!(read(&outside), "{}");
+}
+
+#[test]
 fn a_broken_file_of_one_tool_does_not_stop_the_others() {
     let home = Home::new();
     tool_file(&home, ".gemini/settings.json", "{ \"mcpServers\": {\n oops");

@@ -1,7 +1,11 @@
 //! Adding, listing, showing, switching and removing servers.
 
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+
 use serde_json::json;
 
+use crate::harness::Finished;
 use crate::home::Home;
 
 fn read(path: std::path::PathBuf) -> String {
@@ -280,4 +284,248 @@ fn every_verb_says_what_to_do_about_a_server_that_is_not_there() {
         let finished = home.mcp(&[verb, "filse"]).with_code(2);
         finished.complains(&["there is no server `filse`", "did you mean `files`?"]);
     }
+}
+
+/// Command lines from the help and documentation of other tools, with the entry that they mean.
+/// A tilde is a space within a word.
+const TYPED: &[(&str, &str)] = &[
+    // From `claude mcp add --help`, and its documentation.
+    (
+        "add --transport http n https://mcp.sentry.dev/mcp",
+        r#"{"transport":"http","url":"https://mcp.sentry.dev/mcp"}"#,
+    ),
+    (
+        "add --transport http n https://app.corridor.dev/api/mcp --header Accept:~${HOME}",
+        r#"{"transport":"http","url":"https://app.corridor.dev/api/mcp","headers":{"Accept":"${HOME}"}}"#,
+    ),
+    (
+        "add n -e API_KEY=${HOME} -- node ./my-server.js",
+        r#"{"command":"node","args":["./my-server.js"],"env":{"API_KEY":"${HOME}"}}"#,
+    ),
+    (
+        "add n -- my-command --some-flag arg1",
+        r#"{"command":"my-command","args":["--some-flag","arg1"]}"#,
+    ),
+    (
+        "add --transport stdio n --env KEY=${HOME} -- npx -y airtable-mcp-server",
+        r#"{"command":"npx","args":["-y","airtable-mcp-server"],"env":{"KEY":"${HOME}"}}"#,
+    ),
+    (
+        "add n -e A=${HOME} B=${PATH} -- npx y",
+        r#"{"command":"npx","args":["y"],"env":{"A":"${HOME}","B":"${PATH}"}}"#,
+    ),
+    (
+        "add -e A=${HOME} B=${PATH} n -- npx y",
+        r#"{"command":"npx","args":["y"],"env":{"A":"${HOME}","B":"${PATH}"}}"#,
+    ),
+    (
+        "add -t http n https://a.example/ -H A:~${HOME} B:~${PATH}",
+        r#"{"transport":"http","url":"https://a.example/","headers":{"A":"${HOME}","B":"${PATH}"}}"#,
+    ),
+    (
+        "add n npx pkg -- -y z",
+        r#"{"command":"npx","args":["pkg","-y","z"]}"#,
+    ),
+    (
+        "add --transport http --client-id i --client-secret --callback-port 8080 n https://a.example/",
+        r#"{"transport":"http","url":"https://a.example/","oauth":{"client_id":"i","client_secret_env":"MCP_CLIENT_SECRET","callback_port":8080}}"#,
+    ),
+    (
+        r#"add-json n {"type":"http","url":"https://a.example/","headers":{"A":"${HOME}"}}"#,
+        r#"{"transport":"http","url":"https://a.example/","headers":{"A":"${HOME}"}}"#,
+    ),
+    (
+        r#"add-json n {"type":"http","url":"https://a.example/","oauth":{"clientId":"i"}} --client-secret"#,
+        r#"{"transport":"http","url":"https://a.example/","oauth":{"client_id":"i","client_secret_env":"MCP_CLIENT_SECRET"}}"#,
+    ),
+    // From `codex mcp add --help`, and its documentation.
+    (
+        "add n -- npx -y @upstash/context7-mcp",
+        r#"{"command":"npx","args":["-y","@upstash/context7-mcp"]}"#,
+    ),
+    (
+        "add n --env A=${HOME} --env B=${PATH} -- server --port 1",
+        r#"{"command":"server","args":["--port","1"],"env":{"A":"${HOME}","B":"${PATH}"}}"#,
+    ),
+    (
+        "add n npx -y pkg",
+        r#"{"command":"npx","args":["-y","pkg"]}"#,
+    ),
+    (
+        "add n --env A=${HOME} npx -y pkg --env B=2",
+        r#"{"command":"npx","args":["-y","pkg","--env","B=2"],"env":{"A":"${HOME}"}}"#,
+    ),
+    (
+        "add n npx -y -- foo",
+        r#"{"command":"npx","args":["-y","--","foo"]}"#,
+    ),
+    (
+        "add n --url https://a.example/ --bearer-token-env-var TOKEN",
+        r#"{"url":"https://a.example/","bearer_token_env_var":"TOKEN"}"#,
+    ),
+    (
+        "add n --url https://a.example/ --oauth-client-id i --oauth-resource https://b.example/",
+        r#"{"url":"https://a.example/","oauth":{"client_id":"i","resource":"https://b.example/"}}"#,
+    ),
+    (
+        "add n --url https://a.example/ --oauth-client-registration dcr",
+        r#"{"url":"https://a.example/"}"#,
+    ),
+];
+
+/// The words of a line.
+fn words(line: &str) -> Vec<String> {
+    let words = line.split(' ').map(|word| word.replace('~', " "));
+    words.collect()
+}
+
+#[test]
+fn command_lines_of_other_tools_mean_here_what_they_mean_there() {
+    for (line, expected) in TYPED {
+        let home = Home::new();
+        let mut command = home.command(["mcp"]);
+        command.args(words(line)).env("MCP_CLIENT_SECRET", "hush");
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{line}: {told}");
+        let expected: serde_json::Value = serde_json::from_str(expected).unwrap();
+        assert_eq!(home.json(&["mcp", "get", "n"])["entry"], expected, "{line}");
+        let file = read(home.project().join(".cocode.local.toml"));
+        assert!(!file.contains("hush"), "{line}: {file}");
+    }
+}
+
+#[test]
+fn what_cannot_be_kept_is_answered_with_what_to_do_instead() {
+    let home = Home::new();
+    for line in [
+        "add n --url https://a.example/ --oauth-client-secret hush",
+        "add n https://a.example/ --client-secret",
+        r#"add-json n {"url":"https://a.example/"} --client-secret"#,
+    ] {
+        let mut command = home.command(["mcp"]);
+        command.args(words(line)).env_remove("MCP_CLIENT_SECRET");
+        let refused = Finished::of(command.output().unwrap()).with_code(2);
+        refused.complains(&["--client-secret-env NAME"]);
+        assert!(!refused.stderr.contains("hush"), "{line}");
+    }
+    assert!(!home.project().join(".cocode.local.toml").exists());
+    // Claude would take this for itself, Codex for the command: one of the two has to know.
+    let added = home
+        .mcp(&["add", "n", "npx", "pkg", "--scope", "user"])
+        .with_code(0);
+    added.complains(&["`--scope` comes after the command, and so belongs to it"]);
+}
+
+#[test]
+fn a_variable_that_is_not_set_excuses_nothing_else() {
+    let home = Home::new();
+    let wrong_header = ["-H", "Bad Name: ${NOT_SET}", "https://a.example/"];
+    let wrong_value = ["-e", "A=${NOT_SET", "-e", "B=${NOT_SET}", "--", "x"];
+    for (wrong, told) in [
+        (&["--url", "ftp://a.example/${NOT_SET}"][..], "`url`"),
+        (&wrong_header, "`headers.Bad Name`"),
+        (&wrong_value, "`env.A`"),
+        (&["-t", "sse", "--", "x", "${NOT_SET}"], "`transport`"),
+    ] {
+        let refused = home.mcp(&[&["add", "a"], wrong].concat()).with_code(2);
+        refused.complains(&[told]);
+    }
+    assert!(!home.project().join(".cocode.local.toml").exists());
+    for (name, right) in [
+        ("host", &["--url", "https://${NOT_SET}:${NOT_SET}/mcp"][..]),
+        ("url", &["--url", "${NOT_SET}"]),
+        ("ws", &["-t", "ws", "--url", "${NOT_SET}"]),
+        ("cwd", &["--cwd", "${NOT_SET}", "--", "x"]),
+    ] {
+        let added = home.mcp(&[&["add", name], right].concat()).with_code(0);
+        added.complains(&["`NOT_SET`, which is not set"]);
+    }
+    let words = ["add", "a", "-e", "A=${NOT_SET:-1}${NOR_THIS}", "--", "x"];
+    let added = home.mcp(&words).with_code(0);
+    added.complains(&["needs the variable `NOR_THIS`"]);
+    assert!(
+        !added.stderr.contains("needs the variable `NOT_SET`"),
+        "{}",
+        added.stderr
+    );
+}
+
+#[test]
+fn only_secrets_that_are_in_the_file_are_warned_of() {
+    let home = Home::new();
+    let warned = |name: &str, header: &str| {
+        let words = ["add", name, "https://a.example/", "-H", header];
+        let added = home.mcp(&words).with_code(0);
+        added.stderr.contains("is in the file as plain text")
+    };
+    assert!(!warned("a", "Authorization: Bearer ${keyring:docs}"));
+    assert!(!warned("b", "Authorization: keyring:docs"));
+    assert!(!warned("c", "Authorization: Bearer ${HOME}"));
+    assert!(warned("d", "Authorization: Bearer hush"));
+}
+
+#[test]
+fn links_of_a_work_tree_lead_no_edit_out_of_it() {
+    let home = Home::new();
+    let text = "[mcp_servers.theirs]\ncommand = 'x'\n";
+    let outside = home.user_file("other-tool/config.toml", text);
+    let local = home.project().join(".cocode.local.toml");
+    symlink(&outside, &local).unwrap();
+    symlink(outside.parent().unwrap(), home.project().join(".cocode")).unwrap();
+    for words in [
+        &["mcp", "add", "a", "--json", "--", "x"][..],
+        &["mcp", "remove", "theirs", "--json"],
+        &["mcp", "disable", "theirs", "--json"],
+        &[
+            "permissions",
+            "deny",
+            "mcp__a",
+            "--scope",
+            "local",
+            "--json",
+        ],
+    ] {
+        let refused = home.run(words).with_code(2);
+        assert_eq!(refused.error()["code"], "file-error", "{words:?}");
+        refused.complains(&["leads out of the work tree", "other-tool"]);
+    }
+    assert_eq!(read(outside.clone()), text);
+    let names = std::fs::read_dir(outside.parent().unwrap()).unwrap();
+    assert_eq!(names.count(), 1);
+    // Within the tree, and among the user's own files, links are followed.
+    std::fs::remove_file(&local).unwrap();
+    let inside = home.project_file("sub/mine.toml", "");
+    symlink("sub/mine.toml", &local).unwrap();
+    home.mcp(&["add", "a", "--", "x"]).with_code(0);
+    assert!(read(inside).contains("[mcp_servers.a]"));
+    symlink(&outside, home.home().join("mcp.toml")).unwrap();
+    home.mcp(&["add", "-s", "user", "b", "--", "x"])
+        .with_code(0);
+    assert!(read(outside).contains("[mcp_servers.b]"));
+}
+
+#[test]
+fn files_that_get_secrets_are_for_their_owner_only() {
+    let home = Home::new();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let file = home.project().join(".cocode.local.toml");
+    home.mcp(&["add", "a", "-e", "A=hush", "--", "x"])
+        .with_code(0);
+    assert_eq!(mode(&file), 0o600);
+    let own = home.home().join("new");
+    let mut command = home.command(["mcp", "add", "-s", "user", "a", "--", "x"]);
+    let output = command.env("COCODE_HOME", &own).output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(mode(&own), 0o700);
+}
+
+#[test]
+fn a_file_that_cannot_be_edited_is_shown_with_what_to_do() {
+    let home = Home::new();
+    home.user_file("mcp.toml", "\u{0}");
+    let refused = home
+        .mcp(&["add", "-s", "user", "a", "--", "x"])
+        .with_code(2);
+    refused.complains(&["mcp.toml:1", "restore it from a backup"]);
 }

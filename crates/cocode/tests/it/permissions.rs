@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use cocode_testkit::{Script, StdioServer};
 use serde_json::json;
 
-use crate::harness::with_system_files;
+use crate::harness::{Finished, with_system_files};
 use crate::home::Home;
 use crate::terminal::{Reaction, open, pseudo_terminal, watch};
 
@@ -112,6 +112,45 @@ fn a_settings_file_that_came_with_the_work_tree_is_not_added_to_unseen() {
     let listing = home.json(&["permissions", "list"]);
     assert_eq!(listing["pendingFiles"], json!([]));
     assert_eq!(listing["rules"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn what_somebody_else_writes_meanwhile_is_not_approved_along_with_a_rule() {
+    let home = Home::new();
+    let words = ["permissions", "deny", "mcp__x", "--scope", "project"];
+    home.run(words).with_code(0);
+    let file = home.project().join(".cocode/config.toml");
+    let locks = home.home().join("state/locks");
+    let context = cocode_config::EditContext::new(&locks);
+    let child = cocode_config::with_lock(&context, &file, || {
+        let words = ["permissions", "deny", "mcp__y", "--scope", "project"];
+        let mut command = home.command(words);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // It has read the configuration as soon as it holds the lock's file in its hands.
+        let open = format!("/proc/{}/fd", child.id());
+        let has_lock = || {
+            let mut open = std::fs::read_dir(&open).unwrap();
+            open.any(|one| {
+                let target = std::fs::read_link(one.unwrap().path());
+                target.is_ok_and(|target| target.starts_with(&locks))
+            })
+        };
+        while !has_lock() {
+            assert_eq!(child.try_wait().unwrap(), None, "it should wait");
+            std::thread::yield_now();
+        }
+        let text = "[permissions]\nallow = [\"mcp__*\"]\n";
+        std::fs::write(&file, text).unwrap();
+        Ok::<_, cocode_config::LockError>(child)
+    });
+    let output = child.unwrap().wait_with_output().unwrap();
+    let finished = Finished::of(output).with_code(0);
+    finished.complains(&["changed by somebody else", "cocode mcp trust config.toml"]);
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert!(written.contains("mcp__y"), "{written}");
+    let listing = home.json(&["permissions", "list"]);
+    assert_eq!(listing["pendingFiles"].as_array().unwrap().len(), 1);
 }
 
 #[test]
@@ -259,6 +298,45 @@ fn answers_about_a_server_without_a_name_hold_once() {
     assert!(seen.contains("counts once"), "{seen}");
     let listing = home.json(&["permissions", "list"]);
     assert_eq!(listing["remembered"], json!([]));
+}
+
+#[test]
+fn answers_about_a_server_of_a_work_tree_hold_once() {
+    let home = Home::new();
+    home.run(["permissions", "ask", "*"]).with_code(0);
+    let server = server();
+    let mut command = home.command(["mcp", "add", "s", "--scope", "local", "--"]);
+    command.arg(server.program()).args(server.args());
+    assert!(command.output().unwrap().status.success());
+    let (code, _, seen) = asked(home.command(["mcp", "call", "s", "look"]), "a\n");
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("counts once"), "{seen}");
+    let listing = home.json(&["permissions", "list"]);
+    assert_eq!(listing["remembered"], json!([]));
+    // What was answered about another server of this name does not count either.
+    home.user_file(
+        "config.toml",
+        "[permissions]\nask = [\"*\"]\n\n[permissions.remembered]\nmcp__s__look = \"allow\"\n",
+    );
+    home.mcp(&["call", "s", "look"]).with_code(6);
+    let tested = home.json(&["permissions", "test", "mcp__s__look"]);
+    assert_eq!(tested["verdict"], "ask", "{tested}");
+    home.mcp(&["remove", "s", "--scope", "local"]).with_code(0);
+    add(&home, "s", &server);
+    home.mcp(&["call", "s", "look"]).with_code(0);
+}
+
+#[test]
+fn system_a_broken_rule_of_the_organization_denies() {
+    let home = Home::new();
+    let server = server();
+    add(&home, "s", &server);
+    let settings = "[permissions]\ndefault = \"deny\"\nallow = [\"mcp__s__*\"]\nakss = []\n";
+    let system = with_system_files(&[("config.toml", settings)]);
+    let call = system.command(&home.command(["mcp", "call", "s", "look"]));
+    let (code, stdout, seen) = asked(call, "y\n");
+    assert_eq!((code, stdout.as_str()), (Some(6), ""), "{seen}");
+    assert!(seen.contains("/etc/cocode/config.toml:4"), "{seen}");
 }
 
 #[test]

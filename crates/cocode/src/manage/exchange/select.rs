@@ -2,12 +2,13 @@
 
 use cocode_config::{
     Change, Config, Entry, Foreign, PLUGIN_ROOT_VARIABLES, Place, PlaceScope, PolicyVerdict,
-    Problem, Scope, Server, State, Text, Tool, check_entry, read_foreign, write_foreign,
+    Problem, Scope, Server, State, Text, Tool, read_foreign, write_foreign,
 };
 
 use super::{note, plain_secrets, real_path};
 use crate::error::{CliError, Code};
 use crate::manage::report::reason;
+use crate::manage::writing;
 use crate::workspace::with_problems;
 
 /// What is done with a server of ours.
@@ -118,12 +119,11 @@ fn is_switched_off(server: &Server) -> bool {
 /// Whether variables that are not set here are all that is wrong: where the tool runs, they may be.
 /// What a policy says to such a server cannot be told, so that with a policy it stays.
 fn lacks_only_variables(name: &str, server: &Server, config: &Config) -> bool {
-    let anything = |_: &str| Some("x".to_owned());
     let found = &server.winner.found;
     !found.is_broken()
         && !config.policy.is_present()
         && config.managed_by.is_none()
-        && check_entry(name, &found.entry, &anything).is_ok()
+        && writing::lacks_only_variables(name, &found.entry)
 }
 
 fn is_bound_to_place(server: &Server, place: &Place) -> bool {
