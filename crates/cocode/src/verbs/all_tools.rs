@@ -65,9 +65,7 @@ pub(crate) fn run(target: &TargetArgs, workspace: &Workspace) -> Result<Exit, Cl
 
 async fn list(target: &TargetArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let config = workspace.config()?;
-    if !workspace.printer.json() {
-        workspace.warn_of_files(config);
-    }
+    workspace.warn_of_files(config);
     for server in config.servers.values() {
         if matches!(server.state, State::Ready(_)) {
             warn_of_passed_over(server, workspace);

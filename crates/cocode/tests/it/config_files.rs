@@ -112,3 +112,23 @@ fn schemas_are_json() {
         assert!(schema["$schema"].is_string(), "{kind}");
     }
 }
+
+#[test]
+fn a_users_own_file_may_be_named_on_the_command_line_after_disabling() {
+    let home = Home::new();
+    let file = home.user_file("mcp.toml", "[mcp_servers.mine]\ncommand = \"a\"\n");
+    let file = file.to_str().unwrap();
+    home.project_file(".mcp.json", r#"{"mcpServers": {"x": {"command": "b"}}}"#);
+    home.mcp(&["trust", "--yes"]).with_code(0);
+    home.mcp(&["disable", "x"]).with_code(0);
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.contains("[[overrides]]"), "{text}");
+    let listed = home.json(&["--config", file, "mcp", "list"]);
+    assert_eq!(listed["servers"].as_array().unwrap().len(), 1, "{listed}");
+    assert_eq!(listed["problems"], json!([]));
+    // What is wrong with such a file is said once.
+    let file = home.user_file("given.toml", "nonsense = 1\n");
+    let refused = home.run(["--config", file.to_str().unwrap(), "mcp", "list"]);
+    let refused = refused.with_code(2).stderr;
+    assert_eq!(refused.matches("given.toml:1").count(), 1, "{refused}");
+}

@@ -253,3 +253,30 @@ fn a_name_that_is_not_there_is_a_mistake() {
     let finished = home.mcp(&["doctor", "flies"]).with_code(2);
     finished.complains(&["there is no server `flies`", "did you mean `files`?"]);
 }
+
+#[test]
+fn a_sandbox_that_cannot_be_had_is_a_matter_of_the_entry() {
+    let home = Home::new();
+    home.user_file(
+        "mcp.toml",
+        "[mcp_servers.s]\ncommand = 'true'\nsandbox = 'read-only'\n",
+    );
+    for words in [&["s"][..], &["s", "--offline"]] {
+        let report = examined(&home, words, 2);
+        let failed = stage(&report, "s", "config");
+        assert_eq!(failed["error"]["code"], "invalid-config");
+        assert_eq!(stage(&report, "s", "secrets")["outcome"], "skipped");
+    }
+}
+
+#[test]
+fn a_program_behind_a_link_is_looked_for_where_it_would_be_started() {
+    let home = Home::new();
+    let real = home.user_file("real/.mcp.toml", "[mcp_servers.s]\ncommand = './run.sh'\n");
+    let program = home.user_file("real/run.sh", "#!/bin/sh\n");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::os::unix::fs::symlink(real, home.project().join(".mcp.toml")).unwrap();
+    let report = examined(&home, &["--offline"], 0);
+    let found = stage(&report, "s", "command")["message"].as_str().unwrap();
+    assert!(found.ends_with("real/./run.sh"), "{found}");
+}

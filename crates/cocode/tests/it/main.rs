@@ -28,4 +28,5 @@ mod status;
 mod terminal;
 mod transports;
 mod trusting;
+mod using;
 mod verbs;

@@ -67,6 +67,36 @@ fn system_a_policy_names_the_rule_that_blocks() {
 }
 
 #[test]
+fn system_programs_by_name_alone_are_warned_of() {
+    let home = Home::new();
+    let policy = "[[allowed]]\ncommand = [\"true\"]\n\n[[allowed]]\ncommand = [\"/bin/true\"]\n";
+    let managed = "[mcp_servers.corp]\ncommand = \"true\"\n";
+    let system = with_system_files(&[("policy.toml", policy), ("managed-mcp.toml", managed)]);
+    let report = checked(&system, &home, &[], 0);
+    let warnings: Vec<&str> = report["warnings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one.as_str().unwrap())
+        .collect();
+    let [rule, server] = warnings[..] else {
+        panic!("{warnings:?}");
+    };
+    assert!(rule.starts_with("/etc/cocode/policy.toml:1: "), "{rule}");
+    assert!(
+        server.contains("managed-mcp.toml:2: server `corp`"),
+        "{server}"
+    );
+    let shown = system.run(&home.command(["policy", "check"])).with_code(0);
+    shown.complains(&["warning: ", "user's PATH", "absolute path"]);
+    let shown = system.run(&home.command(["mcp", "doctor", "--offline"]));
+    let shown = shown.with_code(0).stdout;
+    for part in ["warn  policy", "policy.toml:1: ", "managed-mcp.toml:2: "] {
+        assert!(shown.contains(part), "{part:?} is not in:\n{shown}");
+    }
+}
+
+#[test]
 fn system_a_broken_policy_blocks_everything() {
     let home = Home::new();
     home.user_file("mcp.toml", "[mcp_servers.a]\ncommand = \"a\"\n");

@@ -154,7 +154,9 @@ fn print(
     let printer = &workspace.printer;
     workspace.warn_of_files(config);
     if config.settings.permissions.is_broken() {
-        printer.warn("every tool asks, because something is broken that may have been a rule");
+        printer.warn(
+            "every tool asks or is denied, because something is broken that may have been a rule",
+        );
     }
     for file in &config.pending_settings {
         let message = format!(
