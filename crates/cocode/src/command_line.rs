@@ -18,8 +18,9 @@ pub(crate) struct CommandLine {
     pub(crate) note: Option<String>,
 }
 
-/// The options of `claude mcp add` that may follow a command there, and do not here.
-const OPTIONS_AFTER_COMMANDS: [&str; 8] = [
+/// Options that may follow a command in `claude mcp add`, or that people write last out of habit.
+/// Here they are the command's.
+const OPTIONS_AFTER_COMMANDS: [&str; 10] = [
     "--scope",
     "-s",
     "--transport",
@@ -28,6 +29,8 @@ const OPTIONS_AFTER_COMMANDS: [&str; 8] = [
     "-e",
     "--header",
     "-H",
+    "--json",
+    "--force",
 ];
 
 /// Reads the words once more the way their user meant them.
@@ -117,6 +120,7 @@ impl<'a> Reader<'a> {
                 return None;
             }
             let option = option?.to_str()?;
+            let option = option.split_once('=').map_or(option, |(name, _)| name);
             return OPTIONS_AFTER_COMMANDS.contains(&option).then(|| {
                 format!(
                     "`{option}` comes after the command, and so belongs to it; what is for cocode \

@@ -78,8 +78,14 @@ fn values_and_commands_are_put_where_they_belong() {
 
 #[test]
 fn options_that_go_to_the_command_are_mentioned_where_claude_would_take_them() {
-    let (_, note) = read("n npx pkg --scope user");
-    assert!(note.unwrap().contains("`--scope`"));
+    for typed in [
+        "n npx pkg --scope user",
+        "n npx --scope=user",
+        "n npx -s user",
+    ] {
+        let (_, note) = read(typed);
+        assert!(note.unwrap().contains("comes after the command"), "{typed}");
+    }
     for typed in [
         "n npx -y pkg --scope user",
         "n -- npx pkg --scope user",

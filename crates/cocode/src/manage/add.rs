@@ -96,27 +96,6 @@ fn entry(args: &AddArgs) -> Result<Entry, CliError> {
         None => (None, Vec::new()),
     };
     let (env, env_vars) = variables(env)?;
-    let OAuthArgs {
-        client_id,
-        client_secret_env,
-        client_secret,
-        oauth_client_secret,
-        oauth_client_registration: _,
-        callback_port,
-        scopes,
-        resource,
-    } = oauth;
-    if oauth_client_secret.is_some() {
-        let message = "the secret of a client is not kept in files";
-        return Err(CliError::new(Code::InvalidUsage, message).hint(
-            "put it in a variable, and name that: `--client-secret-env NAME` instead of \
-             `--oauth-client-secret`",
-        ));
-    }
-    let client_secret_env = match client_secret {
-        true => Some(client_secret_variable()?.to_owned()),
-        false => client_secret_env.clone(),
-    };
     let seconds = |duration: &Option<Duration>| {
         duration.and_then(|duration| Seconds::new(duration.as_secs_f64()))
     };
@@ -132,13 +111,7 @@ fn entry(args: &AddArgs) -> Result<Entry, CliError> {
         env_http_headers: BTreeMap::new(),
         bearer_token_env_var: bearer_token_env_var.clone(),
         headers_helper: headers_helper.clone(),
-        oauth: OAuthEntry {
-            client_id: client_id.clone(),
-            client_secret_env,
-            callback_port: *callback_port,
-            scopes: scopes.clone(),
-            resource: resource.clone(),
-        },
+        oauth: signing_in(oauth)?,
         enabled: disabled.then_some(false),
         required: required.then_some(true),
         startup_timeout_sec: seconds(startup_timeout),
@@ -152,6 +125,38 @@ fn entry(args: &AddArgs) -> Result<Entry, CliError> {
         idle_stop_sec: None,
         sandbox: None,
         description: description.clone(),
+    })
+}
+
+fn signing_in(args: &OAuthArgs) -> Result<OAuthEntry, CliError> {
+    let OAuthArgs {
+        client_id,
+        client_secret_env,
+        client_secret,
+        oauth_client_secret,
+        oauth_client_registration: _,
+        callback_port,
+        scopes,
+        resource,
+    } = args;
+    if oauth_client_secret.is_some() {
+        let message = "the secret of a client is not kept in files";
+        return Err(CliError::new(Code::InvalidUsage, message).hint(
+            "put it in a variable, and name that: `--client-secret-env NAME` instead of \
+             `--oauth-client-secret`",
+        ));
+    }
+    let client_secret_env = if *client_secret {
+        Some(client_secret_variable()?.to_owned())
+    } else {
+        client_secret_env.clone()
+    };
+    Ok(OAuthEntry {
+        client_id: client_id.clone(),
+        client_secret_env,
+        callback_port: *callback_port,
+        scopes: scopes.clone(),
+        resource: resource.clone(),
     })
 }
 
