@@ -26,8 +26,8 @@ pub(crate) use keys::{
     SettingKey, SettingKind,
 };
 pub(crate) use merge::everything;
-pub(crate) use parse::told_of_organization;
 pub use merge::merge_settings;
+pub(crate) use parse::told_of_organization;
 pub use parse::{RawSettings, SettingsFile, read_settings, settings_of_text};
 pub use permissions::{Permissions, remembered_path};
 pub(crate) use permissions::{RawPermissions, permissions};

@@ -522,7 +522,7 @@ fn a_broken_rule_of_the_organization_denies() {
         let config = room.load();
         let told: Vec<_> = about(&config, &file)
             .iter()
-            .map(|one| one.to_string())
+            .map(ToString::to_string)
             .collect();
         assert!(
             told.iter().any(|one| one.contains("every tool is denied")),
