@@ -18,8 +18,9 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 
-/// How long to wait for another process that edits the same file. Each takes milliseconds.
-pub const LOCK_WAIT: Duration = Duration::from_secs(10);
+/// How long to wait for other processes that edit the same file. Each takes milliseconds, but there
+/// may be hundreds of them, on a busy disk.
+pub const LOCK_WAIT: Duration = Duration::from_mins(1);
 const LOCK_POLL: Duration = Duration::from_millis(2);
 /// Directories that we make are for their owner only.
 const DIRECTORY_MODE: u32 = 0o700;

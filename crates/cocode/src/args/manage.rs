@@ -111,8 +111,6 @@ pub(crate) struct AddArgs {
     /// A command that prints headers as a JSON object
     #[arg(long, value_name = "COMMAND")]
     pub(crate) headers_helper: Option<String>,
-    #[command(flatten)]
-    pub(crate) oauth: OAuthArgs,
     /// After this nobody waits for the server any more [default: 10]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) startup_timeout: Option<Duration>,
@@ -143,6 +141,9 @@ pub(crate) struct AddArgs {
     /// Replace the server of this name in the same scope
     #[arg(short, long)]
     pub(crate) force: bool,
+    // The last, because its heading holds for what follows.
+    #[command(flatten)]
+    pub(crate) oauth: OAuthArgs,
 }
 
 /// What is fixed about signing in.

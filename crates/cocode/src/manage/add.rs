@@ -1,6 +1,7 @@
 //! Adds a server to a scope: what `codex mcp add` and `claude mcp add` take, and the rest.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use cocode_config::{
@@ -19,7 +20,8 @@ use crate::text::plain;
 use crate::workspace::Workspace;
 
 pub(crate) fn run(args: &AddArgs, workspace: &Workspace) -> Result<Exit, CliError> {
-    let entry = entry(args)?;
+    let mut entry = entry(args)?;
+    settle_directory(&mut entry, args.scope, workspace);
     if args.oauth.oauth_client_registration.is_some() {
         let message = "`--oauth-client-registration` matters only when signing in; it is not kept";
         workspace.printer.note(message);
@@ -200,9 +202,62 @@ fn what_is_given(
                     .hint("as in: cocode mcp add files -- npx -y @modelcontextprotocol/server-filesystem .")
                     .hint("or: cocode mcp add docs --url https://example.com/mcp")),
                 [address] if is_address(address) => Ok((Vec::new(), Some(address.clone()))),
+                [word] => not_an_address(word).map(|()| (all, None)),
                 _ => Ok((all, None)),
             }
         }
+    }
+}
+
+/// Refuses a single word that is meant as an address, or as a whole command line.
+fn not_an_address(word: &str) -> Result<(), CliError> {
+    if Path::new(word).exists() {
+        return Ok(());
+    }
+    let usage = |message: String| CliError::new(Code::InvalidUsage, message);
+    let shown = plain(word);
+    if word.contains("://") {
+        let message = format!("`{shown}` is no address of a server");
+        return Err(usage(message).hint("use http://, https://, ws://, wss:// or unix:///"));
+    }
+    if word.contains(char::is_whitespace) {
+        let message = format!("`{shown}` is one word, and no program is called that");
+        return Err(usage(message).hint("write the program and its arguments without quotes"));
+    }
+    let (host, path) = word.split_once('/').unwrap_or((word, ""));
+    let (name, port) = host.split_once(':').unwrap_or((host, ""));
+    let is_host = name == "localhost" || (name.contains('.') && !path.is_empty());
+    let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    if !name.starts_with('.') && !name.is_empty() && (is_host || is_port) {
+        let scheme = if name == "localhost" { "http" } else { "https" };
+        let message = format!("`{shown}` looks like an address, but is written as a program");
+        return Err(usage(message).hint(format!("is it {scheme}://{shown}?")));
+    }
+    Ok(())
+}
+
+/// Programs of a work tree start beside their file. What was typed further down, and depends on
+/// where it was typed, keeps its meaning.
+fn settle_directory(entry: &mut Entry, scope: WritableScope, workspace: &Workspace) {
+    let is_relative = |word: &String| {
+        matches!(word.as_str(), "." | "..") || word.starts_with("./") || word.starts_with("../")
+    };
+    let mut words = entry.command.iter().chain(&entry.args);
+    if scope == WritableScope::User || entry.cwd.is_some() || !words.any(is_relative) {
+        return;
+    }
+    let places = &workspace.places;
+    let (Some(here), Some(tree)) = (&places.directory, places.work_tree()) else {
+        return;
+    };
+    if let Ok(below) = here.strip_prefix(&tree)
+        && !below.as_os_str().is_empty()
+        && places.explicit.is_empty()
+    {
+        let below = below.to_string_lossy().into_owned();
+        let message = format!("it will start in `{below}`, where you are");
+        workspace.printer.note(&message);
+        entry.cwd = Some(below);
     }
 }
 

@@ -15,7 +15,7 @@ use crate::error::{CliError, Code, Exit};
 use crate::gate::Gate;
 use crate::hints::{Doing, request_error};
 use crate::interrupt::Interrupts;
-use crate::printer::print_json;
+use crate::printer::{Printer, print_json};
 use crate::render::{Row, rows};
 use crate::session::on_runtime;
 use crate::survey::{self, Manner, error_object, short};
@@ -179,7 +179,7 @@ fn print(
                         "server `{name}`: {hidden} of {all} tools are hidden by filters or rules"
                     ));
                 }
-                list.extend(tools_of(name, &tools.listing));
+                list.extend(tools_of(name, &tools.listing, printer));
             }
             Err(error) => {
                 let reason = short(error);
@@ -198,8 +198,8 @@ fn print(
     printer.out(rows(&list, printer.width(), printer.paint()))
 }
 
-fn tools_of(server: &str, listing: &Listing<Tool>) -> Vec<Row> {
-    let usable = listing.items.iter().map(row_of);
+fn tools_of(server: &str, listing: &Listing<Tool>, printer: &Printer) -> Vec<Row> {
+    let usable = listing.items.iter().map(|tool| row_of(tool, printer));
     let all = usable.chain(listing.quarantined.iter().map(quarantined_row));
     let named = all.map(|row| Row {
         name: format!("{server}.{}", row.name),

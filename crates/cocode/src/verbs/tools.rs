@@ -8,7 +8,7 @@ use super::listing::{print_raw, print_rows, quarantined_row, warn};
 use crate::arguments::{InputSchema, Property};
 use crate::error::{CliError, Code};
 use crate::hints::{Doing, request_error};
-use crate::printer::Style;
+use crate::printer::{Printer, Style};
 use crate::render::{Row, marks, rows};
 use crate::text::{cut, plain, summary, wrap};
 use cocode_core::nearest;
@@ -46,7 +46,10 @@ pub(crate) async fn run(context: &Context<'_>, name: Option<&str>) -> Result<(),
         }
         return print_raw(context, "tools", &listing.pages);
     }
-    let usable = listing.items.iter().map(row_of);
+    let usable = listing
+        .items
+        .iter()
+        .map(|tool| row_of(tool, context.printer));
     let list: Vec<Row> = usable
         .chain(listing.quarantined.iter().map(quarantined_row))
         .collect();
@@ -54,11 +57,16 @@ pub(crate) async fn run(context: &Context<'_>, name: Option<&str>) -> Result<(),
 }
 
 /// A tool in a list.
-pub(super) fn row_of(tool: &Tool) -> Row {
+pub(super) fn row_of(tool: &Tool, printer: &Printer) -> Row {
     let text = tool.description.as_deref().or(tool.title.as_deref());
+    let text = summary(text.unwrap_or_default());
     Row {
         name: tool.name.clone(),
-        text: summary(text.unwrap_or_default()),
+        text: if printer.stdout_is_terminal() {
+            cut(&text, MAX_SUMMARY_CHARACTERS)
+        } else {
+            text
+        },
         note: notes(tool),
     }
 }

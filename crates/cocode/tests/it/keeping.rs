@@ -529,3 +529,36 @@ fn a_file_that_cannot_be_edited_is_shown_with_what_to_do() {
         .with_code(2);
     refused.complains(&["mcp.toml:1", "restore it from a backup"]);
 }
+
+#[test]
+fn what_is_typed_as_a_program_but_meant_as_an_address_is_refused() {
+    let home = Home::new();
+    for (word, hint) in [
+        ("htps://a.example/mcp", "use http://"),
+        ("a.example/mcp", "is it https://a.example/mcp?"),
+        ("localhost:3000/mcp", "is it http://localhost:3000/mcp?"),
+        ("npx -y server", "without quotes"),
+    ] {
+        home.mcp(&["add", "a", word])
+            .with_code(2)
+            .complains(&[hint]);
+    }
+    home.mcp(&["add", "a", "server.py"]).with_code(0);
+}
+
+#[test]
+fn what_depends_on_the_directory_it_was_typed_in_keeps_its_meaning() {
+    let home = Home::new();
+    let below = |words: &[&str]| {
+        let mut command = home.command(["mcp"].iter().chain(words));
+        let status = command.current_dir(home.project().join("sub")).status();
+        assert!(status.unwrap().success());
+    };
+    below(&["add", "-q", "here", "--", "server", "."]);
+    below(&["add", "-q", "anywhere", "--", "server"]);
+    let entry = |name: &str| home.json(&["mcp", "get", name])["entry"]["cwd"].clone();
+    assert_eq!(
+        [entry("here"), entry("anywhere")],
+        [json!("sub"), json!(null)]
+    );
+}
