@@ -56,8 +56,9 @@ pub enum Reach {
     Remote(Box<Remote>),
 }
 
-/// A program that is a server, spoken to over its standard streams.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A program that is a server, spoken to over its standard streams. Its [`fmt::Debug`] leaves out
+/// what may be secret.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Program {
     /// The program: a name to be found in `PATH`, or a path.
     pub command: String,
@@ -93,8 +94,8 @@ impl Program {
     }
 }
 
-/// A server with an address.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A server with an address. Its [`fmt::Debug`] leaves out what may be secret.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Remote {
     /// How to talk to it.
     pub transport: RemoteTransport,
@@ -223,6 +224,54 @@ impl ToolFilter {
     }
 }
 
+/// Arguments may be secrets, and never show.
+impl fmt::Debug for Program {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Program")
+            .field("command", &self.command)
+            .field("args", &format_args!("[… {}]", self.args.len()))
+            .field("env", &self.env)
+            .field("env_vars", &self.env_vars)
+            .field("cwd", &self.cwd)
+            .field("base", &self.base)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Credentials and queries of addresses may be secrets, and never show; nor do commands.
+impl fmt::Debug for Remote {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let has_helper = self.headers_helper.is_some();
+        formatter
+            .debug_struct("Remote")
+            .field("transport", &self.transport)
+            .field("url", &without_secrets(&self.url))
+            .field("headers", &self.headers)
+            .field("env_headers", &self.env_headers)
+            .field("bearer_token_env_var", &self.bearer_token_env_var)
+            .field("headers_helper", &has_helper)
+            .field("oauth", &self.oauth)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An address without credentials, query and fragment.
+fn without_secrets(url: &str) -> String {
+    let end = url.find(['?', '#']).unwrap_or(url.len());
+    let (url, more) = url.split_at_checked(end).unwrap_or((url, ""));
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let end = rest.find(['/', '\\']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at_checked(end).unwrap_or((rest, ""));
+    let (user, host) = match authority.rsplit_once('@') {
+        Some((_, host)) => ("…@", host),
+        None => ("", authority),
+    };
+    let more = if more.is_empty() { "" } else { "?…" };
+    let mark = if scheme.is_empty() { "" } else { "://" };
+    format!("{scheme}{mark}{user}{host}{path}{more}")
+}
+
 impl fmt::Debug for Template {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_list().entries(&self.parts).finish()
@@ -239,3 +288,7 @@ impl fmt::Debug for TemplatePart {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "spec_tests.rs"]
+mod tests;
