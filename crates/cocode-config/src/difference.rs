@@ -1,9 +1,10 @@
-//! What changed between two states of an entry, key by key. Never shows a secret.
+//! What changed between two states of an entry, key by key: in full, because it is there to be
+//! judged by, except where only a hash was kept.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::entry::EntryLine;
+use crate::entry::{EntryLine, Text, visible};
 
 /// What changed, in the order of the new state, and then what is gone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,13 +41,13 @@ pub enum KeyChange {
     },
 }
 
-/// A value, as far as it may be seen.
+/// A value, as far as it is known. Its [`fmt::Debug`] leaves out what may be secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// As JSON.
-    Value(String),
-    /// It may be a secret.
-    Secret,
+    Value(Text),
+    /// As JSON, without what may be secret: no more was kept.
+    Masked(String),
 }
 
 impl Difference {
@@ -62,7 +63,7 @@ impl Difference {
             let (key, after) = (line.key.clone(), Shown::of(line));
             match old.get(line.key.as_str()) {
                 None => changes.push(KeyChange::Added { key, after }),
-                Some(before) if before.value != line.value => {
+                Some(before) if !before.is_same(line) => {
                     let before = Shown::of(before);
                     changes.push(KeyChange::Changed { key, before, after });
                 }
@@ -86,16 +87,16 @@ impl Difference {
 
 impl Shown {
     fn of(line: &EntryLine) -> Self {
-        if line.is_secret {
-            Self::Secret
+        if line.is_hashed() {
+            Self::Masked(line.masked.clone())
         } else {
-            Self::Value(line.value.0.clone())
+            Self::Value(Text(line.approvable()))
         }
     }
 }
 
-/// One line for each thing that is gone (`-`), has come (`+`) or is another secret (`~`), each
-/// ended by a newline. What a terminal would not show as it is, is escaped: the text is there to
+/// One line for each thing that is gone (`-`), has come (`+`) or changed unseen (`~`), each ended
+/// by a newline. What a terminal would not show as it is, is escaped: the text is there to
 /// be judged by.
 impl fmt::Display for Difference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -105,9 +106,9 @@ impl fmt::Display for Difference {
                 KeyChange::Removed { key, before } => line(formatter, '-', key, before)?,
                 KeyChange::Changed {
                     key,
-                    before: Shown::Secret,
-                    after: Shown::Secret,
-                } => writeln!(formatter, "~ {} = (changed, not shown)", Plain(key))?,
+                    before: Shown::Masked(_),
+                    after: Shown::Masked(_),
+                } => writeln!(formatter, "~ {} = (changed, not shown)", visible(key))?,
                 KeyChange::Changed { key, before, after } => {
                     line(formatter, '-', key, before)?;
                     line(formatter, '+', key, after)?;
@@ -119,34 +120,8 @@ impl fmt::Display for Difference {
 }
 
 fn line(formatter: &mut fmt::Formatter<'_>, mark: char, key: &str, value: &Shown) -> fmt::Result {
-    write!(formatter, "{mark} {} = ", Plain(key))?;
-    match value {
-        Shown::Value(value) => writeln!(formatter, "{}", Plain(value)),
-        Shown::Secret => writeln!(formatter, "(not shown)"),
-    }
-}
-
-/// A text without anything that moves or hides other text.
-struct Plain<'a>(&'a str);
-
-impl fmt::Display for Plain<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use fmt::Write as _;
-        for character in self.0.chars() {
-            let is_hiding = matches!(
-                character,
-                '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
-            );
-            if character.is_control() || is_hiding {
-                write!(formatter, "\\u{{{:x}}}", u32::from(character))?;
-            } else {
-                formatter.write_char(character)?;
-            }
-        }
-        Ok(())
-    }
+    let (Shown::Value(Text(value)) | Shown::Masked(value)) = value;
+    writeln!(formatter, "{mark} {} = {}", visible(key), visible(value))
 }
 
 #[cfg(test)]

@@ -39,31 +39,47 @@ fn what_changed_came_and_went_is_shown_by_line() {
 }
 
 #[test]
-fn a_secret_is_never_shown() {
+fn values_are_shown_in_full_but_not_by_debugging() {
     let mut after = entry();
     after
         .env
-        .insert("TOKEN".to_owned(), Text::from("correct horse"));
+        .insert("TOKEN".to_owned(), Text::from("x${cmd:touch p}"));
+    after
+        .env
+        .insert("NODE_OPTIONS".to_owned(), Text::from("--require evil.js"));
+    after.env.remove("OTHER");
     assert_eq!(
         between(&entry(), &after),
-        "~ env.TOKEN = (changed, not shown)\n"
-    );
-    after
-        .env
-        .insert("TOKEN".to_owned(), Text::from("keyring:token"));
-    after
-        .env
-        .insert("NEW".to_owned(), Text::from("correct horse"));
-    after.env.remove("OTHER");
-    let shown = between(&entry(), &after);
-    assert_eq!(
-        shown,
-        "+ env.NEW = (not shown)\n- env.TOKEN = (not shown)\n+ env.TOKEN = \"keyring:token\"\n\
-         - env.OTHER = \"keyring:other\"\n"
+        "+ env.NODE_OPTIONS = \"--require evil.js\"\n- env.TOKEN = \"hunter2\"\n\
+         + env.TOKEN = \"x${cmd:touch p}\"\n- env.OTHER = \"keyring:other\"\n"
     );
     let difference = Difference::between(&entry().lines(), &after.lines());
-    assert!(!format!("{difference:?}").contains("horse"));
-    assert!(!format!("{difference:?}").contains("hunter2"));
+    let shown = format!("{difference:?}");
+    assert!(
+        !shown.contains("hunter2") && !shown.contains("evil"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn of_what_was_kept_only_the_hash_is_compared_and_only_references_are_shown() {
+    let mut before = entry();
+    before
+        .args
+        .extend(["--token", "hunter2"].map(str::to_owned));
+    let kept: Vec<EntryLine> = before.lines().into_iter().map(EntryLine::kept).collect();
+    assert!(Difference::between(&kept, &before.lines()).is_empty());
+    let mut after = before.clone();
+    after.args.push("more".to_owned());
+    after
+        .env
+        .insert("TOKEN".to_owned(), Text::from("swordfish"));
+    assert_eq!(
+        Difference::between(&kept, &after.lines()).to_string(),
+        "- args = [\"-y\",\"server\",\"--token\",\"…\"]\n\
+         + args = [\"-y\",\"server\",\"--token\",\"hunter2\",\"more\"]\n\
+         - env.TOKEN = \"…\"\n+ env.TOKEN = \"swordfish\"\n"
+    );
 }
 
 #[test]
@@ -76,8 +92,5 @@ fn what_would_steer_a_terminal_is_escaped() {
         shown.contains(r#"+ command = "a\u001b[2K\u{202e}\u{9b}b""#),
         "{shown}"
     );
-    assert!(
-        shown.contains("+ env.X\\u{a}+ fake = (not shown)\n"),
-        "{shown}"
-    );
+    assert!(shown.contains("+ env.X\\u{a}+ fake = \"s\"\n"), "{shown}");
 }

@@ -1,6 +1,9 @@
 //! One server as a file describes it: nothing expanded, nothing filled in. The common form of all
 //! file formats, of what is written, and of what is approved.
 
+mod line;
+mod masked;
+mod secrets;
 mod shown;
 
 use std::collections::BTreeMap;
@@ -8,7 +11,9 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-pub(crate) use shown::{shown_url, visible};
+pub use line::EntryLine;
+use line::Lines;
+pub use shown::visible;
 
 /// A value that may be a secret somebody wrote into a file: it has no [`fmt::Debug`] of its text.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,17 +108,6 @@ pub enum Transport {
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Seconds(pub f64);
 
-/// One line of what is approved: a key, its value as JSON, and whether the value may be secret.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct EntryLine {
-    /// The key, as in `env.TOKEN`.
-    pub key: String,
-    /// The value as JSON.
-    pub value: Text,
-    /// Whether the value may be a secret, and is not to be shown.
-    pub is_secret: bool,
-}
-
 impl Entry {
     /// Everything the entry says, in one fixed order and form.
     pub fn lines(&self) -> Vec<EntryLine> {
@@ -154,29 +148,29 @@ impl Entry {
         let mut lines = Lines::default();
         lines.text("transport", transport.map(Transport::as_str));
         lines.text("command", command.as_deref());
-        lines.list("args", args);
+        lines.words("args", args);
         lines.secrets("env", env);
-        lines.list("env_vars", env_vars);
+        lines.variables("env_vars", env_vars);
         lines.text("cwd", cwd.as_deref());
-        lines.text("url", url.as_deref());
+        lines.url("url", url.as_deref());
         lines.secrets("headers", headers);
         for (header, variable) in env_http_headers {
-            lines.text(&format!("env_http_headers.{header}"), Some(variable));
+            lines.variable(&format!("env_http_headers.{header}"), Some(variable));
         }
-        lines.text("bearer_token_env_var", bearer_token_env_var.as_deref());
-        lines.text("headers_helper", headers_helper.as_deref());
+        lines.variable("bearer_token_env_var", bearer_token_env_var.as_deref());
+        lines.command("headers_helper", headers_helper.as_deref());
         lines.text("oauth.client_id", client_id.as_deref());
-        lines.text("oauth.client_secret_env", client_secret_env.as_deref());
+        lines.variable("oauth.client_secret_env", client_secret_env.as_deref());
         lines.plain("oauth.callback_port", *callback_port);
         lines.list("oauth.scopes", scopes);
-        lines.text("oauth.resource", resource.as_deref());
+        lines.url("oauth.resource", resource.as_deref());
         lines.plain("enabled", *enabled);
         lines.plain("required", *required);
         lines.plain("startup_timeout_sec", *startup_timeout_sec);
         lines.plain("connect_timeout_sec", *connect_timeout_sec);
         lines.plain("tool_timeout_sec", *tool_timeout_sec);
         if let Some(tools) = enabled_tools {
-            lines.push("enabled_tools", json_list(tools), false);
+            lines.list_even_empty("enabled_tools", tools);
         }
         lines.list("disabled_tools", disabled_tools);
         lines.text("protocol", protocol.as_deref());
@@ -214,7 +208,7 @@ impl Entry {
                 let words = std::iter::once(command).chain(&self.args);
                 shown::shown_words(words.map(String::as_str))
             }
-            (None, Some(url)) => shown_url(url),
+            (None, Some(url)) => visible(&masked::url(url)),
             (None, None) => String::new(),
         }
     }
@@ -225,12 +219,7 @@ impl fmt::Debug for Entry {
         let mut map = formatter.debug_map();
         map.entry(&"reach", &self.summary());
         for line in self.lines() {
-            let is_in_summary = matches!(line.key.as_str(), "command" | "args" | "url");
-            if is_in_summary || line.is_secret {
-                map.entry(&line.key, &line.value);
-            } else {
-                map.entry(&line.key, &line.value.0);
-            }
+            map.entry(&line.key, &line.shown());
         }
         map.finish()
     }
@@ -304,54 +293,6 @@ impl From<String> for Text {
     fn from(text: String) -> Self {
         Self(text)
     }
-}
-
-/// Collects lines in order.
-#[derive(Default)]
-struct Lines(Vec<EntryLine>);
-
-impl Lines {
-    fn push(&mut self, key: &str, value: String, is_secret: bool) {
-        let (key, value) = (key.to_owned(), Text(value));
-        self.0.push(EntryLine {
-            key,
-            value,
-            is_secret,
-        });
-    }
-
-    fn text(&mut self, key: &str, value: Option<&str>) {
-        if let Some(value) = value {
-            self.push(key, json_text(value), false);
-        }
-    }
-
-    fn plain(&mut self, key: &str, value: Option<impl fmt::Display>) {
-        if let Some(value) = value {
-            self.push(key, value.to_string(), false);
-        }
-    }
-
-    fn list(&mut self, key: &str, values: &[String]) {
-        if !values.is_empty() {
-            self.push(key, json_list(values), false);
-        }
-    }
-
-    fn secrets(&mut self, key: &str, values: &BTreeMap<String, Text>) {
-        for (name, value) in values {
-            let is_secret = !crate::expand::is_reference(&value.0);
-            self.push(&format!("{key}.{name}"), json_text(&value.0), is_secret);
-        }
-    }
-}
-
-fn json_text(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
-
-fn json_list(texts: &[String]) -> String {
-    serde_json::Value::from(texts).to_string()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use cocode_core::{Template, TemplatePart};
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// How deep defaults may be nested.
-const MAX_NESTING: usize = 8;
+pub(crate) const MAX_NESTING: usize = 8;
 /// The longest value that expansion may make.
 pub const MAX_EXPANDED_BYTES: usize = 256 * 1024;
 
@@ -92,19 +92,11 @@ fn collect_variables(text: &str, depth: usize, names: &mut Vec<(String, bool)>) 
     if depth > MAX_NESTING || whole_reference(text).is_some() {
         return;
     }
-    let mut rest = text;
-    while let Some(at) = rest.find("${") {
-        let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
-        if before.ends_with('$') {
-            rest = from.get(2..).unwrap_or_default();
-            continue;
-        }
-        let Some(end) = closing(from) else { break };
-        let inner = from.get(2..end).unwrap_or_default();
-        rest = from.get(end + 1..).unwrap_or_default();
-        if whole_reference(inner).is_some() {
-            continue;
-        }
+    for piece in pieces(text) {
+        let inner = match piece {
+            Piece::Reference(inner) if whole_reference(inner).is_none() => inner,
+            _ => continue,
+        };
         let (name, default) = name_and_default(inner);
         if is_variable_name(name) {
             names.push((name.to_owned(), default.is_some()));
@@ -113,6 +105,52 @@ fn collect_variables(text: &str, depth: usize, names: &mut Vec<(String, bool)>) 
             collect_variables(default, depth + 1, names);
         }
     }
+}
+
+/// A piece of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Piece<'a> {
+    /// Text as it is.
+    Literal(&'a str),
+    /// [`ESCAPE`], which stands for a plain `${`.
+    Escape,
+    /// What is between `${` and its `}`.
+    Reference(&'a str),
+    /// From a `${` that has no `}` to the end.
+    Unclosed(&'a str),
+}
+
+/// How a plain `${` is written.
+pub(crate) const ESCAPE: &str = "$${";
+
+/// What a value is made of, in order.
+pub(crate) fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let at = rest.find("${").unwrap_or(rest.len());
+        let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        let literal = match before.strip_suffix('$') {
+            Some(literal) if !from.is_empty() => literal,
+            _ => before,
+        };
+        if !literal.is_empty() {
+            rest = rest.get(literal.len()..).unwrap_or_default();
+            return Some(Piece::Literal(literal));
+        }
+        if let Some(after) = rest.strip_prefix(ESCAPE) {
+            rest = after;
+            return Some(Piece::Escape);
+        }
+        let Some(end) = closing(from) else {
+            rest = "";
+            return Some(Piece::Unclosed(from));
+        };
+        rest = from.get(end + 1..).unwrap_or_default();
+        Some(Piece::Reference(from.get(2..end).unwrap_or_default()))
+    })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -174,22 +212,15 @@ fn expand(
     if let Some(reference) = whole_reference(text) {
         return output.reference(reference, secrets);
     }
-    let mut rest = text;
-    while let Some(at) = rest.find("${") {
-        let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
-        if let Some(escaped) = before.strip_suffix('$') {
-            output.text(escaped)?;
-            output.text("${")?;
-            rest = from.get(2..).unwrap_or_default();
-            continue;
+    for one in pieces(text) {
+        match one {
+            Piece::Literal(literal) => output.text(literal)?,
+            Piece::Escape => output.text("${")?,
+            Piece::Reference(inner) => piece(inner, variables, secrets, depth, output)?,
+            Piece::Unclosed(_) => return Err(ExpandError::Unclosed),
         }
-        output.text(before)?;
-        let end = closing(from).ok_or(ExpandError::Unclosed)?;
-        let inner = from.get(2..end).unwrap_or_default();
-        piece(inner, variables, secrets, depth, output)?;
-        rest = from.get(end + 1..).unwrap_or_default();
     }
-    output.text(rest)
+    Ok(())
 }
 
 /// What is between `${` and `}`.
@@ -216,7 +247,7 @@ fn piece(
     }
 }
 
-fn name_and_default(inner: &str) -> (&str, Option<&str>) {
+pub(crate) fn name_and_default(inner: &str) -> (&str, Option<&str>) {
     match inner.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (inner, None),
@@ -247,7 +278,8 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-fn whole_reference(text: &str) -> Option<TemplatePart> {
+/// The secret that a text names, if it does nothing else.
+pub(crate) fn whole_reference(text: &str) -> Option<TemplatePart> {
     let filled = |rest: &str| (!rest.trim().is_empty()).then(|| rest.trim().to_owned());
     if let Some(name) = text.strip_prefix("keyring:") {
         return filled(name).map(TemplatePart::Keyring);

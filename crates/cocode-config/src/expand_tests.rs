@@ -183,6 +183,14 @@ proptest! {
         }
         let _names = variables_of(&text);
         let _shown = is_reference(&text);
+        let whole: String = pieces(&text)
+            .map(|piece| match piece {
+                Piece::Literal(text) | Piece::Unclosed(text) => text.to_owned(),
+                Piece::Escape => ESCAPE.to_owned(),
+                Piece::Reference(inner) => format!("${{{inner}}}"),
+            })
+            .collect();
+        prop_assert_eq!(whole, text);
     }
 
     #[test]

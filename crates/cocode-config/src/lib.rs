@@ -33,7 +33,7 @@ pub use edit::{
     forget, remember, remove_plugin, remove_rule, remove_server, set_enabled, set_override,
     set_plugin_enabled, set_value, unset_value,
 };
-pub use entry::{Entry, EntryLine, OAuthEntry, Seconds, Text, Transport};
+pub use entry::{Entry, EntryLine, OAuthEntry, Seconds, Text, Transport, visible};
 pub use expand::{
     ExpandError, MAX_EXPANDED_BYTES, Variables, expand_plain, expand_secret, is_variable_name,
     variables_of,

@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::difference::Difference;
-use crate::entry::{Entry, EntryLine, Text};
+use crate::entry::{Entry, EntryLine};
 use crate::lock::{self, EditContext, LockError, WriteError, sha256, with_lock};
 use crate::problem::Problem;
 
@@ -189,7 +189,8 @@ impl TrustStore {
             (Some((_, record)), _) if record.hash == hash => Trust::Approved,
             (_, Some(record)) if record.hash == hash => Trust::Refused,
             (Some((_, record)), _) => {
-                Trust::Changed(Difference::between(&record.lines, &item.content.lines()))
+                let lines = item.content.lines();
+                Trust::Changed(Difference::between(&record.lines, &lines))
             }
             (None, _) => Trust::New,
         }
@@ -313,10 +314,12 @@ impl TrustItem<'_> {
         Ok((file, self.name.to_owned()))
     }
 
+    /// What may be kept: no secrets.
     fn record(&self, when: u64) -> Record {
+        let lines = self.content.lines().into_iter();
         Record {
             hash: self.content.hash(),
-            lines: self.content.lines(),
+            lines: lines.map(EntryLine::kept).collect(),
             when,
         }
     }
@@ -331,28 +334,13 @@ impl TrustContent<'_> {
         }
     }
 
-    /// What may be kept and compared: no secrets.
+    /// All that it says. Of a file as a whole that is one line that is never shown.
     fn lines(&self) -> Vec<EntryLine> {
         match self {
-            Self::Server(entry) => {
-                let mut lines = entry.lines();
-                for line in lines.iter_mut().filter(|line| line.is_secret) {
-                    line.value = hidden(line.value.0.as_bytes());
-                }
-                lines
-            }
-            Self::File(bytes) => vec![EntryLine {
-                key: "content".to_owned(),
-                value: hidden(bytes),
-                is_secret: true,
-            }],
+            Self::Server(entry) => entry.lines(),
+            Self::File(bytes) => vec![EntryLine::hidden("content", bytes)],
         }
     }
-}
-
-/// No value is like this, because each is JSON.
-fn hidden(bytes: &[u8]) -> Text {
-    Text(format!("sha256:{}", sha256(bytes)))
 }
 
 /// The path by which the store knows a file, even one that is gone.

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
+use crate::entry::Text;
 
 struct Room {
     directory: tempfile::TempDir,
@@ -96,7 +97,7 @@ fn a_file_is_the_same_by_every_path() {
 }
 
 #[test]
-fn a_changed_secret_asks_again_without_being_shown_or_kept() {
+fn a_changed_secret_asks_again_without_being_kept() {
     let room = Room::new();
     let (before, mut after) = (entry("npx"), entry("npx"));
     after
@@ -108,10 +109,33 @@ fn a_changed_secret_asks_again_without_being_shown_or_kept() {
     };
     assert_eq!(
         difference.to_string(),
-        "~ env.TOKEN = (changed, not shown)\n"
+        "- env.TOKEN = \"…\"\n+ env.TOKEN = \"swordfish\"\n"
     );
     let kept = fs::read_to_string(room.path()).unwrap();
     assert!(!kept.contains("hunter2"), "{kept}");
+}
+
+#[test]
+fn secrets_in_arguments_and_addresses_are_compared_but_not_kept() {
+    let room = Room::new();
+    let mut before = entry("npx");
+    before.args = ["--api-key", "hunter2"].map(str::to_owned).to_vec();
+    before.url = Some("https://me:hunter2@h/?token=hunter2".to_owned());
+    before.bearer_token_env_var = Some("sk-hunter2".to_owned());
+    room.approve(&room.server("a", &before));
+    let kept = fs::read_to_string(room.path()).unwrap();
+    assert!(!kept.contains("hunter2"), "{kept}");
+    let item = room.server("a", &before);
+    assert_eq!(room.store().verdict(&item), Trust::Approved);
+    let mut after = before.clone();
+    after.args[1] = "swordfish".to_owned();
+    let Trust::Changed(difference) = room.store().verdict(&room.server("a", &after)) else {
+        panic!("another argument is another entry");
+    };
+    assert_eq!(
+        difference.to_string(),
+        "- args = [\"--api-key\",\"…\"]\n+ args = [\"--api-key\",\"swordfish\"]\n"
+    );
 }
 
 #[test]

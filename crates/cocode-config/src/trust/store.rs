@@ -43,9 +43,11 @@ enum RawHow {
 #[serde(deny_unknown_fields)]
 struct RawLine {
     key: String,
+    /// As JSON, or a hash of it.
     value: String,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    secret: bool,
+    /// What of the value may be shown, if it may be secret: the value is a hash then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shown: Option<String>,
 }
 
 /// What is in the file; nothing, if there is none.
@@ -130,24 +132,20 @@ pub(super) fn text(items: &BTreeMap<(PathBuf, String), Decisions>) -> String {
 
 impl RawLine {
     fn read(self) -> EntryLine {
-        let Self { key, value, secret } = self;
+        let Self { key, value, shown } = self;
         EntryLine {
             key,
+            is_secret: shown.is_some(),
+            masked: shown.unwrap_or_else(|| value.clone()),
             value: Text(value),
-            is_secret: secret,
         }
     }
 
     fn write(line: &EntryLine) -> Self {
-        let EntryLine {
-            key,
-            value,
-            is_secret,
-        } = line;
         Self {
-            key: key.clone(),
-            value: value.0.clone(),
-            secret: *is_secret,
+            key: line.key.clone(),
+            value: line.value.0.clone(),
+            shown: line.is_secret.then(|| line.masked.clone()),
         }
     }
 }

@@ -233,15 +233,23 @@ pub(crate) struct EnableArgs {
 }
 
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own on the command line"
+)]
 pub(crate) struct TrustArgs {
     /// Which servers; all that wait, if none is named
     pub(crate) names: Vec<String>,
     /// Show what waits and what was approved, and change nothing
     #[arg(long, conflicts_with_all = ["revoke", "yes"])]
     pub(crate) list: bool,
-    /// Take approvals back: of the named servers, or of all in this work tree
+    /// Take decisions back: about the named servers of this work tree and of plugins, or about all
+    /// servers and settings of this work tree
     #[arg(long)]
     pub(crate) revoke: bool,
+    /// With `--revoke`: of all work trees and plugins
+    #[arg(long, requires = "revoke")]
+    pub(crate) all: bool,
     /// Approve without asking
     #[arg(short, long, conflicts_with = "revoke")]
     pub(crate) yes: bool,

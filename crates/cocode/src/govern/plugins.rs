@@ -5,14 +5,14 @@ use std::path::Path;
 
 use cocode_config::{
     Approval, Config, EditError, Origin, Plugin, Problem, Server, TrustContent, TrustItem,
-    add_plugin, plugin_files, read_plugin, remove_plugin, set_plugin_enabled,
+    add_plugin, plugin_files, read_plugin, remove_plugin, set_plugin_enabled, visible,
 };
 use serde::Serialize;
 
 use crate::args::govern::PluginVerb;
 use crate::configured::blocked;
 use crate::error::{CliError, Code, Exit};
-use crate::manage::report::{HIDDEN, ProblemReport, reason};
+use crate::manage::report::{ProblemReport, reason};
 use crate::manage::trust;
 use crate::printer::{Style, print_json};
 use crate::table::{Cell, table};
@@ -210,23 +210,18 @@ fn ask(plugin: &Plugin, workspace: &Workspace) -> Result<(), CliError> {
         return Err(CliError::new(Code::PendingTrust, message)
             .hint("`--yes` approves without asking; nothing was changed"));
     }
-    let mut shown = format!("The plugin `{name}` of {} brings:\n", plugin.path.display());
+    let path = plugin.path.display().to_string();
+    let (shown_name, path) = (visible(name), visible(&path));
+    let mut shown = vec![format!("The plugin `{shown_name}` of {path} brings:")];
     for found in &plugin.servers {
-        shown.extend(["  server `", &found.name, "`:\n"]);
-        for line in found.entry.lines() {
-            let value = if line.is_secret {
-                HIDDEN
-            } else {
-                &line.value.0
-            };
-            shown.extend(["    ", &line.key, " = ", value, "\n"]);
-        }
+        shown.push(format!("  server `{}`:", visible(&found.name)));
+        shown.extend(trust::entry_lines(&found.entry, "    "));
     }
     let question = "Add it, so that they may be started? [y/N] ";
-    if trust::asked(&shown, question, workspace)? {
+    if trust::asked(&shown, question, workspace)? == trust::Answer::Yes {
         return Ok(());
     }
-    let message = format!("the plugin `{name}` was not added: you said no");
+    let message = format!("the plugin `{name}` was not added: you did not say yes");
     Err(CliError::new(Code::PendingTrust, message))
 }
 

@@ -1,12 +1,12 @@
 //! Says which file decides what about a server: the entry that counts with the line of each value,
 //! the entries that do not and why, the policy's verdict, and where was looked at all.
 
-use cocode_config::{Candidate, Config, Loss, PolicyVerdict, Server};
+use cocode_config::{Candidate, Config, Loss, PolicyVerdict, Server, visible};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::exchange::provenance;
-use super::report::{EntryReport, HIDDEN, ProblemReport, ServerReport, pending};
+use super::report::{EntryReport, ProblemReport, ServerReport, pending};
 use crate::args::manage::ExplainArgs;
 use crate::error::{CliError, Exit};
 use crate::naming;
@@ -112,11 +112,7 @@ fn values(winner: &Candidate) -> Vec<ValueReport> {
         .map(|line| {
             let origin = winner.found.origin_of(&line.key);
             ValueReport {
-                value: if line.is_secret {
-                    Value::from(HIDDEN)
-                } else {
-                    serde_json::from_str(&line.value.0).unwrap_or(Value::Null)
-                },
+                value: serde_json::from_str(&line.masked).unwrap_or(Value::Null),
                 key: line.key,
                 file: origin.file.display().to_string(),
                 line: origin.line,
@@ -133,7 +129,7 @@ fn lines(name: &str, server: &Server, config: &Config, workspace: &Workspace) ->
     let report = ServerReport::of(name, server);
     say(format!(
         "{} is {}",
-        paint.paint(Style::Bold, &plain(name)),
+        paint.paint(Style::Bold, &visible(name)),
         paint.paint(Style::Bold, report.state)
     ));
     if let Some(reason) = &report.reason {
@@ -150,16 +146,12 @@ fn lines(name: &str, server: &Server, config: &Config, workspace: &Workspace) ->
         provenance::told(&winner.found.origin)
     )));
     for line in winner.found.entry.lines() {
-        let value = if line.is_secret {
-            HIDDEN
-        } else {
-            &line.value.0
-        };
         let at = winner.found.origin_of(&line.key).line;
         let at = at.map(|at| format!("line {at}")).unwrap_or_default();
         say(format!(
-            "  {}  {}",
-            plain(&format!("{} = {value}", line.key)),
+            "  {} = {}  {}",
+            line.shown_key(),
+            line.shown(),
             paint.paint(Style::Dim, &at)
         ));
     }

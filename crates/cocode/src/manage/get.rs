@@ -1,10 +1,11 @@
 //! Shows one server as it is configured.
 
+use cocode_config::visible;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::exchange::provenance;
-use super::report::{HIDDEN, ServerReport, entry_object};
+use super::report::{ServerReport, entry_object};
 use crate::args::manage::GetArgs;
 use crate::error::{CliError, Exit};
 use crate::naming;
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &GetArgs, workspace: &Workspace) -> Result<Exit, CliErro
         return print_json(printer, &report).map(|()| Exit::Ok);
     }
     let paint = printer.paint();
-    let mut lines = vec![paint.paint(Style::Bold, &plain(name))];
+    let mut lines = vec![paint.paint(Style::Bold, &visible(name))];
     let state = match &report.reason {
         Some(reason) => format!("{} ({reason})", report.state),
         None => report.state.to_owned(),
@@ -65,17 +66,15 @@ pub(crate) fn run(args: &GetArgs, workspace: &Workspace) -> Result<Exit, CliErro
         if line.key == "transport" {
             continue;
         }
-        let value = if line.is_secret {
-            HIDDEN
-        } else {
-            &line.value.0
-        };
-        lines.push(plain(&format!("  {} = {value}", line.key)));
+        lines.push(format!("  {} = {}", line.shown_key(), line.shown()));
     }
     lines.push(String::new());
     lines.push(paint.paint(
         Style::Dim,
-        &format!("`cocode mcp explain {name}` says where each value comes from"),
+        &format!(
+            "`cocode mcp explain {}` says where each value comes from",
+            visible(name)
+        ),
     ));
     printer.out(format!("{}\n", lines.join("\n")))?;
     Ok(Exit::Ok)

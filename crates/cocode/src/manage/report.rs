@@ -139,15 +139,11 @@ pub(crate) fn transport(entry: &Entry) -> &'static str {
     }
 }
 
-/// Everything an entry says, for scripts: secrets are left out, references to them are not.
+/// Everything an entry says, for scripts: what may be secret is left out, references are not.
 pub(crate) fn entry_object(entry: &Entry) -> Value {
     let mut object = Map::new();
     for line in entry.lines() {
-        let value = if line.is_secret {
-            Value::from(HIDDEN)
-        } else {
-            serde_json::from_str(&line.value.0).unwrap_or(Value::Null)
-        };
+        let value = serde_json::from_str(&line.masked).unwrap_or(Value::Null);
         let mut keys: Vec<&str> = line.key.splitn(2, '.').collect();
         let last = keys.pop().unwrap_or_default();
         match keys.first() {

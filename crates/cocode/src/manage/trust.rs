@@ -1,22 +1,24 @@
-//! Approvals: shows what waits and asks, lists and revokes what was decided, and approves what we
-//! write ourselves.
+//! Approvals: has what waits approved, lists what was decided, and approves what we write ourselves.
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _, stderr, stdin};
+mod asking;
+mod revoke;
+
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use cocode_config::{
-    Approval, Candidate, Config, Entry, Server, State, Trust, TrustContent, TrustItem, TrustStore,
+    Approval, Candidate, Config, Entry, PendingSettings, Server, State, Trust, TrustContent,
+    TrustItem, TrustStore, visible,
 };
 use serde::Serialize;
 
-use super::report::{EntryReport, HIDDEN};
+pub(crate) use self::asking::{Answer, asked, can_ask, entry_lines};
+use super::report::EntryReport;
 use crate::args::manage::TrustArgs;
 use crate::error::{CliError, Code, Exit};
 use crate::naming;
 use crate::printer::print_json;
 use crate::table::{Cell, table};
-use crate::text::plain;
 use crate::workspace::Workspace;
 
 pub(crate) fn run(args: &TrustArgs, workspace: &Workspace) -> Result<Exit, CliError> {
@@ -25,14 +27,14 @@ pub(crate) fn run(args: &TrustArgs, workspace: &Workspace) -> Result<Exit, CliEr
     if args.list {
         return list(config, workspace);
     }
+    if args.revoke {
+        return revoke::run(args, config, workspace);
+    }
     for name in &args.names {
         if !config.servers.contains_key(name) && !is_settings(name) {
             let names: Vec<&str> = config.servers.keys().map(String::as_str).collect();
             return Err(naming::unknown(name, &names));
         }
-    }
-    if args.revoke {
-        return revoke(args, config, workspace);
     }
     approve(args, config, workspace)
 }
@@ -84,14 +86,18 @@ struct DecidedReport<'a> {
     when: u64,
 }
 
-fn list(config: &Config, workspace: &Workspace) -> Result<Exit, CliError> {
-    let store = store(workspace)?;
-    let printer = &workspace.printer;
-    let decision = |approval: Option<Approval>| match approval {
+/// A decision as scripts see it.
+fn decision(approval: Option<Approval>) -> &'static str {
+    match approval {
         Some(Approval::Approved) => "approved",
         Some(Approval::Written) => "written",
         None => "refused",
-    };
+    }
+}
+
+fn list(config: &Config, workspace: &Workspace) -> Result<Exit, CliError> {
+    let store = store(workspace)?;
+    let printer = &workspace.printer;
     if printer.json() {
         let listing = Listing {
             pending: waiting(config)
@@ -127,7 +133,7 @@ fn list(config: &Config, workspace: &Workspace) -> Result<Exit, CliError> {
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for (name, candidate) in waiting(config) {
         rows.push(vec![
-            Cell::new(name),
+            Cell::new(visible(name)),
             Cell::new(candidate.trust.as_str()),
             Cell::new(candidate.found.origin.to_string()),
         ]);
@@ -136,14 +142,14 @@ fn list(config: &Config, workspace: &Workspace) -> Result<Exit, CliError> {
         rows.push(vec![
             Cell::new("(settings)"),
             Cell::new(file.trust.as_str()),
-            Cell::new(file.path.display().to_string()),
+            Cell::new(visible(&file.path.display().to_string())),
         ]);
     }
     for one in store.decisions() {
         rows.push(vec![
-            Cell::new(one.name),
+            Cell::new(visible(one.name)),
             Cell::new(decision(one.approval)),
-            Cell::new(one.file.display().to_string()),
+            Cell::new(visible(&one.file.display().to_string())),
         ]);
     }
     if rows.is_empty() {
@@ -171,120 +177,130 @@ fn approve(args: &TrustArgs, config: &Config, workspace: &Workspace) -> Result<E
     let printer = &workspace.printer;
     if waiting.is_empty() && settings.is_empty() {
         printer.note("nothing waits for approval");
-        return Ok(Exit::Ok);
+        return Outcome::default().print(workspace);
     }
     if !args.yes && !can_ask(workspace) {
-        let names: Vec<&str> = waiting.iter().map(|(name, _)| *name).collect();
-        let message = format!(
-            "{} wait for approval, and nobody can be asked",
-            names.join(", ")
-        );
-        return Err(CliError::new(Code::PendingTrust, message)
-            .hint("`--yes` approves without asking; `--list` shows what waits"));
+        return Err(nobody_to_ask(&waiting, &settings));
     }
+    let mut outcome = Outcome::default();
     for (name, candidate) in waiting {
-        if args.yes || ask(name, candidate, workspace)? {
-            decide(&item(candidate), Some(Approval::Approved), workspace)?;
-            printer.note(&format!("approved `{name}` of {}", candidate.found.origin));
-        }
+        let answer = if args.yes {
+            Answer::Yes
+        } else {
+            asking::about_server(name, candidate, workspace)?
+        };
+        let origin = &candidate.found.origin;
+        let report = ItemReport {
+            name,
+            kind: "server",
+            file: origin.file.display().to_string(),
+            line: origin.line,
+        };
+        outcome.carry_out(answer, &item(candidate), report, workspace)?;
     }
     for file in settings {
-        let shown = format!("settings of {}:\n{}", file.path.display(), file.text());
-        if args.yes || asked(&shown, "Approve these settings? [y/N] ", workspace)? {
-            decide(&file.item(), Some(Approval::Approved), workspace)?;
-            printer.note(&format!("approved {}", file.path.display()));
+        let answer = if args.yes {
+            Answer::Yes
+        } else {
+            asking::about_settings(file, workspace)?
+        };
+        let report = ItemReport {
+            name: file.name(),
+            kind: "settings",
+            file: file.path.display().to_string(),
+            line: None,
+        };
+        outcome.carry_out(answer, &file.item(), report, workspace)?;
+    }
+    outcome.print(workspace)
+}
+
+fn nobody_to_ask(waiting: &[(&str, &Candidate)], settings: &[&PendingSettings]) -> CliError {
+    let mut names: Vec<String> = waiting.iter().map(|(name, _)| visible(name)).collect();
+    let paths = settings.iter().map(|file| file.path.display());
+    names.extend(paths.map(|path| format!("the settings of {path}")));
+    let wait = if names.len() == 1 && settings.is_empty() {
+        "waits"
+    } else {
+        "wait"
+    };
+    let message = format!(
+        "{} {wait} for approval, and nobody can be asked",
+        names.join(", ")
+    );
+    CliError::new(Code::PendingTrust, message)
+        .hint("`--yes` approves without asking; `--list` shows what waits")
+}
+
+/// What came of everything that waited, for scripts.
+#[derive(Default, Serialize)]
+struct Outcome<'a> {
+    approved: Vec<ItemReport<'a>>,
+    refused: Vec<ItemReport<'a>>,
+    waiting: Vec<ItemReport<'a>>,
+}
+
+#[derive(Serialize)]
+struct ItemReport<'a> {
+    name: &'a str,
+    kind: &'static str,
+    file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+}
+
+impl<'a> Outcome<'a> {
+    /// Keeps what was decided. What was not is asked about again.
+    fn carry_out(
+        &mut self,
+        answer: Answer,
+        item: &TrustItem<'_>,
+        report: ItemReport<'a>,
+        workspace: &Workspace,
+    ) -> Result<(), CliError> {
+        remember(answer, item, workspace)?;
+        let (done, reports) = match answer {
+            Answer::Yes => ("approved", &mut self.approved),
+            Answer::No => ("refused", &mut self.refused),
+            Answer::NotNow => ("still waits:", &mut self.waiting),
+        };
+        let (name, file) = (visible(report.name), visible(&report.file));
+        workspace
+            .printer
+            .note(&format!("{done} `{name}` of {file}"));
+        reports.push(report);
+        Ok(())
+    }
+
+    fn print(&self, workspace: &Workspace) -> Result<Exit, CliError> {
+        if workspace.printer.json() {
+            print_json(&workspace.printer, self)?;
         }
+        Ok(Exit::Ok)
     }
-    Ok(Exit::Ok)
 }
 
-fn revoke(args: &TrustArgs, config: &Config, workspace: &Workspace) -> Result<Exit, CliError> {
-    let mut store = store(workspace)?;
-    let edits = workspace.edits().private();
-    let tree = config.work_tree.as_deref();
-    let decided: Vec<(std::path::PathBuf, String)> = store
-        .decisions()
-        .filter(|one| {
-            let named = args.names.iter().any(|name| name == one.name);
-            let is_here = tree.is_some_and(|tree| one.file.starts_with(canonical(tree)));
-            named || (args.names.is_empty() && is_here)
-        })
-        .map(|one| (one.file.to_owned(), one.name.to_owned()))
-        .collect();
-    let mut n_revoked = 0;
-    for (file, name) in decided {
-        let revoked = store.revoke(&edits, &file, &name);
-        n_revoked += usize::from(revoked.map_err(|error| unusable(&error))?);
+fn remember(answer: Answer, item: &TrustItem<'_>, workspace: &Workspace) -> Result<(), CliError> {
+    match answer {
+        Answer::Yes => decide(item, Some(Approval::Approved), workspace),
+        Answer::No => decide(item, None, workspace),
+        Answer::NotNow => Ok(()),
     }
-    let message = format!("{n_revoked} approvals were taken back");
-    workspace.printer.note(&message);
-    Ok(Exit::Ok)
 }
 
-/// Asks about a server that is wanted now. Whether it was approved.
+/// Asks about a server that is wanted now, unless that was refused. Whether it was approved.
 pub(crate) fn ask_about(
     name: &str,
     server: &Server,
     workspace: &Workspace,
 ) -> Result<bool, CliError> {
     debug_assert!(matches!(server.state, State::Pending));
-    if server.winner.trust == Trust::Refused || !ask(name, &server.winner, workspace)? {
+    if server.winner.trust == Trust::Refused {
         return Ok(false);
     }
-    decide(&item(&server.winner), Some(Approval::Approved), workspace)?;
-    Ok(true)
-}
-
-/// Shows an entry, or what changed in it, and asks. A no is remembered.
-fn ask(name: &str, candidate: &Candidate, workspace: &Workspace) -> Result<bool, CliError> {
-    let mut shown = match &candidate.trust {
-        Trust::Changed(difference) => format!(
-            "Server `{name}` of {} changed since you approved it:\n{difference}",
-            candidate.found.origin
-        ),
-        _ => format!("Server `{name}` of {} says:\n", candidate.found.origin),
-    };
-    if !matches!(candidate.trust, Trust::Changed(_)) {
-        for line in candidate.found.entry.lines() {
-            let value = if line.is_secret {
-                HIDDEN
-            } else {
-                &line.value.0
-            };
-            shown.extend(["  ", &line.key, " = ", value, "\n"]);
-        }
-    }
-    let approved = asked(
-        &shown,
-        "Approve it, so that it may be started? [y/N] ",
-        workspace,
-    )?;
-    if !approved {
-        decide(&item(candidate), None, workspace)?;
-    }
-    Ok(approved)
-}
-
-/// Whether there is a person to ask.
-pub(crate) fn can_ask(workspace: &Workspace) -> bool {
-    stdin().is_terminal() && workspace.printer.stderr_is_terminal()
-}
-
-/// Shows something and asks: only a clear yes is one.
-pub(crate) fn asked(shown: &str, question: &str, workspace: &Workspace) -> Result<bool, CliError> {
-    for line in crate::text::plain_lines(shown) {
-        workspace.printer.err_line(&line);
-    }
-    let cannot =
-        |error| CliError::new(Code::FileError, "cannot ask at the terminal").because(&error);
-    let mut out = stderr().lock();
-    write!(out, "{}", plain(question))
-        .and_then(|()| out.flush())
-        .map_err(cannot)?;
-    drop(out);
-    let mut line = String::new();
-    stdin().lock().read_line(&mut line).map_err(cannot)?;
-    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
+    let answer = asking::about_server(name, &server.winner, workspace)?;
+    remember(answer, &item(&server.winner), workspace)?;
+    Ok(answer == Answer::Yes)
 }
 
 fn item(candidate: &Candidate) -> TrustItem<'_> {
@@ -342,8 +358,4 @@ pub(crate) fn store(workspace: &Workspace) -> Result<TrustStore, CliError> {
 
 pub(crate) fn unusable(error: &cocode_config::TrustError) -> CliError {
     CliError::new(Code::FileError, "approvals cannot be kept").because(error)
-}
-
-fn canonical(path: &Path) -> std::path::PathBuf {
-    path.canonicalize().unwrap_or_else(|_gone| path.to_owned())
 }

@@ -92,6 +92,24 @@ fn at_terminal(words: &[&str], server: &StdioServer, typed: &str) -> (String, St
     watched_at_terminal(words, server, typed, Vec::new())
 }
 
+/// Runs any command with its stdin and stderr at a terminal where this was typed before anybody
+/// asked. Gives its exit code, what was printed to stdout, and what was seen at the terminal.
+pub(crate) fn typed_at(mut command: Command, typed: &str) -> (Option<i32>, String, String) {
+    let (mut person, name) = pseudo_terminal();
+    command
+        .stdin(open(&name))
+        .stderr(open(&name))
+        .stdout(Stdio::piped());
+    person.write_all(typed.as_bytes()).unwrap();
+    let child = command.spawn().unwrap();
+    drop(command);
+    let seeing = watch(person, Vec::new());
+    let output = child.wait_with_output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let seen = seeing.join().unwrap().replace("\r\n", "\n");
+    (output.status.code(), stdout, seen)
+}
+
 /// What is seen of a program that has nothing but a terminal.
 fn seen_of(words: &[&str], server: &StdioServer) -> String {
     let (person, name) = pseudo_terminal();
