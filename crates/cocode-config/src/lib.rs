@@ -29,9 +29,9 @@ pub use config::{Candidate, Config, FileReport, Loss, PluginRoot, Server, State,
 pub use difference::{Difference, KeyChange, Shown};
 pub use document::Format;
 pub use edit::{
-    EditError, Edited, IfExists, OverrideKey, RuleText, SettingValue, add_plugin, add_rule, add_server,
-    forget, remember, remove_plugin, remove_rule, remove_server, set_enabled, set_override,
-    set_plugin_enabled, set_value, unset_value,
+    EditError, Edited, IfExists, OverrideKey, RuleText, SettingValue, add_plugin, add_rule,
+    add_server, forget, remember, remove_plugin, remove_rule, remove_server, set_enabled,
+    set_override, set_plugin_enabled, set_value, unset_value,
 };
 pub use entry::{Entry, EntryLine, OAuthEntry, Seconds, Text, Transport, visible};
 pub use expand::{
