@@ -136,6 +136,18 @@ fn foreign_shape(root: &Node, origin: &Origin, problems: &mut Vec<Problem>) {
         let message = "servers stand under `mcpServers` in this file";
         let problem = Problem::warning(origin.at(member.line), message).key(&*member.key);
         problems.push(problem.hint("did you mean `mcpServers`?"));
+        return;
+    }
+    // Or the table was left out, and the servers stand at the top.
+    let is_server = |member: &&Member| {
+        let mut keys = ["command", "url"].into_iter();
+        keys.any(|key| member.node.get(key).is_some())
+    };
+    let members = root.members().unwrap_or_default().iter();
+    if let Some(member) = members.take(MAX_UNKNOWN_KEYS).find(is_server) {
+        let message = "servers stand under `mcpServers` in this file";
+        let problem = Problem::warning(origin.at(member.line), message).key(&*member.key);
+        problems.push(problem.hint("put it into that table: {\"mcpServers\": {…}}"));
     }
 }
 

@@ -132,3 +132,22 @@ fn a_users_own_file_may_be_named_on_the_command_line_after_disabling() {
     let refused = refused.with_code(2).stderr;
     assert_eq!(refused.matches("given.toml:1").count(), 1, "{refused}");
 }
+
+#[test]
+fn a_json_file_whose_servers_stand_at_the_top_is_warned_of() {
+    let home = Home::new();
+    for server in [r#"{"command": "x"}"#, r#"{"url": "https://x.example"}"#] {
+        home.project_file(".mcp.json", &format!("{{\n\"a\": {server}}}"));
+        let checked = home.run(["config", "check"]).with_code(0).stdout;
+        for part in [".mcp.json:2", "servers stand under `mcpServers`"] {
+            assert!(checked.contains(part), "{part}: {checked}");
+        }
+        let listed = home.mcp(&["list"]).with_code(0);
+        listed.complains(&["servers stand under `mcpServers`"]);
+    }
+    for fine in ["", " \n", "{}", r#"{"a": {"title": "x"}, "command": "x"}"#] {
+        home.project_file(".mcp.json", fine);
+        let checked = home.run(["config", "check"]).with_code(0).stdout;
+        assert_eq!(checked, "", "{fine:?}");
+    }
+}
