@@ -5,12 +5,14 @@ use std::sync::Arc;
 use cocode_client::Annotations;
 use cocode_config::{SettingOrigin, remember};
 use cocode_core::{
-    Answer, Hints, RuleSet, ServerName, ServerSpec, ToolFilter, ToolName, ToolRef, ToolUse, Verdict,
+    Answer, Decision, Hints, RuleSet, ServerName, ServerSpec, ToolFilter, ToolName, ToolRef,
+    ToolUse, Verdict,
 };
 
 use crate::elicit::Permission;
 use crate::error::{CliError, Code};
 use crate::govern::permissions::answers_file;
+use crate::govern::permissions::reason::{Owner, Reasons};
 use crate::handler::TerminalHandler;
 use crate::printer::Printer;
 use crate::target::UNLISTED;
@@ -23,6 +25,7 @@ pub(crate) struct Gate {
     server: ServerName,
     tools: ToolFilter,
     rules: RuleSet<SettingOrigin>,
+    reasons: Reasons,
     /// Whether answers may be remembered.
     remembers: bool,
     /// Where answers are remembered.
@@ -43,6 +46,7 @@ impl Gate {
         Ok(Self {
             tools: spec.map(|spec| spec.tools.clone()).unwrap_or_default(),
             rules: config.rules_for(server.as_str()),
+            reasons: Reasons::of(config),
             remembers: spec.is_some() && config.remembers_answers_for(server.as_str()),
             server,
             settings: answers_file(workspace),
@@ -76,9 +80,10 @@ impl Gate {
         let name = ToolName::new(tool);
         let wanted = ToolUse::mcp(server, &name).with_hints(hints(annotations));
         let decision = self.rules.decide(&wanted);
-        let why = match decision.origin() {
-            Some(origin) => format!("{} ({origin})", decision.reason()),
-            None => decision.reason(),
+        let why = self.reasons.why(&decision);
+        let why = match why.place {
+            Some(place) => format!("{} ({place})", why.text),
+            None => why.text,
         };
         let call = format!("mcp__{server}__{}", plain(tool));
         match decision.verdict {
@@ -92,10 +97,50 @@ impl Gate {
                 })?;
                 self.answered(answer, &name, decision.is_by_organization())
             }
-            Verdict::Ask => Err(denied(format!(
-                "`{call}` may be called only after asking, and there is no terminal: {why}"
-            ))),
+            Verdict::Ask => {
+                let error = denied(format!(
+                    "`{call}` may be called only after asking, and there is no terminal: {why}"
+                ));
+                Err(self.how_scripts_pass(error, tool, &decision))
+            }
         }
+    }
+
+    /// Says what lets a call through where nobody can be asked.
+    fn how_scripts_pass(
+        &self,
+        error: CliError,
+        tool: &str,
+        decision: &Decision<'_, SettingOrigin>,
+    ) -> CliError {
+        let Self { server, .. } = self;
+        let tool = plain(tool);
+        match self.reasons.decider(decision) {
+            // The reason says what to do.
+            Owner::Broken => return error,
+            Owner::Organization => {
+                return error
+                    .hint("your organization wants this asked every time: call it at a terminal");
+            }
+            Owner::User | Owner::Project => {}
+        }
+        // As one text, an allow rule means no server with `__` in its name.
+        let allow = if server.as_str().contains("__") {
+            format!("the allow rule {{ server = \"{server}\", tool = \"{tool}\" }}")
+        } else {
+            format!("`cocode permissions allow 'mcp__{server}__{tool}'`")
+        };
+        let error = match decision.rule() {
+            None => error.hint(format!("{allow} lets scripts call it")),
+            Some((rule, place)) => error.hint(format!(
+                "{allow} lets scripts call it, but ask rules are stronger: remove or narrow the \
+                 ask rule `{rule}` in {place} too"
+            )),
+        };
+        if self.remembers {
+            return error.hint("or call it once at a terminal, and answer `always`");
+        }
+        error
     }
 
     fn answered(

@@ -121,7 +121,7 @@ fn permissions(layers: &[SettingsLayer]) -> Permissions {
             merged.answers.extend(answers);
         }
         for at in &raw.broken {
-            merged.is_broken = true;
+            merged.broken.push(origin(at));
             // To ask would be softer than what an organization may have written here.
             let kind = match authority {
                 Authority::Organization => Verdict::Deny,

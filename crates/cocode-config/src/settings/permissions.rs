@@ -42,14 +42,19 @@ pub struct Permissions {
     pub(crate) rules: Vec<RuleEntry<SettingOrigin>>,
     pub(crate) defaults: Vec<(Verdict, Authority, SettingOrigin)>,
     pub(crate) answers: Vec<(RememberedTool, Answer, SettingOrigin)>,
-    pub(crate) is_broken: bool,
+    pub(crate) broken: Vec<SettingOrigin>,
 }
 
 impl Permissions {
     /// Whether something is broken that may have been meant to keep tools from running, so that
     /// every tool asks.
     pub fn is_broken(&self) -> bool {
-        self.is_broken
+        !self.broken.is_empty()
+    }
+
+    /// Where that is. Each place stands among the rules as one about every tool, which nobody wrote.
+    pub fn broken(&self) -> &[SettingOrigin] {
+        &self.broken
     }
 
     /// The same, but no remembered answer allows a tool of this server.
@@ -72,7 +77,7 @@ impl Permissions {
         for (verdict, authority, origin) in &self.defaults {
             rules.set_default(*verdict, *authority, origin.clone());
         }
-        if !self.is_broken {
+        if !self.is_broken() {
             for (tool, answer, origin) in &self.answers {
                 rules.remember(tool.as_tool_ref(), *answer, origin.clone());
             }

@@ -100,6 +100,9 @@ fn whatever_may_have_been_a_restriction_makes_every_tool_ask() {
         );
         let (settings, _) = merge_settings(&[layer]);
         assert!(settings.permissions.is_broken(), "{broken}");
+        let places = settings.permissions.broken().iter();
+        let places: Vec<_> = places.map(ToString::to_string).collect();
+        assert_eq!(places, ["config.toml:2 (user)"], "{broken}");
         let rules = settings.permissions.rule_set(&Policy::none());
         assert_eq!(verdict(&rules, "a", "b"), Verdict::Ask, "{broken}");
         assert_eq!(verdict(&rules, "z", "z"), Verdict::Ask, "{broken}");

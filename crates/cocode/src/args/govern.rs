@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 use super::TargetArgs;
-use super::manage::WritableScope;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PermissionsVerb {
@@ -46,7 +45,7 @@ pub(crate) struct TestArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RuleArgs {
-    /// The tools, as in `mcp__*`, `mcp__github__*` or `mcp__github__create_*`
+    /// The tools, as in `mcp__*`, `mcp__github__*`, `mcp__github__create_*` or `github.create_*`
     pub(crate) pattern: String,
     /// Only for tools that say they change nothing (true), or that do not say so (false)
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
@@ -56,7 +55,19 @@ pub(crate) struct RuleArgs {
     pub(crate) destructive: Option<bool>,
     /// Whose the rule is
     #[arg(short, long, value_name = "SCOPE", default_value = "user")]
-    pub(crate) scope: WritableScope,
+    pub(crate) scope: RuleScope,
+}
+
+/// The scopes whose rules can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RuleScope {
+    /// This work tree, for you alone: .cocode/config.local.toml
+    Local,
+    /// This work tree, for everybody who has it: .cocode/config.toml
+    Project,
+    /// You, everywhere: ~/.config/cocode/config.toml
+    #[value(alias = "global")]
+    User,
 }
 
 #[derive(Debug, Subcommand)]

@@ -2,6 +2,8 @@
 //! what would happen to a call.
 
 mod listing;
+mod pattern;
+pub(crate) mod reason;
 mod test;
 
 use std::path::{Path, PathBuf};
@@ -13,7 +15,8 @@ use cocode_config::{
 use cocode_core::{Condition, Rule, ServerName, ToolName, ToolRef, Verdict};
 use serde::Serialize;
 
-use crate::args::govern::{PermissionsVerb, RuleArgs};
+use self::reason::{Owner, Reasons};
+use crate::args::govern::{PermissionsVerb, RuleArgs, RuleScope};
 use crate::error::{CliError, Code, Exit};
 use crate::manage::trust;
 use crate::manage::writing::edits_of;
@@ -47,7 +50,12 @@ struct Written<'a> {
 }
 
 fn add(kind: Verdict, args: &RuleArgs, workspace: &Workspace) -> Result<Exit, CliError> {
-    let rule = rule_text(args)?;
+    let config = workspace.config()?;
+    let servers: Vec<&str> = config.servers.keys().map(String::as_str).collect();
+    let given = args.pattern.as_str();
+    let text = pattern::spelled(given, &servers).unwrap_or_else(|| given.to_owned());
+    let rule = rule_text(text, args)?;
+    let warning = pattern::check(kind, &rule.tool, &parsed(&rule.tool)?, &servers)?;
     let (scope, file) = writable(args, workspace)?;
     let edits = edits_of(scope, workspace);
     let edited = add_rule(&edits, &file, kind, &rule).map_err(|error| not_written(&error))?;
@@ -69,22 +77,25 @@ fn add(kind: Verdict, args: &RuleArgs, workspace: &Workspace) -> Result<Exit, Cl
         let file = file.display();
         printer.out_line(&plain(&format!("{done} {kind} `{shown}` in {file}")))?;
     }
+    if let Some(warning) = warning {
+        workspace.printer.warn(&warning);
+    }
     warn_if_stricter(kind, &rule, workspace);
     Ok(Exit::Ok)
 }
 
 fn remove(args: &RuleArgs, workspace: &Workspace) -> Result<Exit, CliError> {
-    let rule = rule_text(args)?;
+    let config = workspace.config()?;
+    let servers: Vec<&str> = config.servers.keys().map(String::as_str).collect();
+    let mut rule = rule_text(args.pattern.clone(), args)?;
     let (scope, file) = writable(args, workspace)?;
-    let mut removed = Vec::new();
-    for kind in KINDS {
-        let edits = edits_of(scope, workspace);
-        let edited = remove_rule(&edits, &file, kind, &rule);
-        let edited = edited.map_err(|error| not_written(&error))?;
-        if edited.is_changed() {
-            approve_written(scope, &file, &edited, workspace)?;
-            removed.push(kind);
-        }
+    let mut removed = remove_from(scope, &file, &rule, workspace)?;
+    // Somebody may have written the other spelling by hand, so it comes first as it is.
+    if removed.is_empty()
+        && let Some(text) = pattern::spelled(&args.pattern, &servers)
+    {
+        rule = rule_text(text, args)?;
+        removed = remove_from(scope, &file, &rule, workspace)?;
     }
     let shown = shown(&rule);
     if removed.is_empty() {
@@ -113,20 +124,53 @@ fn remove(args: &RuleArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     Ok(Exit::Ok)
 }
 
+/// Removes a rule from all lists of a file, and gives those that had it.
+fn remove_from(
+    scope: Scope,
+    file: &Path,
+    rule: &RuleText,
+    workspace: &Workspace,
+) -> Result<Vec<Verdict>, CliError> {
+    let mut removed = Vec::new();
+    for kind in KINDS {
+        let edits = edits_of(scope, workspace);
+        let edited = remove_rule(&edits, file, kind, rule);
+        let edited = edited.map_err(|error| not_written(&error))?;
+        if edited.is_changed() {
+            approve_written(scope, file, &edited, workspace)?;
+            removed.push(kind);
+        }
+    }
+    Ok(removed)
+}
+
 /// The rule that is given, once it is sure that it is one.
-fn rule_text(args: &RuleArgs) -> Result<RuleText, CliError> {
+fn rule_text(tool: String, args: &RuleArgs) -> Result<RuleText, CliError> {
     let condition = Condition {
         read_only: args.read_only,
         destructive: args.destructive,
     };
-    let tool = args.pattern.clone();
-    let checked: Result<Rule, _> = tool.parse();
-    checked.map_err(|error| {
+    parsed(&tool)?;
+    Ok(RuleText { tool, condition })
+}
+
+fn parsed(text: &str) -> Result<Rule, CliError> {
+    let parsed: Result<Rule, _> = text.parse();
+    parsed.map_err(|error| {
         CliError::new(Code::InvalidUsage, "this is no rule for tools")
             .because(&error)
             .hint("as in mcp__*, mcp__github__* or mcp__github__create_*")
-    })?;
-    Ok(RuleText { tool, condition })
+    })
+}
+
+impl From<RuleScope> for Scope {
+    fn from(scope: RuleScope) -> Self {
+        match scope {
+            RuleScope::Local => Self::Local,
+            RuleScope::Project => Self::Project,
+            RuleScope::User => Self::User,
+        }
+    }
 }
 
 fn shown(rule: &RuleText) -> String {
@@ -206,10 +250,12 @@ fn warn_if_stricter(kind: Verdict, rule: &RuleText, workspace: &Workspace) {
         return;
     };
     let wanted = wanted.when(rule.condition);
-    let rules = workspace.reloaded().rules();
-    let stricter = rules
-        .rules()
-        .find(|entry| entry.kind > kind && entry.rule == wanted);
+    let config = workspace.reloaded();
+    let (rules, reasons) = (config.rules(), Reasons::of(&config));
+    let stricter = rules.rules().find(|entry| {
+        let is_written = reasons.owner_of(entry) != Owner::Broken;
+        is_written && entry.kind > kind && entry.rule == wanted
+    });
     if let Some(entry) = stricter {
         let message = format!(
             "the same rule is under `{}` too, which counts more: {}",

@@ -173,6 +173,7 @@ fn rules_are_checked_before_they_are_written_and_taken_back() {
 #[test]
 fn a_rule_that_a_stricter_one_defeats_is_said_so() {
     let home = Home::new();
+    add(&home, "a", &server());
     home.run(["permissions", "deny", "mcp__a__b"]).clean();
     let finished = home.run(["permissions", "allow", "mcp__a__b"]).with_code(0);
     finished.complains(&["under `deny` too", "config.toml:2"]);
@@ -228,6 +229,143 @@ fn without_a_terminal_to_ask_means_to_deny() {
     home.run(["permissions", "ask", "mcp__s__*"]).with_code(0);
     let refused = home.mcp(&["call", "s", "look", "--json"]).with_code(6);
     assert_eq!(refused.error()["code"], "permission-denied");
+    refused.complains(&[
+        "cocode permissions allow 'mcp__s__look'",
+        "ask rules are stronger",
+        "the ask rule `mcp__s__*` in ",
+        "config.toml:2",
+    ]);
+    // What the hint says does help.
+    home.run(["permissions", "allow", "mcp__s__look"])
+        .with_code(0);
+    home.mcp(&["call", "s", "look"]).with_code(6);
+    home.run(["permissions", "remove", "mcp__s__*"])
+        .with_code(0);
+    home.mcp(&["call", "s", "look"]).with_code(0);
+}
+
+#[test]
+fn a_default_to_ask_needs_an_allow_rule_without_a_terminal() {
+    let home = Home::new();
+    let server = server();
+    add(&home, "s", &server);
+    home.user_file("config.toml", "[permissions]\ndefault = \"ask\"\n");
+    let refused = home.mcp(&["call", "s", "look"]).with_code(6);
+    refused.complains(&["cocode permissions allow 'mcp__s__look'"]);
+    assert!(!refused.stderr.contains("stronger"), "{}", refused.stderr);
+    home.run(["permissions", "allow", "mcp__s__look"])
+        .with_code(0);
+    home.mcp(&["call", "s", "look"]).with_code(0);
+}
+
+#[test]
+fn a_rule_that_could_match_nothing_is_refused_and_a_dotted_one_understood() {
+    let home = Home::new();
+    let server = server();
+    add(&home, "s", &server);
+    add(&home, "s.t", &server);
+    let refused = home.run(["permissions", "deny", "look", "--json"]);
+    let refused = refused.with_code(2);
+    assert_eq!(refused.error()["code"], "invalid-usage");
+    refused.complains(&["mcp__*__look"]);
+    assert!(!home.home().join("config.toml").exists());
+    let written = home.json(&["permissions", "deny", "s.lo*"]);
+    assert_eq!(written["rule"], "mcp__s__lo*");
+    let written = home.json(&["permissions", "ask", "s.t.look"]);
+    assert_eq!(written["rule"], "mcp__s.t__look");
+    home.mcp(&["call", "s", "look"]).with_code(6);
+    home.run(["permissions", "remove", "s.lo*"]).with_code(0);
+    home.mcp(&["call", "s", "look"]).with_code(0);
+    home.run(["permissions", "deny", "mcp__s.u__*"])
+        .with_code(0)
+        .complains(&["no server `s.u` is configured", "did you mean", "`s.t`"]);
+    // What somebody wrote by hand can still be taken back.
+    home.user_file("config.toml", "[permissions]\ndeny = [\"s.look\", \"x\"]\n");
+    home.run(["permissions", "remove", "x"]).with_code(0);
+    home.run(["permissions", "remove", "s.look"]).with_code(0);
+    let listing = home.json(&["permissions", "list"]);
+    assert_eq!(listing["rules"], json!([]));
+}
+
+#[test]
+fn a_test_wants_the_full_name_of_a_tool() {
+    let home = Home::new();
+    let refused = home.run(["permissions", "test", "write_file"]).with_code(2);
+    refused.complains(&["not the full name", "mcp__SERVER__write_file"]);
+    let tested = home.json(&["permissions", "test", "shell"]);
+    assert_eq!(tested["verdict"], "allow");
+}
+
+#[test]
+fn help_names_the_files_that_rules_are_written_to() {
+    let home = Home::new();
+    for (scope, file) in [
+        ("local", ".cocode/config.local.toml"),
+        ("project", ".cocode/config.toml"),
+        ("user", "config.toml"),
+    ] {
+        let help = home.run(["permissions", "deny", "--help"]).with_code(0);
+        let line = help.stdout.lines().find(|line| {
+            let line = line.trim_start().trim_start_matches("- ");
+            line.starts_with(scope) && line.contains(':')
+        });
+        assert!(line.unwrap().ends_with(file), "{}", help.stdout);
+        let written = home.json(&["permissions", "deny", "mcp__*", "--scope", scope]);
+        assert!(written["file"].as_str().unwrap().ends_with(file));
+    }
+}
+
+#[test]
+fn something_broken_is_no_rule_of_the_user() {
+    let home = Home::new();
+    let server = server();
+    add(&home, "s", &server);
+    home.user_file(
+        "config.toml",
+        "[permissions]\ndefault = \"alow\"\nallow = [\"*\"]\n",
+    );
+    let refused = home.mcp(&["call", "s", "look"]).with_code(6);
+    refused.complains(&["is broken in", "config.toml:2", "cocode config check"]);
+    assert!(!refused.stderr.contains("your rule"), "{}", refused.stderr);
+    let tested = home.json(&["permissions", "test", "mcp__s__look"]);
+    assert_eq!(tested["verdict"], "ask");
+    assert_eq!(tested["broken"], json!(true));
+    assert_eq!(tested["rule"], json!(null));
+    assert_eq!(tested["line"], 2);
+    let listing = home.json(&["permissions", "list"]);
+    let rules = listing["rules"].as_array().unwrap();
+    assert_eq!(rules.len(), 1, "{listing}");
+    assert_eq!(rules[0]["kind"], "allow");
+    assert_eq!(listing["brokenPlaces"][0]["line"], 2);
+    let table = home.run(["permissions", "list"]).with_code(0).stdout;
+    let line = table.lines().find(|line| line.contains("config.toml:2"));
+    let line = line.unwrap();
+    assert!(line.contains("(every tool)"), "{table}");
+    assert!(!line.contains("yours"), "{table}");
+}
+
+#[test]
+fn rules_of_a_file_that_is_not_approved_are_the_projects() {
+    let home = Home::new();
+    let server = server();
+    add(&home, "s", &server);
+    home.project_file(
+        ".cocode/config.toml",
+        "[permissions]\ndefault = \"ask\"\ndeny = [\"mcp__s__look\"]\n",
+    );
+    let whose = || {
+        let table = home.run(["permissions", "list"]).with_code(0).stdout;
+        let lines = table.lines().filter(|line| line.contains("(project)"));
+        let whose = lines.map(|line| line.contains("the project's"));
+        whose.collect::<Vec<_>>()
+    };
+    assert_eq!(whose(), [true, true]);
+    let refused = home.mcp(&["call", "s", "look"]).with_code(6);
+    refused.complains(&["denied because of the project's rule `mcp__s__look`"]);
+    let refused = home.mcp(&["call", "s", "change"]).with_code(6);
+    refused.complains(&["the project's default is to ask"]);
+    home.mcp(&["trust", "--yes", "config.toml"]).with_code(0);
+    assert_eq!(whose(), [false, false]);
 }
 
 #[test]

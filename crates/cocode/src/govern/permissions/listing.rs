@@ -4,6 +4,7 @@ use cocode_config::{Config, SettingOrigin};
 use cocode_core::{Authority, Condition, RuleEntry, RuleSet, Verdict};
 use serde::Serialize;
 
+use super::reason::{Owner, Reasons};
 use super::{KINDS, tool_name};
 use crate::error::{CliError, Exit};
 use crate::printer::{Style, print_json};
@@ -20,6 +21,9 @@ struct Listing {
     pending: Vec<String>,
     /// Whether something is broken that may have been a stricter rule, so that every tool asks.
     broken: bool,
+    /// Where that is.
+    #[serde(rename = "brokenPlaces", skip_serializing_if = "Vec::is_empty")]
+    broken_places: Vec<PlaceReport>,
 }
 
 #[derive(Serialize)]
@@ -31,6 +35,8 @@ struct RuleReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     destructive: Option<bool>,
     organization: bool,
+    /// Whether it is in a file that is not approved.
+    pending: bool,
     #[serde(flatten)]
     place: PlaceReport,
 }
@@ -71,14 +77,15 @@ impl PlaceReport {
 }
 
 impl RuleReport {
-    fn of(entry: &RuleEntry<SettingOrigin>) -> Self {
+    fn of(entry: &RuleEntry<SettingOrigin>, owner: Owner) -> Self {
         let condition = entry.rule.condition();
         Self {
             kind: entry.kind.as_str(),
             rule: entry.rule.clone().when(Condition::default()).to_string(),
             read_only: condition.read_only,
             destructive: condition.destructive,
-            organization: entry.authority == Authority::Organization,
+            organization: owner == Owner::Organization,
+            pending: owner == Owner::Project,
             place: PlaceReport::of(&entry.origin),
         }
     }
@@ -122,8 +129,16 @@ fn defaults(rules: &RuleSet<SettingOrigin>) -> Vec<(Authority, Verdict, Option<&
 fn listing(rules: &RuleSet<SettingOrigin>, config: &Config) -> Listing {
     let defaults = defaults(rules).into_iter();
     let pending = config.pending_settings.iter();
+    let reasons = Reasons::of(config);
+    let entries = in_order(rules).into_iter();
+    let entries = entries.map(|entry| (entry, reasons.owner_of(entry)));
+    let (broken, written): (Vec<_>, Vec<_>) =
+        entries.partition(|(_, owner)| *owner == Owner::Broken);
+    let (broken, written) = (broken.into_iter(), written.into_iter());
     Listing {
-        rules: in_order(rules).into_iter().map(RuleReport::of).collect(),
+        rules: written
+            .map(|(entry, owner)| RuleReport::of(entry, owner))
+            .collect(),
         defaults: defaults
             .map(|(authority, verdict, place)| DefaultReport {
                 verdict: verdict.as_str(),
@@ -143,6 +158,9 @@ fn listing(rules: &RuleSet<SettingOrigin>, config: &Config) -> Listing {
             .map(|file| file.path.display().to_string())
             .collect(),
         broken: config.settings.permissions.is_broken(),
+        broken_places: broken
+            .map(|(entry, _)| PlaceReport::of(&entry.origin))
+            .collect(),
     }
 }
 
@@ -155,7 +173,8 @@ fn print(
     workspace.warn_of_files(config);
     if config.settings.permissions.is_broken() {
         printer.warn(
-            "every tool asks or is denied, because something is broken that may have been a rule",
+            "every tool asks or is denied, because something is broken that may have been a rule: \
+             see `cocode config check`",
         );
     }
     for file in &config.pending_settings {
@@ -166,10 +185,15 @@ fn print(
         printer.warn(&message);
     }
     let mut rows = Vec::new();
+    let reasons = Reasons::of(config);
     for entry in in_order(rules) {
-        let tools = entry.rule.to_string();
-        let whose = owner(entry.authority);
-        rows.push(row(entry.kind, &tools, whose, &entry.origin.to_string()));
+        let owner = reasons.owner_of(entry);
+        let tools = match owner {
+            Owner::Broken => "(every tool)".to_owned(),
+            _ => entry.rule.to_string(),
+        };
+        let place = entry.origin.to_string();
+        rows.push(row(entry.kind, &tools, owner.as_str(), &place));
     }
     for (tool, answer, place) in rules.answers() {
         let tool = tool_name(tool);
@@ -181,21 +205,17 @@ fn print(
         ));
     }
     for (authority, verdict, place) in defaults(rules) {
-        let place = match place {
-            Some(place) => place.to_string(),
-            None => "nobody said otherwise".to_owned(),
+        let (owner, place) = match place {
+            Some(place) => {
+                let owner = reasons.owner(authority, None, place);
+                (owner, place.to_string())
+            }
+            None => (Owner::User, "nobody said otherwise".to_owned()),
         };
-        rows.push(row(verdict, "(default)", owner(authority), &place));
+        rows.push(row(verdict, "(default)", owner.as_str(), &place));
     }
     let head = ["KIND", "TOOLS", "WHOSE", "WRITTEN IN"];
     printer.out(table(&head, &rows, printer.paint()))
-}
-
-fn owner(authority: Authority) -> &'static str {
-    match authority {
-        Authority::Organization => "organization",
-        Authority::User => "yours",
-    }
 }
 
 fn row(kind: Verdict, tools: &str, owner: &str, place: &str) -> Vec<Cell> {

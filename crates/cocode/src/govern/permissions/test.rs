@@ -6,9 +6,10 @@ use cocode_core::{Hints, ToolUse};
 use serde::Serialize;
 
 use super::listing::PlaceReport;
-use super::{Tool, tool_name};
+use super::reason::{Owner, Reasons};
+use super::{Tool, pattern, tool_name};
 use crate::args::govern::TestArgs;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, Code, Exit};
 use crate::manage::report::reason;
 use crate::printer::print_json;
 use crate::text::plain;
@@ -25,6 +26,9 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
     organization: bool,
+    /// Whether this is because something is broken that may have been a rule.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    broken: bool,
     #[serde(flatten)]
     place: Option<PlaceReport>,
     /// Why the server cannot be used at all, whatever the rules say.
@@ -35,6 +39,14 @@ struct Report {
 pub(super) fn run(args: &TestArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let config = workspace.config()?;
     let tool = Tool::parse(&args.tool, workspace)?;
+    if let Tool::BuiltIn(name) = &tool
+        && !pattern::is_built_in(name)
+    {
+        let servers: Vec<&str> = config.servers.keys().map(String::as_str).collect();
+        let message = format!("`{}` is not the full name of a tool", plain(name));
+        let error = CliError::new(Code::InvalidUsage, message);
+        return Err(pattern::with_spelling(error, name, "SERVER", &servers));
+    }
     let hints = Hints {
         read_only: args.read_only.then_some(true),
         destructive: args.not_destructive.then_some(false),
@@ -45,17 +57,22 @@ pub(super) fn run(args: &TestArgs, workspace: &Workspace) -> Result<Exit, CliErr
     };
     let wanted = ToolUse::new(tool.as_ref()).with_hints(hints);
     let decision = rules.decide(&wanted);
+    let reasons = Reasons::of(config);
+    let why = reasons.why(&decision);
+    let broken = reasons.decider(&decision) == Owner::Broken;
+    let rule = decision.rule().filter(|_| !broken);
     let mut report = Report {
         tool: tool_name(tool.as_ref()),
         server: None,
         verdict: decision.verdict.as_str(),
-        reason: decision.reason(),
-        rule: decision.rule().map(|(rule, _)| rule.to_string()),
+        reason: why.text,
+        rule: rule.map(|(rule, _)| rule.to_string()),
+        broken,
         organization: decision.is_by_organization(),
         place: decision.origin().map(PlaceReport::of),
         server_problem: None,
     };
-    let mut place = decision.origin().map(ToString::to_string);
+    let mut place = why.place.map(ToString::to_string);
     if let Tool::Mcp(server, name) = &tool {
         let configured = config.servers.get(server.as_str());
         report.server = Some(server.to_string());
@@ -72,6 +89,7 @@ pub(super) fn run(args: &TestArgs, workspace: &Workspace) -> Result<Exit, CliErr
                 format!("filtered out by `enabled_tools` or `disabled_tools` of server `{server}`");
             report.rule = None;
             report.organization = false;
+            report.broken = false;
             report.place = None;
             place = configured.map(|configured| configured.winner.found.origin.to_string());
         }
