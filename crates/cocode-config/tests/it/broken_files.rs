@@ -200,7 +200,10 @@ fn an_unreadable_file_is_said() {
     let problem = problems.first().unwrap();
     assert!(problem.is_error());
     assert!(problem.message.contains("ermission denied"), "{problem}");
-    assert_eq!(problem.hint.as_deref(), Some("make it readable for you"));
+    assert_eq!(
+        problem.hint.as_deref(),
+        Some("make it readable for you; servers in this file are missing until it is mended")
+    );
 }
 
 /// Root reads everything, so the load is done by nobody.
