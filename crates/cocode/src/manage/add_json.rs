@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use cocode_config::entry_from_json;
+use cocode_config::{Problem, entry_from_json};
 
 use super::add::{add, client_secret_variable};
 use crate::args::manage::AddJsonArgs;
@@ -28,16 +28,19 @@ pub(crate) fn run(args: &AddJsonArgs, workspace: &Workspace) -> Result<Exit, Cli
         CliError::new(Code::InvalidUsage, message)
             .hint(r#"write one object, as in '{"command": "npx", "args": ["-y", "SERVER"]}'"#)
     })?;
-    let errors: Vec<_> = problems
-        .iter()
-        .filter(|problem| problem.is_error())
-        .collect();
-    if !errors.is_empty() {
+    if problems.iter().any(Problem::is_error) {
         let message = "the JSON does not describe a server";
-        return Err(with_problems(
-            CliError::new(Code::InvalidUsage, message),
-            &errors,
-        ));
+        // Warnings too: a misspelled key may be what is missing.
+        let all: Vec<_> = problems.iter().collect();
+        let error = with_problems(CliError::new(Code::InvalidUsage, message), &all);
+        let whole_file = problems
+            .iter()
+            .any(|problem| problem.key.as_deref() == Some("mcpServers"));
+        return Err(if whole_file {
+            error.hint("give the object of one server, without `mcpServers` around it")
+        } else {
+            error
+        });
     }
     for problem in &problems {
         let key = problem.key.as_deref().unwrap_or_default();

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use cocode_config::{
-    Config, EditContext, EditError, Entry, IfExists, Scope, Text, add_server, check_entry,
+    Config, EditContext, EditError, Entry, IfExists, Scope, State, Text, add_server, check_entry,
     format_of, variables_of,
 };
 use cocode_core::ServerName;
@@ -185,6 +185,8 @@ pub(super) fn warn_if_not_used(name: &str, scope: Scope, workspace: &Workspace) 
             server.winner.scope, server.winner.found.origin
         );
         workspace.printer.warn(&message);
+    } else if matches!(server.state, State::Invalid(_)) {
+        // Only for want of a variable, which was said before anything was written.
     } else if let Some(reason) = super::report::reason(name, server) {
         let state = server.state.as_str();
         workspace

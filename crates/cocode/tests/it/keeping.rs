@@ -562,3 +562,14 @@ fn what_depends_on_the_directory_it_was_typed_in_keeps_its_meaning() {
         [json!("sub"), json!(null)]
     );
 }
+
+#[test]
+fn json_that_describes_no_server_is_told_what_was_probably_meant() {
+    let home = Home::new();
+    home.mcp(&["add-json", "a", r#"{"comand":"x"}"#])
+        .with_code(2)
+        .complains(&["`comand`", "did you mean `command`?"]);
+    home.mcp(&["add-json", "a", r#"{"mcpServers":{"a":{"command":"x"}}}"#])
+        .with_code(2)
+        .complains(&["the object of one server"]);
+}
