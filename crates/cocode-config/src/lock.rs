@@ -13,15 +13,15 @@ use std::os::unix::fs::{
     DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
 /// How long to wait for other processes that edit the same file. Each takes milliseconds, but there
 /// may be hundreds of them, on a busy disk.
 pub const LOCK_WAIT: Duration = Duration::from_mins(1);
-const LOCK_POLL: Duration = Duration::from_millis(2);
 /// Directories that we make are for their owner only.
 const DIRECTORY_MODE: u32 = 0o700;
 /// The mode of a file that may hold secrets.
@@ -297,21 +297,35 @@ fn lock(context: &EditContext, file: &Path) -> Result<File, LockError> {
         .mode(PRIVATE_MODE)
         .open(&path)
         .map_err(failure)?;
-    let started = Instant::now();
-    loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(lock),
-            Err(TryLockError::WouldBlock) if started.elapsed() < context.lock_wait => {
-                thread::sleep(LOCK_POLL);
-            }
-            Err(TryLockError::WouldBlock) => {
-                return Err(LockError::Busy {
-                    file: file.to_owned(),
-                    after: context.lock_wait,
-                });
-            }
-            Err(TryLockError::Error(source)) => return Err(failure(source)),
-        }
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::Error(source)) => Err(failure(source)),
+        Err(TryLockError::WouldBlock) => match wait_for(lock, context.lock_wait) {
+            Some(locked) => locked.map_err(failure),
+            None => Err(LockError::Busy {
+                file: file.to_owned(),
+                after: context.lock_wait,
+            }),
+        },
+    }
+}
+
+/// Waits for a lock, but not longer than this. The system wakes those who wait one by one, so that
+/// hundreds of them cost nothing; a thread waits, because the system knows no deadline. If the lock
+/// comes too late, nobody takes it from the thread, and it is free again.
+fn wait_for(lock: File, limit: Duration) -> Option<io::Result<File>> {
+    let (sender, receiver) = mpsc::sync_channel(0);
+    let waiting = move || {
+        let locked = lock.lock().map(|()| lock);
+        // An error means that nobody waits any more.
+        let _too_late = sender.send(locked);
+    };
+    let spawned = thread::Builder::new()
+        .name("lock".to_owned())
+        .spawn(waiting);
+    match spawned {
+        Ok(_unjoined) => receiver.recv_timeout(limit).ok(),
+        Err(error) => Some(Err(error)),
     }
 }
 
