@@ -19,12 +19,12 @@ mod variables;
 use std::path::{Path, PathBuf};
 
 use cocode_core::{
-    Authority, Program, Reach, RuleEntry, RuleSet, ServerSpec, Template, TemplatePart, Verdict,
-    Wildcard,
+    Authority, Program, Reach, Rule, RuleEntry, RuleSet, ServerSpec, Template, TemplatePart,
+    Verdict, Wildcard,
 };
 
 use crate::problem::{Origin, Problem};
-use crate::settings::{RawPermissions, SettingOrigin, everything};
+use crate::settings::{RawPermissions, SettingOrigin};
 use crate::url_pattern::UrlPattern;
 
 /// The scope that rules of a policy show.
@@ -172,12 +172,12 @@ impl Policy {
             State::Absent => {}
             State::Broken { origin, .. } => {
                 set.set_default(Verdict::Deny, authority, place(origin));
-                set.extend(everything().map(|rule| RuleEntry {
+                set.push(RuleEntry {
                     kind: Verdict::Deny,
                     authority,
-                    rule,
+                    rule: Rule::everything(),
                     origin: place(origin),
-                }));
+                });
             }
             State::Usable(rules) => {
                 let written = rules.permissions.rules.iter();

@@ -25,7 +25,6 @@ pub(crate) use keys::{
     ALLOWED, ANSWERS, DENIED, POLICY, POLICY_PERMISSIONS, RULE, SCHEMA_KEY, SECTIONS, SETTINGS,
     SettingKey, SettingKind,
 };
-pub(crate) use merge::everything;
 pub use merge::merge_settings;
 pub(crate) use parse::told_of_organization;
 pub use parse::{RawSettings, SettingsFile, read_settings, settings_of_text};

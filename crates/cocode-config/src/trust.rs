@@ -204,12 +204,29 @@ impl TrustStore {
         approval: Approval,
         when: u64,
     ) -> Result<(), TrustError> {
-        let (key, record) = (item.key()?, item.record(when));
+        self.approve_all(context, &[*item], approval, when)
+    }
+
+    /// Approves items as they are, all of them or none.
+    pub fn approve_all(
+        &mut self,
+        context: &EditContext,
+        approved_items: &[TrustItem<'_>],
+        approval: Approval,
+        when: u64,
+    ) -> Result<(), TrustError> {
+        let mut records = Vec::with_capacity(approved_items.len());
+        for item in approved_items {
+            records.push((item.key()?, item.record(when)));
+        }
         self.update(context, |items| {
-            let approved = Some((approval, record));
-            let refused = None;
-            items.insert(key, Decisions { approved, refused });
-            true
+            let is_changed = !records.is_empty();
+            for (key, record) in records {
+                let approved = Some((approval, record));
+                let refused = None;
+                items.insert(key, Decisions { approved, refused });
+            }
+            is_changed
         })?;
         Ok(())
     }

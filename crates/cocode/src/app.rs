@@ -59,32 +59,24 @@ fn run(cli: Cli, environment: Environment, printer: &Arc<Printer>) -> Result<Exi
         config,
         command,
     } = cli;
-    // These need nothing but the program itself.
-    match &command {
-        Command::Completions { shell } => {
-            return generate::completions(*shell, printer).map(|()| Exit::Ok);
-        }
-        Command::Man { out } => {
-            return generate::manual(out.as_deref(), printer).map(|()| Exit::Ok);
-        }
-        Command::Explain { code } => {
-            return explain::run(code.as_deref(), printer).map(|()| Exit::Ok);
-        }
-        _ => {}
-    }
-    logging::start(&output, &environment, printer)?;
-    let workspace = Workspace::new(environment, Arc::clone(printer), output, &config)?;
+    // Not made for what needs nothing but the program itself.
+    let workspace = || {
+        logging::start(&output, &environment, printer)?;
+        Workspace::new(environment, Arc::clone(printer), output, &config)
+    };
     match command {
-        Command::Completions { .. } | Command::Man { .. } | Command::Explain { .. } => Ok(Exit::Ok),
+        Command::Completions { shell } => generate::completions(shell, printer).map(|()| Exit::Ok),
+        Command::Man { out } => generate::manual(out.as_deref(), printer).map(|()| Exit::Ok),
+        Command::Explain { code } => explain::run(code.as_deref(), printer).map(|()| Exit::Ok),
         Command::Mcp(verb) => match *verb {
-            McpVerb::Manage(verb) => manage::run(&verb, &workspace),
-            McpVerb::Use(verb) => session::run(*verb, &workspace),
+            McpVerb::Manage(verb) => manage::run(&verb, &workspace()?),
+            McpVerb::Use(verb) => session::run(*verb, &workspace()?),
         },
-        Command::Permissions(verb) => govern::permissions::run(&verb, &workspace),
-        Command::Policy(verb) => govern::policy::run(&verb, &workspace),
-        Command::Plugin(verb) => govern::plugins::run(&verb, &workspace),
-        Command::Secret(args) => govern::secrets::run(&args, &workspace),
-        Command::Config(verb) => govern::files::run(&verb, &workspace),
+        Command::Permissions(verb) => govern::permissions::run(&verb, &workspace()?),
+        Command::Policy(verb) => govern::policy::run(&verb, &workspace()?),
+        Command::Plugin(verb) => govern::plugins::run(&verb, &workspace()?),
+        Command::Secret(args) => govern::secrets::run(&args, &workspace()?),
+        Command::Config(verb) => govern::files::run(&verb, &workspace()?),
     }
 }
 

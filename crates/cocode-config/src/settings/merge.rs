@@ -127,25 +127,15 @@ fn permissions(layers: &[SettingsLayer]) -> Permissions {
                 Authority::Organization => Verdict::Deny,
                 Authority::User => Verdict::Ask,
             };
-            match everything() {
-                Some(rule) => merged.rules.push(RuleEntry {
-                    kind,
-                    authority,
-                    rule,
-                    origin: origin(at),
-                }),
-                None => merged.defaults.push((Verdict::Deny, authority, origin(at))),
-            }
+            merged.rules.push(RuleEntry {
+                kind,
+                authority,
+                rule: Rule::everything(),
+                origin: origin(at),
+            });
         }
     }
     merged
-}
-
-/// The rule that means every tool.
-pub(crate) fn everything() -> Option<Rule> {
-    let rule = "*".parse().ok();
-    debug_assert!(rule.is_some(), "a star is a rule");
-    rule
 }
 
 /// What is left after the less important files were put aside.

@@ -126,6 +126,11 @@ enum Reading {
 }
 
 impl Rule {
+    /// Means every tool there is.
+    pub fn everything() -> Self {
+        Self::unconditional(Pattern::Name("*".into()))
+    }
+
     /// Means tools of a server by two patterns, exactly: a name that holds `__` cannot be mistaken
     /// for another.
     pub fn for_server(server: &str, tool: &str) -> Result<Self, InvalidRule> {

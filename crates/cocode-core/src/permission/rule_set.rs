@@ -151,16 +151,6 @@ impl<O> RuleSet<O> {
         default.map(|default| (default.verdict, &default.origin))
     }
 
-    /// What holds where no rule of anyone matches: the stricter of the two defaults.
-    pub fn default_verdict(&self) -> Verdict {
-        [&self.organization_default, &self.user_default]
-            .into_iter()
-            .flatten()
-            .map(|default| default.verdict)
-            .max()
-            .unwrap_or(Verdict::Allow)
-    }
-
     /// Decides about one use of a tool.
     pub fn decide(&self, tool_use: &ToolUse<'_>) -> Decision<'_, O> {
         let spellings = tool_use.spellings();

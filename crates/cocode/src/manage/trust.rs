@@ -183,33 +183,45 @@ fn approve(args: &TrustArgs, config: &Config, workspace: &Workspace) -> Result<E
         return Err(nobody_to_ask(&waiting, &settings));
     }
     let mut outcome = Outcome::default();
-    for (name, candidate) in waiting {
-        let answer = if args.yes {
-            Answer::Yes
-        } else {
-            asking::about_server(name, candidate, workspace)?
-        };
+    let of_servers = waiting.iter().map(|(name, candidate)| {
         let origin = &candidate.found.origin;
-        let report = ItemReport {
+        ItemReport {
             name,
             kind: "server",
             file: origin.file.display().to_string(),
             line: origin.line,
-        };
+        }
+    });
+    let of_settings = settings.iter().map(|file| ItemReport {
+        name: file.name(),
+        kind: "settings",
+        file: file.path.display().to_string(),
+        line: None,
+    });
+    if args.yes {
+        // In one go: the store is written once, however many there are.
+        let servers = waiting.iter().map(|(_, candidate)| item(candidate));
+        let items: Vec<_> = servers
+            .chain(settings.iter().map(|file| file.item()))
+            .collect();
+        let kept = store(workspace)?.approve_all(
+            &workspace.edits().private(),
+            &items,
+            Approval::Approved,
+            now(),
+        );
+        kept.map_err(|error| unusable(&error))?;
+        for report in of_servers.chain(of_settings) {
+            outcome.note(Answer::Yes, report, workspace);
+        }
+        return outcome.print(workspace);
+    }
+    for ((name, candidate), report) in waiting.iter().zip(of_servers) {
+        let answer = asking::about_server(name, candidate, workspace)?;
         outcome.carry_out(answer, &item(candidate), report, workspace)?;
     }
-    for file in settings {
-        let answer = if args.yes {
-            Answer::Yes
-        } else {
-            asking::about_settings(file, workspace)?
-        };
-        let report = ItemReport {
-            name: file.name(),
-            kind: "settings",
-            file: file.path.display().to_string(),
-            line: None,
-        };
+    for (file, report) in settings.iter().zip(of_settings) {
+        let answer = asking::about_settings(file, workspace)?;
         outcome.carry_out(answer, &file.item(), report, workspace)?;
     }
     outcome.print(workspace)
@@ -259,6 +271,11 @@ impl<'a> Outcome<'a> {
         workspace: &Workspace,
     ) -> Result<(), CliError> {
         remember(answer, item, workspace)?;
+        self.note(answer, report, workspace);
+        Ok(())
+    }
+
+    fn note(&mut self, answer: Answer, report: ItemReport<'a>, workspace: &Workspace) {
         let (done, reports) = match answer {
             Answer::Yes => ("approved", &mut self.approved),
             Answer::No => ("refused", &mut self.refused),
@@ -269,7 +286,6 @@ impl<'a> Outcome<'a> {
             .printer
             .note(&format!("{done} `{name}` of {file}"));
         reports.push(report);
-        Ok(())
     }
 
     fn print(&self, workspace: &Workspace) -> Result<Exit, CliError> {
@@ -343,13 +359,17 @@ pub(crate) fn decide(
 ) -> Result<(), CliError> {
     let mut store = store(workspace)?;
     let edits = workspace.edits().private();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.map(|since| since.as_secs()).unwrap_or_default();
     let decided = match approval {
-        Some(approval) => store.approve(&edits, item, approval, now),
-        None => store.refuse(&edits, item, now),
+        Some(approval) => store.approve(&edits, item, approval, now()),
+        None => store.refuse(&edits, item, now()),
     };
     decided.map_err(|error| unusable(&error))
+}
+
+/// Seconds since 1970; a clock before that says nothing worth keeping.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map(|since| since.as_secs()).unwrap_or_default()
 }
 
 pub(crate) fn store(workspace: &Workspace) -> Result<TrustStore, CliError> {
