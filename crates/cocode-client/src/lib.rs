@@ -34,6 +34,7 @@ mod form;
 mod handler;
 mod handshake;
 mod input;
+mod list_cache;
 mod listen;
 mod members;
 mod mux;
@@ -41,11 +42,14 @@ mod options;
 mod pages;
 mod params;
 mod progress;
-
+mod results;
+mod schema;
 mod serve;
 mod server;
+mod server_log;
 mod session;
 mod target;
+mod telemetry;
 mod tool_headers;
 
 pub use options::{ClientInfo, SessionOptions, Timeouts};

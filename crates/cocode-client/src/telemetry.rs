@@ -1,0 +1,1 @@
+//! Spans, metrics and trace context of every call, for whoever collects them.
