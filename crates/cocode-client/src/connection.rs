@@ -84,6 +84,7 @@ impl Connection {
         let closed = |reason| RequestError::Closed {
             method: method.to_owned(),
             reason,
+            sent: false,
         };
         let reply = registered.map_err(closed)?;
         let mut ticket = Ticket {
@@ -167,7 +168,12 @@ impl Connection {
         let reason = better.unwrap_or(reason);
         // A peer that takes nothing any more is gone, even if it does not say so.
         self.mux.closed(reason.clone());
-        RequestError::Closed { method, reason }
+        // A message is taken whole or not at all, and this one was not.
+        RequestError::Closed {
+            method,
+            reason,
+            sent: false,
+        }
     }
 }
 
@@ -301,7 +307,11 @@ impl Failure {
                     error: LinkError::NoAnswer { detail },
                 }
             }
-            Self::Closed(reason) => RequestError::Closed { method, reason },
+            Self::Closed(reason) => RequestError::Closed {
+                method,
+                reason,
+                sent: true,
+            },
             Self::Malformed(malformed) => RequestError::Malformed {
                 method,
                 reason: malformed.reason.to_string(),

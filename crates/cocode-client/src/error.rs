@@ -75,6 +75,8 @@ pub enum RequestError {
         method: String,
         /// Why it ended.
         reason: Closed,
+        /// Whether the server may have got the request.
+        sent: bool,
     },
     /// The transport could not carry the request or its answer.
     #[error("`{method}` failed")]
@@ -182,6 +184,7 @@ impl RequestError {
             | Self::Unexpected { .. }
             | Self::InputRounds { .. }
             | Self::Params { .. } => Retry::Pointless,
+            Self::Closed { sent: false, .. } => Retry::Safe,
             Self::Timeout { .. } | Self::Closed { .. } | Self::Malformed { .. } => {
                 Retry::MayHaveRun
             }

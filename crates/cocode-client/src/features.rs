@@ -38,3 +38,16 @@ pub(crate) fn name_in(method: &str, params: Option<&RawJson>) -> Option<String> 
 fn lenient_string(value: Option<&RawValue>) -> Option<String> {
     serde_json::from_str(value?.get()).ok()
 }
+
+/// Parameters that are a JSON object with something in it, and this `_meta` besides.
+fn with_meta(mut params: String, meta: Option<&RawJson>) -> String {
+    if let Some(meta) = meta
+        && params.ends_with('}')
+    {
+        params.pop();
+        params.push_str(",\"_meta\":");
+        params.push_str(meta.as_str());
+        params.push('}');
+    }
+    params
+}

@@ -23,6 +23,7 @@ const MAX_WAITING_REQUESTS: usize = 1024;
 pub(crate) struct Mux {
     handler: Arc<dyn Handler>,
     next_id: AtomicU64,
+    answers: AtomicU64,
     table: Mutex<Table>,
     incoming: mpsc::Sender<Incoming>,
     closed: watch::Sender<Option<Closed>>,
@@ -120,6 +121,7 @@ impl Mux {
             Arc::new(Self {
                 handler,
                 next_id,
+                answers: AtomicU64::new(0),
                 table,
                 incoming,
                 closed,
@@ -133,6 +135,11 @@ impl Mux {
 
     pub(crate) fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// How many answers have come.
+    pub(crate) fn answered(&self) -> u64 {
+        self.answers.load(Ordering::Relaxed)
     }
 
     /// Expects an answer to `id` from now on.
@@ -235,6 +242,7 @@ impl Mux {
     }
 
     fn response(&self, frame: Frame, origin: Origin) {
+        self.answers.fetch_add(1, Ordering::Relaxed);
         if let Some(id) = frame.numeric_id() {
             return self.answer(id, Ok((frame, origin)));
         }

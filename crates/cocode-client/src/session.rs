@@ -58,6 +58,9 @@ pub struct RequestOptions {
     pub deadlines: Option<Deadlines>,
     /// Is told about reports of progress.
     pub on_progress: Option<OnProgress>,
+    /// A JSON object whose members go into the `_meta` of the request, such as a trace context.
+    /// [`Session::request`] takes its parameters as they are, and leaves this alone.
+    pub meta: Option<RawJson>,
 }
 
 /// A request as the features of the protocol put it together.
@@ -194,6 +197,22 @@ impl Session {
             .await
     }
 
+    /// How many requests wait for their answers, or for their turn to be sent.
+    pub fn in_flight(&self) -> usize {
+        MAX_IN_FLIGHT - self.shared.places.available_permits()
+    }
+
+    /// How many answers have come so far. If it grows, the server is alive.
+    pub fn answered(&self) -> u64 {
+        self.shared.connection.mux.answered()
+    }
+
+    /// Ends the connection at once, as something that failed: whoever waits for an answer gets
+    /// this reason. [`Session::close`] still has to wait for what belongs to it.
+    pub fn abort(&self, reason: Closed) {
+        self.shared.connection.mux.closed(reason);
+    }
+
     /// Ends the connection and what belongs to it, and waits for that within fixed bounds.
     pub async fn close(self) {
         let tasks = std::mem::take(
@@ -314,6 +333,7 @@ impl Session {
             Ok(Err(_never_closed)) => Err(RequestError::Closed {
                 method,
                 reason: Closed::ByUs,
+                sent: false,
             }),
             Err(_elapsed) => Err(RequestError::Timeout { method, after }),
         }
@@ -452,11 +472,13 @@ impl std::fmt::Debug for RequestOptions {
         let Self {
             deadlines,
             on_progress,
+            meta,
         } = self;
         formatter
             .debug_struct("RequestOptions")
             .field("deadlines", deadlines)
             .field("on_progress", &on_progress.is_some())
+            .field("meta", meta)
             .finish()
     }
 }

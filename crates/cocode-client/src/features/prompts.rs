@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::content::Content;
-use super::lenient_string;
+use super::{lenient_string, with_meta};
 use crate::clock::Deadlines;
 use crate::error::RequestError;
 use crate::mux::Reports;
@@ -169,7 +169,7 @@ impl Session {
         } else {
             serde_json::json!({ "name": name, "arguments": arguments })
         };
-        let params = params.to_string();
+        let params = with_meta(params.to_string(), options.meta.as_ref());
         let fixed = Deadlines::fixed(self.shared().options.timeouts.request);
         let call = Call {
             method: "prompts/get",

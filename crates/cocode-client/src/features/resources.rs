@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::content::ResourceContents;
-use super::lenient_string;
+use super::{lenient_string, with_meta};
 use crate::clock::Deadlines;
 use crate::error::RequestError;
 use crate::mux::Reports;
@@ -165,6 +165,7 @@ impl Session {
         options: RequestOptions,
     ) -> Result<ReadResult, RequestError> {
         let params = serde_json::json!({ "uri": uri }).to_string();
+        let params = with_meta(params, options.meta.as_ref());
         let fixed = Deadlines::fixed(self.shared().options.timeouts.request);
         let call = Call {
             method: "resources/read",

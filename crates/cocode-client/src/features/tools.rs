@@ -236,6 +236,10 @@ impl Session {
             params.extend_from_slice(b",\"arguments\":");
             params.extend_from_slice(arguments.as_bytes());
         }
+        if let Some(meta) = &options.meta {
+            params.extend_from_slice(b",\"_meta\":");
+            params.extend_from_slice(meta.as_bytes());
+        }
         params.push(b'}');
         let headers = if self.shared().connection.link.carries_headers() {
             self.shared().tool_headers.headers(name, arguments)

@@ -24,7 +24,7 @@ fn deadlines(idle: u32, total: u32) -> RequestOptions {
             idle: idle * SECOND,
             total: total * SECOND,
         }),
-        on_progress: None,
+        ..RequestOptions::default()
     }
 }
 

@@ -43,8 +43,8 @@ impl Call {
             context.printer.warn(message);
         })?;
         let options = RequestOptions {
-            deadlines: None,
             on_progress: reporter(context.printer),
+            ..RequestOptions::default()
         };
         let called = context
             .session
