@@ -205,7 +205,7 @@ async fn an_endless_deadline_is_possible() {
     let (session, mut peer) = Peer::legacy(SessionOptions::default()).await;
     let options = RequestOptions {
         deadlines: Some(Deadlines::fixed(Duration::MAX)),
-        on_progress: None,
+        ..RequestOptions::default()
     };
     let serving = async {
         let request = peer.expect("tools/call").await;
