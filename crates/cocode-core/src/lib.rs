@@ -21,6 +21,7 @@
 
 mod names;
 mod nearest;
+mod output;
 mod permission;
 mod protocol;
 mod qualified;
@@ -30,6 +31,10 @@ mod wildcard;
 
 pub use names::{InvalidServerName, MAX_SERVER_NAME_BYTES, ServerName, ToolName};
 pub use nearest::nearest;
+pub use output::{
+    LeftOut, MAX_IMAGE_TOKENS, OutputLimits, OutputSize, PixelSize, Preview, estimate_tokens,
+    image_tokens, pixel_size, preview, split_at_tokens,
+};
 pub use permission::{
     Answer, Authority, Condition, DecidedBy, Decision, Hints, InvalidRule, MAX_RULE_BYTES, Rule,
     RuleEntry, RuleSet, ToolRef, ToolUse, Verdict,
