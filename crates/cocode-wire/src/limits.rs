@@ -56,8 +56,37 @@ pub const MAX_PROXY_ANSWER_BYTES: usize = 16 * 1024;
 /// Same-origin redirects followed for one request.
 pub const MAX_REDIRECTS: usize = 5;
 
-/// Time between WebSocket pings; two of them without any traffic mean a dead peer.
-pub const WEBSOCKET_PING_INTERVAL: Duration = Duration::from_secs(30);
+/// How long an open connection may go without a sign of life from us, whatever its transport:
+/// below the minute after which many proxies and address translators forget a silent one. It is
+/// the time between WebSocket pings and between HTTP/2 pings, and the silence after which TCP
+/// probes the other side.
+///
+/// Nobody is cut off for saying nothing: servers ought to send a comment on a silent event stream
+/// about as often as this, but many never do, and their streams are legal. A peer that is gone
+/// shows by not answering pings or probes.
+pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(50);
+
+/// Pings of a WebSocket in a row, without a sign of life from the other side, that mean it is dead.
+pub const WEBSOCKET_UNANSWERED_PINGS: u32 = 2;
+
+/// How long a ping over HTTP/2 may stay unanswered before its connection counts as dead.
+pub const HTTP2_PING_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Time between the probes of TCP once the first went unanswered.
+pub const TCP_PROBE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Unanswered probes of TCP that mean a dead peer.
+pub const TCP_PROBES: u32 = 3;
+
+/// How long what was sent over TCP may stay unacknowledged before the connection counts as dead.
+/// This is what ends requests on connections that a laptop's sleep or another network has killed:
+/// such connections look young, because the clock of the pool stands still during sleep.
+#[cfg(target_os = "linux")]
+pub const TCP_UNACKNOWLEDGED_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long an unused HTTP connection is kept for the next request: less than the minute after
+/// which servers usually close theirs, so that a request seldom meets a closing connection.
+pub const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// WebSocket messages that may wait for a slow peer.
 pub const WEBSOCKET_QUEUE: usize = 64;

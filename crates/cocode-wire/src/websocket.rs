@@ -1,5 +1,6 @@
 //! The WebSocket link: one text message is one frame, pings tell a quiet peer from a dead one.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::error::{Error as WsError, ProtocolError, SubProtocolError};
@@ -25,8 +27,8 @@ use crate::http::client::{HttpClient, chain, debug_target, shown};
 use crate::http::tunnel::Proxy;
 use crate::inbox::{Inbox, Malformed, Origin};
 use crate::limits::{
-    CONNECT_TIMEOUT, GOODBYE_TIMEOUT, WEBSOCKET_PING_INTERVAL, WEBSOCKET_QUEUE,
-    WEBSOCKET_SLACK_BYTES,
+    CONNECT_TIMEOUT, GOODBYE_TIMEOUT, KEEP_ALIVE_INTERVAL, WEBSOCKET_QUEUE, WEBSOCKET_SLACK_BYTES,
+    WEBSOCKET_UNANSWERED_PINGS,
 };
 use crate::link::OpenError;
 use crate::salvage::salvage_id;
@@ -84,16 +86,16 @@ impl WebSocketLink {
         let (outgoing, queue) = mpsc::channel(WEBSOCKET_QUEUE);
         let goodbye = Arc::new(Notify::new());
         let closed = Arc::new(Mutex::new(None));
-        let alive = Arc::new(Notify::new());
         let mut tasks = JoinSet::new();
         tasks.spawn(write_on(sink, queue, Arc::clone(&goodbye)));
         let pings = outgoing.clone();
         let end = Arc::clone(&closed);
         let max_frame = target.max_frame;
         tasks.spawn(async move {
+            let heard = AtomicBool::new(false);
             let reason = tokio::select! {
-                reason = read_on(stream, &*inbox, &alive, max_frame) => reason,
-                reason = keep_alive(pings, &alive) => reason,
+                reason = read_on(stream, &*inbox, &heard, max_frame) => reason,
+                reason = keep_alive(pings, &heard) => reason,
             };
             end.lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -267,11 +269,12 @@ fn handshake_error(url: &Url, error: WsError) -> LinkError {
         .as_deref()
         .map(crate::inbox::excerpt)
         .unwrap_or_default();
+    let retry_after = header("retry-after").first().and_then(|t| t.parse().ok());
     LinkError::Status {
         status,
         body,
         rpc: None,
-        retry_after: None,
+        retry_after,
     }
 }
 
@@ -306,7 +309,7 @@ async fn write_on(
 async fn read_on(
     mut stream: SplitStream<Socket>,
     inbox: &dyn Inbox,
-    alive: &Notify,
+    heard: &AtomicBool,
     max_frame: usize,
 ) -> Closed {
     let deliver = |text: &Bytes| {
@@ -317,7 +320,7 @@ async fn read_on(
         }
     };
     while let Some(message) = stream.next().await {
-        alive.notify_one();
+        heard.store(true, Ordering::Relaxed);
         match message {
             Ok(Message::Text(text)) => deliver(&Bytes::from(text)),
             Ok(Message::Binary(bytes)) => deliver(&bytes),
@@ -340,18 +343,19 @@ async fn read_on(
     Closed::ByPeer
 }
 
-/// Ends when the peer has been silent for two pings.
-async fn keep_alive(outgoing: mpsc::Sender<Message>, alive: &Notify) -> Closed {
+/// Pings for ever, also while messages come: some peers count only what they are sent. Ends when
+/// the peer has left too many pings in a row without a sign of life.
+async fn keep_alive(outgoing: mpsc::Sender<Message>, heard: &AtomicBool) -> Closed {
+    let first = Instant::now() + KEEP_ALIVE_INTERVAL;
+    let mut ticks = tokio::time::interval_at(first, KEEP_ALIVE_INTERVAL);
+    // After a sleep of the machine, one ping is enough.
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut unanswered = 0;
     loop {
-        let heard = tokio::time::timeout(WEBSOCKET_PING_INTERVAL, alive.notified())
-            .await
-            .is_ok();
-        if heard {
+        ticks.tick().await;
+        if heard.swap(false, Ordering::Relaxed) {
             unanswered = 0;
-            continue;
-        }
-        if unanswered == 2 {
+        } else if unanswered == WEBSOCKET_UNANSWERED_PINGS {
             return Closed::Silent;
         }
         unanswered += 1;
@@ -361,3 +365,7 @@ async fn keep_alive(outgoing: mpsc::Sender<Message>, alive: &Notify) -> Closed {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "websocket_tests.rs"]
+mod tests;

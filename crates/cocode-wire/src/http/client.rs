@@ -1,4 +1,5 @@
-//! HTTP clients as every link uses them: pooled, no delay, same-origin redirects, our own roots.
+//! HTTP clients as every link uses them: pooled, no delay, kept alive, same-origin redirects, our
+//! own roots.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,7 +11,12 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use url::Url;
 
-use crate::limits::{CONNECT_TIMEOUT, MAX_REDIRECTS};
+#[cfg(target_os = "linux")]
+use crate::limits::TCP_UNACKNOWLEDGED_TIMEOUT;
+use crate::limits::{
+    CONNECT_TIMEOUT, HTTP2_PING_TIMEOUT, KEEP_ALIVE_INTERVAL, MAX_REDIRECTS, POOL_IDLE_TIMEOUT,
+    TCP_PROBE_INTERVAL, TCP_PROBES,
+};
 
 /// What the outside decides about HTTP: proxies and extra certificate authorities. The library
 /// reads no proxy variables itself; the roots of the system (`SSL_CERT_FILE` and `SSL_CERT_DIR`
@@ -146,8 +152,11 @@ fn build(
     settings: &HttpSettings,
     tls: Arc<rustls::ClientConfig>,
 ) -> Result<reqwest::Client, HttpSetupError> {
-    let mut builder = reqwest::Client::builder()
-        .tls_backend_preconfigured(Arc::unwrap_or_clone(tls))
+    let mut tls = Arc::unwrap_or_clone(tls);
+    // A setup of our own is taken as it is, so it has to offer both versions itself.
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let mut builder = kept_alive(reqwest::Client::builder())
+        .tls_backend_preconfigured(tls)
         .user_agent(concat!("cocode/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
@@ -173,6 +182,22 @@ fn build(
     builder
         .build()
         .map_err(|error| HttpSetupError::Setup(chain(&error)))
+}
+
+/// Long streams outlive the patience of what is between us and the server, and a dead peer is
+/// noticed on them although nobody sends anything.
+fn kept_alive(builder: reqwest::ClientBuilder) -> reqwest::ClientBuilder {
+    let builder = builder
+        .tcp_keepalive(KEEP_ALIVE_INTERVAL)
+        .tcp_keepalive_interval(TCP_PROBE_INTERVAL)
+        .tcp_keepalive_retries(TCP_PROBES)
+        .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
+        .http2_keep_alive_timeout(HTTP2_PING_TIMEOUT)
+        .http2_keep_alive_while_idle(true)
+        .pool_idle_timeout(POOL_IDLE_TIMEOUT);
+    #[cfg(target_os = "linux")]
+    let builder = builder.tcp_user_timeout(TCP_UNACKNOWLEDGED_TIMEOUT);
+    builder
 }
 
 /// Bodies and credentials go to the origin they were meant for, or nowhere. Only 307 and 308 keep

@@ -7,7 +7,9 @@ use crate::error::LinkError;
 use crate::limits::{DEFAULT_STREAM_RETRY, MAX_STREAM_RETRY};
 
 /// Listens until the server says that it offers no such stream, or the link is dropped. A stream
-/// that breaks is opened again where it stood, patiently.
+/// that breaks is opened again where it stood, patiently. One that stays silent is never cut, not
+/// even where no comment keeps it alive: a server may have nothing to say, and a dead one shows at
+/// the connection (see [`KEEP_ALIVE_INTERVAL`](crate::limits::KEEP_ALIVE_INTERVAL)).
 pub(super) async fn keep_listening(shared: &Shared) {
     let mut position = Position::default();
     let mut backoff = DEFAULT_STREAM_RETRY;

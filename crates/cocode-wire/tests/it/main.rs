@@ -7,6 +7,8 @@
 )]
 
 mod collector;
+#[cfg(target_os = "linux")]
+mod keep_alive;
 mod proxy;
 mod secrets;
 mod tls;

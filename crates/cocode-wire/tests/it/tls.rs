@@ -6,12 +6,13 @@ use std::sync::Arc;
 use cocode_wire::{HttpSettings, LinkError, OpenError, Target, WebSocketTarget};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-use crate::collector::{Delivered, answer_with_pong, http_target, ping, read_request};
+use crate::collector::{Delivered, answer_with_pong, http_target, ping, read_request, try_open};
 
 /// A server for `localhost` whose certificate comes from an authority of its own.
 struct TlsServer {
@@ -23,6 +24,8 @@ struct TlsServer {
 enum Speaks {
     Http,
     WebSocket,
+    /// Hangs up when it knows which protocol was agreed on.
+    Nothing(mpsc::Sender<Option<Vec<u8>>>),
 }
 
 async fn start(name: &str, speaks: Speaks) -> TlsServer {
@@ -39,7 +42,7 @@ async fn start(name: &str, speaks: Speaks) -> TlsServer {
     std::fs::write(&path, authority.pem()).expect("writable");
 
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
+    let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("versions")
         .with_no_client_auth()
@@ -48,6 +51,9 @@ async fn start(name: &str, speaks: Speaks) -> TlsServer {
             PrivateKeyDer::try_from(key.serialize_der()).expect("a key"),
         )
         .expect("a configuration");
+    if let Speaks::Nothing(_) = &speaks {
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    }
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -59,7 +65,12 @@ async fn start(name: &str, speaks: Speaks) -> TlsServer {
             let Ok(mut stream) = acceptor.accept(stream).await else {
                 continue;
             };
-            match speaks {
+            match &speaks {
+                Speaks::Nothing(agreed) => {
+                    let protocol = stream.get_ref().1.alpn_protocol();
+                    // The client may try again after the test has seen enough.
+                    drop(agreed.try_send(protocol.map(<[u8]>::to_vec)));
+                }
                 Speaks::Http => {
                     read_request(&mut stream).await;
                     answer_with_pong(&mut stream).await;
@@ -130,6 +141,37 @@ async fn a_secure_websocket_uses_the_same_authorities() {
     };
     let answer = ping(Target::WebSocket(target)).await;
     assert!(matches!(answer, Delivered::Frame(frame) if frame.numeric_id() == Some(7)));
+}
+
+/// The protocol that a link to `scheme://localhost` agrees on with a server that knows them all.
+async fn agreed_protocol(scheme: &str) -> Option<Vec<u8>> {
+    let (agreed, mut protocols) = mpsc::channel(1);
+    let server = start(&format!("alpn-{scheme}"), Speaks::Nothing(agreed)).await;
+    let url = format!("{scheme}://localhost:{}/", server.port);
+    let target = http_target(&url, server.trusting());
+    if scheme == "https" {
+        let answer = ping(Target::Http(target)).await;
+        assert!(matches!(answer, Delivered::Failed(_)));
+    } else {
+        let target = WebSocketTarget {
+            url: target.url,
+            headers: target.headers,
+            client: target.client,
+            max_frame: target.max_frame,
+        };
+        assert!(try_open(Target::WebSocket(target)).await.is_err());
+    }
+    protocols.recv().await.expect("a connection")
+}
+
+#[tokio::test]
+async fn requests_share_one_connection_where_the_server_can_do_that() {
+    assert_eq!(agreed_protocol("https").await.as_deref(), Some(&b"h2"[..]));
+}
+
+#[tokio::test]
+async fn a_secure_websocket_does_not_offer_to_speak_http2() {
+    assert_eq!(agreed_protocol("wss").await, None);
 }
 
 #[tokio::test]
