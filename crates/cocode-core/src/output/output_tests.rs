@@ -170,12 +170,13 @@ proptest! {
     }
 }
 
+const LETTERS: &[&str] = &[
+    "a", "word ", "é", "я", "中", "👍", "\n", "\r\n", "\u{2028}", "\0",
+];
+
 /// Lines and long words of several scripts.
 fn texts() -> impl Strategy<Value = String> {
-    let letters = [
-        "a", "word ", "é", "я", "中", "👍", "\n", "\r\n", "\u{2028}", "\0",
-    ];
-    let piece = (prop::sample::select(&letters[..]), 1_usize..60);
+    let piece = (prop::sample::select(LETTERS), 1_usize..60);
     let pieces = prop::collection::vec(piece, 0..20);
     pieces.prop_map(|pieces| {
         let repeated = pieces.iter().map(|(letter, times)| letter.repeat(*times));
