@@ -41,6 +41,7 @@ mod mux;
 mod options;
 mod pages;
 mod params;
+mod private_files;
 mod progress;
 mod results;
 mod schema;
@@ -68,10 +69,15 @@ pub use handler::{
     Answer, ClientCapabilities, Elicitation, ElicitationAnswer, ElicitationMode, Handler,
     NoHandler, Notification, Root,
 };
+pub use list_cache::{
+    DEFAULT_LIST_TTL, Freshness, ListCache, ListCacheError, ListKind, MAX_CACHE_BYTES,
+    MAX_ENTRY_AGE, MAX_ENTRY_BYTES, MAX_LIST_TTL, PurgedLists, Remembered, RememberedList,
+};
 pub use pages::{
     Incomplete, Listing, MAX_CURSOR_BYTES, MAX_ITEMS, MAX_LIST_BYTES, MAX_LIST_TIME, MAX_PAGES,
     Quarantined,
 };
+pub use private_files::FileError;
 pub use progress::{OnProgress, Progress};
 pub use server::{ServerCapabilities, ServerFacts, Step};
 

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::clock::Deadlines;
 use crate::error::RequestError;
+use crate::list_cache::ListKind;
 use crate::members::Members;
 use crate::mux::Reports;
 use crate::session::{Call, Session};
@@ -91,6 +92,51 @@ pub(crate) struct Reader<'a, T> {
     pub(crate) item: &'a (dyn Fn(&RawJson, &RawValue) -> Result<T, Quarantined> + Sync),
 }
 
+impl<'a, T> Reader<'a, T> {
+    pub(crate) fn of(
+        kind: ListKind,
+        item: &'a (dyn Fn(&RawJson, &RawValue) -> Result<T, Quarantined> + Sync),
+    ) -> Self {
+        Self {
+            method: kind.method(),
+            member: kind.member(),
+            item,
+        }
+    }
+}
+
+/// Notices when a list has to be cut off.
+#[derive(Default)]
+struct Guard {
+    cursors: HashSet<String>,
+    bytes: usize,
+}
+
+impl Guard {
+    /// Why the page behind `next` is not to be had any more, after this one.
+    fn objection<T>(
+        &mut self,
+        listing: &Listing<T>,
+        page: &RawJson,
+        next: &RawJson,
+    ) -> Option<Incomplete> {
+        self.bytes += page.as_bytes().len();
+        if next.as_bytes().len() > MAX_CURSOR_BYTES {
+            Some(Incomplete::CursorTooLarge)
+        } else if !self.cursors.insert(next.as_str().to_owned()) {
+            Some(Incomplete::RepeatedCursor)
+        } else if listing.pages.len() >= MAX_PAGES {
+            Some(Incomplete::TooManyPages)
+        } else if listing.items.len() + listing.quarantined.len() >= MAX_ITEMS {
+            Some(Incomplete::TooManyItems)
+        } else if self.bytes >= MAX_LIST_BYTES {
+            Some(Incomplete::TooManyBytes)
+        } else {
+            None
+        }
+    }
+}
+
 impl Session {
     /// One page of any list, exactly as the server sent it. `cursor` is the JSON of a `nextCursor`.
     pub async fn page(
@@ -113,41 +159,19 @@ impl Session {
     /// All pages of a list.
     pub(crate) async fn list<T>(&self, reader: Reader<'_, T>) -> Result<Listing<T>, RequestError> {
         let begun = Instant::now();
-        let mut listing = Listing {
-            items: Vec::new(),
-            quarantined: Vec::new(),
-            incomplete: None,
-            pages: Vec::new(),
-            ttl: None,
-            cache_scope: None,
-        };
-        let mut bytes = 0;
-        let mut seen = HashSet::new();
+        let mut listing = Listing::empty();
+        let mut guard = Guard::default();
         let mut cursor: Option<RawJson> = None;
         loop {
             let page = self.page(reader.method, cursor.as_ref()).await?;
             cursor = listing.add(&page, &reader)?;
-            bytes += page.as_bytes().len();
-            listing.pages.push(page);
+            listing.pages.push(page.clone());
             let Some(next) = &cursor else {
                 listing.log_quarantined(reader.method);
                 return Ok(listing);
             };
-            listing.incomplete = if next.as_bytes().len() > MAX_CURSOR_BYTES {
-                Some(Incomplete::CursorTooLarge)
-            } else if !seen.insert(next.as_str().to_owned()) {
-                Some(Incomplete::RepeatedCursor)
-            } else if listing.pages.len() >= MAX_PAGES {
-                Some(Incomplete::TooManyPages)
-            } else if listing.items.len() + listing.quarantined.len() >= MAX_ITEMS {
-                Some(Incomplete::TooManyItems)
-            } else if bytes >= MAX_LIST_BYTES {
-                Some(Incomplete::TooManyBytes)
-            } else if begun.elapsed() >= MAX_LIST_TIME {
-                Some(Incomplete::TooSlow)
-            } else {
-                None
-            };
+            let is_slow = || (begun.elapsed() >= MAX_LIST_TIME).then_some(Incomplete::TooSlow);
+            listing.incomplete = guard.objection(&listing, &page, next).or_else(is_slow);
             if let Some(reason) = &listing.incomplete {
                 tracing::warn!(method = reader.method, %reason, "a list was cut off");
                 listing.log_quarantined(reader.method);
@@ -158,6 +182,41 @@ impl Session {
 }
 
 impl<T> Listing<T> {
+    fn empty() -> Self {
+        Self {
+            items: Vec::new(),
+            quarantined: Vec::new(),
+            incomplete: None,
+            pages: Vec::new(),
+            ttl: None,
+            cache_scope: None,
+        }
+    }
+
+    /// Reads pages that were kept, as they were read when they came.
+    pub(crate) fn recall(
+        pages: Vec<RawJson>,
+        reader: &Reader<'_, T>,
+    ) -> Result<Self, RequestError> {
+        let mut listing = Self::empty();
+        let mut guard = Guard::default();
+        let mut is_complete = true;
+        for page in pages {
+            let next = listing.add(&page, reader)?;
+            listing.pages.push(page.clone());
+            is_complete = next.is_none();
+            if let Some(next) = next {
+                listing.incomplete = guard.objection(&listing, &page, &next);
+            }
+            if listing.incomplete.is_some() {
+                return Ok(listing);
+            }
+        }
+        // There was more, and of all reasons to leave it only the time cannot be seen any more.
+        listing.incomplete = (!is_complete).then_some(Incomplete::TooSlow);
+        Ok(listing)
+    }
+
     /// In one line, however many there are.
     fn log_quarantined(&self, method: &str) {
         if let Some(Quarantined { name, reason }) = self.quarantined.first() {
@@ -194,11 +253,7 @@ impl<T> Listing<T> {
                 Err(quarantined) => self.quarantined.push(quarantined),
             }
         }
-        let ttl = members.get("ttlMs").and_then(|ttl| ttl.get().parse().ok());
-        self.ttl = ttl.map(Duration::from_millis).or(self.ttl);
-        let scope = members.get("cacheScope");
-        let scope = scope.and_then(|scope| serde_json::from_str::<Cow<'_, str>>(scope.get()).ok());
-        self.cache_scope = scope.map(Cow::into_owned).or(self.cache_scope.take());
+        self.note_caching(&members);
         // An empty cursor is how some servers say that there is no next page.
         let next = members
             .get("nextCursor")
@@ -207,4 +262,38 @@ impl<T> Listing<T> {
             .filter(|_| self.incomplete.is_none())
             .map(|next| page.share(next)))
     }
+
+    /// A list is as fresh and as public as the page that is least so.
+    fn note_caching(&mut self, members: &Members<'_>) {
+        let ttl = members.get("ttlMs").and_then(milliseconds);
+        self.ttl = match (self.ttl, ttl) {
+            (Some(shortest), Some(ttl)) => Some(shortest.min(ttl)),
+            (shortest, ttl) => shortest.or(ttl),
+        };
+        let scope = members.get("cacheScope");
+        let scope = scope.and_then(|scope| serde_json::from_str::<Cow<'_, str>>(scope.get()).ok());
+        if self
+            .cache_scope
+            .as_deref()
+            .is_none_or(|kept| kept == "public")
+        {
+            self.cache_scope = scope.map(Cow::into_owned).or(self.cache_scope.take());
+        }
+    }
 }
+
+/// A time that a server gave. Below zero counts as zero, and what is no number as nothing.
+fn milliseconds(value: &RawValue) -> Option<Duration> {
+    let text = value.get();
+    if let Ok(milliseconds) = text.parse() {
+        return Some(Duration::from_millis(milliseconds));
+    }
+    let milliseconds: f64 = serde_json::from_str(text).ok()?;
+    // What is too long for us is as good as forever.
+    let duration = Duration::try_from_secs_f64(milliseconds.max(0.0) / 1000.0);
+    Some(duration.unwrap_or(Duration::MAX))
+}
+
+#[cfg(test)]
+#[path = "pages_tests.rs"]
+mod tests;

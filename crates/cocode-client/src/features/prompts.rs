@@ -12,6 +12,7 @@ use super::content::Content;
 use super::{lenient_string, with_meta};
 use crate::clock::Deadlines;
 use crate::error::RequestError;
+use crate::list_cache::ListKind;
 use crate::mux::Reports;
 use crate::pages::{Listing, Quarantined, Reader};
 use crate::session::{Call, RequestOptions, Session};
@@ -110,6 +111,13 @@ impl Prompt {
     }
 }
 
+impl Listing<Prompt> {
+    /// Reads pages of `prompts/list` that were kept.
+    pub fn from_pages(pages: Vec<RawJson>) -> Result<Self, RequestError> {
+        Self::recall(pages, &Reader::of(ListKind::Prompts, &Prompt::parse))
+    }
+}
+
 impl PromptResult {
     /// What the prompt is for.
     pub fn description(&self) -> Option<String> {
@@ -148,13 +156,8 @@ impl PromptMessage {
 impl Session {
     /// All prompts of the server.
     pub async fn prompts(&self) -> Result<Listing<Prompt>, RequestError> {
-        let (method, member) = ("prompts/list", "prompts");
-        self.list(Reader {
-            method,
-            member,
-            item: &Prompt::parse,
-        })
-        .await
+        self.list(Reader::of(ListKind::Prompts, &Prompt::parse))
+            .await
     }
 
     /// Gets a prompt, filled in with `arguments`.

@@ -11,6 +11,7 @@ use super::content::ResourceContents;
 use super::{lenient_string, with_meta};
 use crate::clock::Deadlines;
 use crate::error::RequestError;
+use crate::list_cache::ListKind;
 use crate::mux::Reports;
 use crate::pages::{Listing, Quarantined, Reader};
 use crate::session::{Call, RequestOptions, Session};
@@ -123,6 +124,21 @@ impl ResourceTemplate {
     }
 }
 
+impl Listing<Resource> {
+    /// Reads pages of `resources/list` that were kept.
+    pub fn from_pages(pages: Vec<RawJson>) -> Result<Self, RequestError> {
+        Self::recall(pages, &Reader::of(ListKind::Resources, &Resource::parse))
+    }
+}
+
+impl Listing<ResourceTemplate> {
+    /// Reads pages of `resources/templates/list` that were kept.
+    pub fn from_pages(pages: Vec<RawJson>) -> Result<Self, RequestError> {
+        let kind = ListKind::ResourceTemplates;
+        Self::recall(pages, &Reader::of(kind, &ResourceTemplate::parse))
+    }
+}
+
 impl ReadResult {
     /// The contents that could be read.
     pub fn contents(&self) -> Vec<ResourceContents> {
@@ -138,23 +154,16 @@ impl ReadResult {
 impl Session {
     /// All resources of the server.
     pub async fn resources(&self) -> Result<Listing<Resource>, RequestError> {
-        let (method, member) = ("resources/list", "resources");
-        self.list(Reader {
-            method,
-            member,
-            item: &Resource::parse,
-        })
-        .await
+        self.list(Reader::of(ListKind::Resources, &Resource::parse))
+            .await
     }
 
     /// All resource templates of the server.
     pub async fn resource_templates(&self) -> Result<Listing<ResourceTemplate>, RequestError> {
-        let (method, member) = ("resources/templates/list", "resourceTemplates");
-        self.list(Reader {
-            method,
-            member,
-            item: &ResourceTemplate::parse,
-        })
+        self.list(Reader::of(
+            ListKind::ResourceTemplates,
+            &ResourceTemplate::parse,
+        ))
         .await
     }
 

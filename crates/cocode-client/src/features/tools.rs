@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cocode_wire::{RawJson, code};
 use http::HeaderMap;
@@ -12,11 +12,12 @@ use serde_json::value::RawValue;
 use super::content::Content;
 use super::lenient_string;
 use crate::error::RequestError;
+use crate::list_cache::ListKind;
 use crate::members::{begins_or_ends_with, never_mentions};
 use crate::mux::Reports;
 use crate::pages::{Listing, Quarantined, Reader};
 use crate::session::{Call, RequestOptions, Session};
-use crate::tool_headers::mirrored_in;
+use crate::tool_headers::{Mirrored, mirrored_in};
 use cocode_core::Era;
 
 /// A tool as its server describes it.
@@ -92,6 +93,20 @@ struct ResultWire<'a> {
     structured: Option<&'a RawValue>,
 }
 
+/// Arguments that are repeated in headers, by tool, as they are learned from a list.
+#[derive(Default)]
+struct Learned(Mutex<HashMap<String, Arc<[Mirrored]>>>);
+
+impl Learned {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<[Mirrored]>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> HashMap<String, Arc<[Mirrored]>> {
+        std::mem::take(&mut *self.lock())
+    }
+}
+
 impl Tool {
     fn parse(page: &RawJson, item: &RawValue) -> Result<Self, Quarantined> {
         let bad = |name: Option<String>, reason: String| Quarantined { name, reason };
@@ -121,6 +136,13 @@ impl Tool {
             raw: page.share(item),
             name,
         })
+    }
+}
+
+impl Listing<Tool> {
+    /// Reads pages of `tools/list` that were kept.
+    pub fn from_pages(pages: Vec<RawJson>) -> Result<Self, RequestError> {
+        Self::recall(pages, &Reader::of(ListKind::Tools, &Tool::parse))
     }
 }
 
@@ -169,10 +191,32 @@ impl CallResult {
 impl Session {
     /// All tools of the server. A tool that cannot be used is set aside, with the reason.
     pub async fn tools(&self) -> Result<Listing<Tool>, RequestError> {
+        let learned = Learned::default();
+        let item = self.tool_reader(&learned);
+        let listing = self.list(Reader::of(ListKind::Tools, &item)).await?;
+        self.shared().tool_headers.learn(learned.take());
+        Ok(listing)
+    }
+
+    /// As [`Session::tools`], from pages that this server sent to another session: what calls over
+    /// this one have to repeat in headers is then known without asking again.
+    pub fn recall_tools(&self, pages: Vec<RawJson>) -> Result<Listing<Tool>, RequestError> {
+        let learned = Learned::default();
+        let item = self.tool_reader(&learned);
+        let listing = Listing::recall(pages, &Reader::of(ListKind::Tools, &item))?;
+        self.shared().tool_headers.learn(learned.take());
+        Ok(listing)
+    }
+
+    /// Reads tools, and learns which of their arguments are repeated in headers where this session
+    /// has any.
+    fn tool_reader(
+        &self,
+        learned: &Learned,
+    ) -> impl Fn(&RawJson, &RawValue) -> Result<Tool, Quarantined> + Sync {
         let mirrors =
             self.shared().connection.link.carries_headers() && self.server().era() == Era::Modern;
-        let learned = Mutex::new(HashMap::new());
-        let item = |page: &RawJson, item: &RawValue| {
+        move |page, item| {
             let tool = Tool::parse(page, item)?;
             if mirrors {
                 let bad = |reason| Quarantined {
@@ -181,24 +225,11 @@ impl Session {
                 };
                 let mirrored = mirrored_in(&tool.input_schema).map_err(bad)?;
                 if !mirrored.is_empty() {
-                    let mut learned = learned.lock().unwrap_or_else(PoisonError::into_inner);
-                    learned.insert(tool.name.clone(), mirrored.into());
+                    learned.lock().insert(tool.name.clone(), mirrored.into());
                 }
             }
             Ok(tool)
-        };
-        let (method, member) = ("tools/list", "tools");
-        let listing = self
-            .list(Reader {
-                method,
-                member,
-                item: &item,
-            })
-            .await?;
-        self.shared()
-            .tool_headers
-            .learn(learned.into_inner().unwrap_or_else(PoisonError::into_inner));
-        Ok(listing)
+        }
     }
 
     /// Calls a tool. `arguments` is a JSON object, sent as it is.
