@@ -77,6 +77,10 @@ fn full() -> Entry {
         startup_timeout_sec: Seconds::new(10.0),
         connect_timeout_sec: Seconds::new(0.1),
         tool_timeout_sec: Seconds::new(1.5),
+        tool_timeouts_sec: BTreeMap::from([
+            ("search".to_owned(), Seconds(5.0)),
+            ("exp\"ört. *".to_owned(), Seconds(0.25)),
+        ]),
         enabled_tools: Some(Vec::new()),
         disabled_tools: vec!["drop_*".to_owned()],
         protocol: text("auto"),

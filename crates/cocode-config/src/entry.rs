@@ -56,6 +56,8 @@ pub struct Entry {
     pub connect_timeout_sec: Option<Seconds>,
     /// How long a tool may be silent.
     pub tool_timeout_sec: Option<Seconds>,
+    /// How long single tools may be silent, by name or pattern.
+    pub tool_timeouts_sec: BTreeMap<String, Seconds>,
     /// Only these tools.
     pub enabled_tools: Option<Vec<String>>,
     /// Not these tools.
@@ -129,6 +131,7 @@ impl Entry {
             startup_timeout_sec,
             connect_timeout_sec,
             tool_timeout_sec,
+            tool_timeouts_sec,
             enabled_tools,
             disabled_tools,
             protocol,
@@ -169,6 +172,9 @@ impl Entry {
         lines.plain("startup_timeout_sec", *startup_timeout_sec);
         lines.plain("connect_timeout_sec", *connect_timeout_sec);
         lines.plain("tool_timeout_sec", *tool_timeout_sec);
+        for (tool, seconds) in tool_timeouts_sec {
+            lines.plain(&format!("tool_timeouts_sec.{tool}"), Some(seconds));
+        }
         if let Some(tools) = enabled_tools {
             lines.list_even_empty("enabled_tools", tools);
         }

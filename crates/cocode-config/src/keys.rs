@@ -25,6 +25,8 @@ pub(crate) enum Kind {
     Seconds,
     /// A number of milliseconds, more than none.
     Millis,
+    /// Names, each with a number of seconds.
+    SecondsMap,
     Port,
     Table(&'static [Key]),
 }
@@ -166,6 +168,12 @@ pub(crate) const SERVER: &[Key] = &[
         "tool_timeout_sec",
         Kind::Seconds,
         "How long a tool may be silent (60).",
+    ),
+    key(
+        "tool_timeouts_sec",
+        Kind::SecondsMap,
+        "How long single tools may be silent, by name; `*` matches any text. The exact name counts, \
+         else the pattern that fixes the most of it, else `tool_timeout_sec`.",
     ),
     in_json(
         key(

@@ -271,6 +271,7 @@ impl Reader<'_> {
             "startup_timeout_sec" => entry.startup_timeout_sec = self.seconds(key, node),
             "connect_timeout_sec" => entry.connect_timeout_sec = self.seconds(key, node),
             "tool_timeout_sec" | "timeout" => entry.tool_timeout_sec = self.seconds(key, node),
+            "tool_timeouts_sec" => entry.tool_timeouts_sec = self.seconds_by_name(name, node),
             "enabled_tools" => entry.enabled_tools = Some(self.list(name, node)),
             "disabled_tools" => entry.disabled_tools = self.list(name, node),
             "protocol" => entry.protocol = self.protocol(node),

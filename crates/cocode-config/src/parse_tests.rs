@@ -49,6 +49,7 @@ fn fitting(key: &Key) -> &'static str {
         (_, Kind::Boolean) => "true",
         (_, Kind::Seconds) => "2.5",
         (_, Kind::Millis) => "2500",
+        (_, Kind::SecondsMap) => "{\"K\": 2.5}",
         (_, Kind::Port) => "8080",
         (_, Kind::Table(_)) => "{\"client_id\": \"text\"}",
     }
@@ -131,7 +132,7 @@ fn every_key_in_every_spelling_is_read() {
 #[test]
 fn a_wrong_type_for_any_key_is_an_error_at_its_line() {
     let wrong = |kind: &Kind| match kind {
-        Kind::Text | Kind::OneOf(_) | Kind::TextMap | Kind::Table(_) => "7",
+        Kind::Text | Kind::OneOf(_) | Kind::TextMap | Kind::SecondsMap | Kind::Table(_) => "7",
         Kind::TextList => "[7]",
         Kind::Boolean | Kind::Seconds | Kind::Millis | Kind::Port => "\"hunter2\"",
     };
@@ -278,6 +279,32 @@ fn values_mean_what_other_tools_mean() {
     for number in ["0", "-1", "nan", "inf", "1e300"] {
         assert!(toml(&format!("command = \"x\"\ntool_timeout_sec = {number}\n")).is_broken());
     }
+}
+
+#[test]
+fn times_of_single_tools_are_read_each_at_its_line() {
+    let found = toml(
+        "command = \"x\"\n[mcp_servers.s.tool_timeouts_sec]\nsearch = 5\n\"export_*\" = 0.5\n",
+    );
+    assert_eq!(said(&found), Vec::<String>::new());
+    let times = [("export_*", 0.5), ("search", 5.0)];
+    let times = times.map(|(tool, seconds)| (tool.to_owned(), crate::Seconds(seconds)));
+    assert_eq!(found.entry.tool_timeouts_sec, BTreeMap::from(times.clone()));
+    assert_eq!(found.origin_of("tool_timeouts_sec.export_*").line, Some(5));
+    let found = json("\"command\": \"x\", \"toolTimeoutsSec\": {\"search\": 5, \"export_*\": 0.5}");
+    assert_eq!(found.entry.tool_timeouts_sec, BTreeMap::from(times));
+    let found = toml(
+        "command = \"x\"\ntool_timeouts_sec = { good = 1, none = 0, word = \"hunter2\", \"\" = 1 }\n",
+    );
+    assert_eq!(
+        said(&found),
+        [
+            "/f:3: server `s`, key `tool_timeouts_sec.none`: it must be more than zero, and less than forever",
+            "/f:3: server `s`, key `tool_timeouts_sec.word`: it is a text, but must be a number",
+            "/f:3: server `s`, key `tool_timeouts_sec`: one of its names is empty",
+        ]
+        .map(|problem| problem.replace("/f", FILE))
+    );
 }
 
 const TOML: &str = "[mcp_servers.a]\ncommand = \"x\"\nargs = [\"${A:-b}\"]\nenv = { A = \"hunter2\" }\n\n[mcp_servers.b]\nurl = \"https://h/\"\nheaders.X = \"hunter2\"\n[mcp_servers.b.oauth]\nscopes = [\"a\"]\n";

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use cocode_core::{
-    DEFAULT_CONNECT_TIMEOUT, DEFAULT_STARTUP_TIMEOUT, DEFAULT_TOOL_TIMEOUT, Isolation, OAuth,
-    Program, Protocol, Reach, Remote, RemoteTransport, RuleSet, Sandbox, ServerSpec, Template,
-    TemplatePart, ToolFilter, ToolName, ToolUse, Verdict,
+    OAuth, Program, Reach, Remote, RemoteTransport, RuleSet, ServerSpec, Template, TemplatePart,
+    ToolName, ToolUse, Verdict,
 };
 use proptest::prelude::{Strategy as _, prop_assert, prop_assert_eq, proptest};
 
@@ -17,21 +15,7 @@ use super::{Policy, PolicyVerdict};
 const FILE: &str = "/etc/cocode/policy.toml";
 
 fn spec(name: &str, reach: Reach) -> ServerSpec {
-    ServerSpec {
-        name: name.parse().unwrap(),
-        reach,
-        required: false,
-        startup_timeout: DEFAULT_STARTUP_TIMEOUT,
-        connect_timeout: DEFAULT_CONNECT_TIMEOUT,
-        tool_timeout: DEFAULT_TOOL_TIMEOUT,
-        tools: ToolFilter::default(),
-        protocol: Protocol::default(),
-        isolation: Isolation::Shared,
-        always_load: false,
-        idle_stop: None::<Duration>,
-        sandbox: Sandbox::Off,
-        description: None,
-    }
+    ServerSpec::new(name.parse().unwrap(), reach)
 }
 
 fn program(words: &[&str]) -> Program {

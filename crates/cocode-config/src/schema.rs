@@ -162,6 +162,11 @@ fn key_value(key: &Key) -> Value {
         }),
         Kind::Boolean => json!({ "type": "boolean" }),
         Kind::Seconds | Kind::Millis => json!({ "type": "number", "exclusiveMinimum": 0 }),
+        Kind::SecondsMap => json!({
+            "type": "object",
+            "propertyNames": { "minLength": 1 },
+            "additionalProperties": { "type": "number", "exclusiveMinimum": 0 },
+        }),
         Kind::Port => json!({ "type": "integer", "minimum": 1, "maximum": u16::MAX }),
         Kind::Table(keys) => Value::Object(closed(key_properties(keys))),
     }

@@ -89,6 +89,7 @@ impl Work<'_> {
             startup_timeout_sec,
             connect_timeout_sec,
             tool_timeout_sec,
+            tool_timeouts_sec,
             enabled_tools,
             disabled_tools,
             protocol,
@@ -109,6 +110,10 @@ impl Work<'_> {
             startup_timeout: seconds(startup_timeout_sec, DEFAULT_STARTUP_TIMEOUT),
             connect_timeout: seconds(connect_timeout_sec, DEFAULT_CONNECT_TIMEOUT),
             tool_timeout: seconds(tool_timeout_sec, DEFAULT_TOOL_TIMEOUT),
+            tool_timeouts: tool_timeouts_sec
+                .iter()
+                .map(|(tool, seconds)| (tool.clone(), seconds.duration()))
+                .collect(),
             tools: ToolFilter {
                 enabled: enabled_tools.clone(),
                 disabled: disabled_tools.clone(),

@@ -25,6 +25,17 @@ fn refused(name: &str, entry: &Entry) -> Vec<String> {
 }
 
 #[test]
+fn times_of_single_tools_go_along() {
+    let entry = Entry {
+        tool_timeouts_sec: BTreeMap::from([("a*".to_owned(), Seconds(1.5))]),
+        ..program()
+    };
+    let spec = check_entry("x", &entry, &variables).unwrap();
+    assert_eq!(spec.timeout_of("ab"), Duration::from_millis(1500));
+    assert_eq!(spec.timeout_of("b"), DEFAULT_TOOL_TIMEOUT);
+}
+
+#[test]
 #[expect(
     clippy::too_many_lines,
     reason = "a table of everything that is refused"

@@ -1,6 +1,8 @@
 //! What it takes to reach one server, complete and valid. Configuration makes these; whoever
 //! connects uses them.
 
+mod identity;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,6 +10,7 @@ use std::time::Duration;
 
 use crate::names::ServerName;
 use crate::protocol::Protocol;
+use crate::wildcard::Wildcard;
 
 /// How long nobody minds waiting for a server to be there.
 pub const DEFAULT_STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -31,6 +34,8 @@ pub struct ServerSpec {
     pub connect_timeout: Duration,
     /// How long a tool may be silent.
     pub tool_timeout: Duration,
+    /// How long single tools may be silent: by name, or by a pattern in which `*` matches any text.
+    pub tool_timeouts: BTreeMap<String, Duration>,
     /// Which of its tools count.
     pub tools: ToolFilter,
     /// What to speak.
@@ -45,6 +50,94 @@ pub struct ServerSpec {
     pub sandbox: Sandbox,
     /// What it is for, in the user's words.
     pub description: Option<String>,
+}
+
+impl ServerSpec {
+    /// A program, with everything else as it is where nobody says otherwise.
+    ///
+    /// ```
+    /// use cocode_core::{DEFAULT_TOOL_TIMEOUT, ServerSpec};
+    ///
+    /// let spec = ServerSpec::program("files".parse()?, "mcp-files", ["--root", "."]);
+    /// assert_eq!(spec.timeout_of("read"), DEFAULT_TOOL_TIMEOUT);
+    /// # Ok::<(), cocode_core::InvalidServerName>(())
+    /// ```
+    pub fn program<A: Into<String>>(
+        name: ServerName,
+        command: impl Into<String>,
+        args: impl IntoIterator<Item = A>,
+    ) -> Self {
+        let program = Program {
+            command: command.into(),
+            args: args.into_iter().map(Into::into).collect(),
+            env: BTreeMap::new(),
+            env_vars: Vec::new(),
+            cwd: None,
+            base: None,
+            beside: None,
+        };
+        Self::new(name, Reach::Program(program))
+    }
+
+    /// An address, with everything else as it is where nobody says otherwise. How to talk to it
+    /// follows from its scheme: a WebSocket for `ws` and `wss`, a unix socket for `unix`, else
+    /// streamable HTTP with a fallback to HTTP+SSE.
+    pub fn remote(name: ServerName, url: impl Into<String>) -> Self {
+        let url = url.into();
+        let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
+        let transport = match scheme.to_ascii_lowercase().as_str() {
+            "ws" | "wss" => RemoteTransport::WebSocket,
+            "unix" => RemoteTransport::Unix,
+            _ => RemoteTransport::HttpWithFallback,
+        };
+        let remote = Remote {
+            transport,
+            url,
+            headers: BTreeMap::new(),
+            env_headers: BTreeMap::new(),
+            bearer_token_env_var: None,
+            headers_helper: None,
+            oauth: OAuth::default(),
+            base: None,
+        };
+        Self::new(name, Reach::Remote(Box::new(remote)))
+    }
+
+    /// A server that is reached so, with everything else as it is where nobody says otherwise.
+    pub fn new(name: ServerName, reach: Reach) -> Self {
+        Self {
+            name,
+            reach,
+            required: false,
+            startup_timeout: DEFAULT_STARTUP_TIMEOUT,
+            connect_timeout: DEFAULT_CONNECT_TIMEOUT,
+            tool_timeout: DEFAULT_TOOL_TIMEOUT,
+            tool_timeouts: BTreeMap::new(),
+            tools: ToolFilter::default(),
+            protocol: Protocol::default(),
+            isolation: Isolation::default(),
+            always_load: false,
+            idle_stop: None,
+            sandbox: Sandbox::default(),
+            description: None,
+        }
+    }
+
+    /// How long this tool may be silent: what is said of exactly its name, else of the pattern that
+    /// fixes the most of it, else of all tools. Of two patterns that fix as much, the first in the
+    /// order of texts counts.
+    pub fn timeout_of(&self, tool: &str) -> Duration {
+        if let Some(timeout) = self.tool_timeouts.get(tool) {
+            return *timeout;
+        }
+        let n_fixed = |pattern: &str| pattern.bytes().filter(|byte| *byte != b'*').count();
+        let patterns = self.tool_timeouts.iter();
+        let matching =
+            patterns.filter(|(pattern, _)| Wildcard::new(pattern.as_str()).matches(tool));
+        // The last of the greatest, counted from the back, is the first.
+        let best = matching.rev().max_by_key(|(pattern, _)| n_fixed(pattern));
+        best.map_or(self.tool_timeout, |(_, timeout)| *timeout)
+    }
 }
 
 /// The two kinds of servers.
@@ -217,7 +310,7 @@ impl ToolFilter {
         let matches = |patterns: &[String]| {
             patterns
                 .iter()
-                .any(|pattern| crate::Wildcard::new(pattern.as_str()).matches(tool))
+                .any(|pattern| Wildcard::new(pattern.as_str()).matches(tool))
         };
         let Self { enabled, disabled } = self;
         enabled.as_deref().is_none_or(matches) && !matches(disabled)

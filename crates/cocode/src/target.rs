@@ -13,10 +13,7 @@ use cocode_client::{
     Handler, HttpClient, HttpTarget, Protocol, SessionOptions, StdioTarget, Target, Timeouts,
     UnixTarget, WebSocketTarget, http as http_target, legacy_sse, stdio, unix, websocket,
 };
-use cocode_core::{
-    DEFAULT_CONNECT_TIMEOUT, DEFAULT_STARTUP_TIMEOUT, DEFAULT_TOOL_TIMEOUT, Isolation, OAuth,
-    Program, Reach, Remote, RemoteTransport, Sandbox, ServerSpec, Template, ToolFilter,
-};
+use cocode_core::{OAuth, Program, Reach, Remote, RemoteTransport, ServerSpec, Template};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
@@ -111,19 +108,8 @@ pub(crate) fn unlisted(args: &TargetArgs) -> Result<ServerSpec, CliError> {
         .parse()
         .map_err(|error| invalid("a server without a name cannot be named").because(&error))?;
     Ok(ServerSpec {
-        name,
-        reach,
-        required: false,
-        startup_timeout: DEFAULT_STARTUP_TIMEOUT,
-        connect_timeout: DEFAULT_CONNECT_TIMEOUT,
-        tool_timeout: DEFAULT_TOOL_TIMEOUT,
-        tools: ToolFilter::default(),
         protocol: args.protocol,
-        isolation: Isolation::default(),
-        always_load: false,
-        idle_stop: None,
-        sandbox: Sandbox::Off,
-        description: None,
+        ..ServerSpec::new(name, reach)
     })
 }
 

@@ -19,6 +19,7 @@ enum Field<'a> {
     Map(Vec<(&'a str, &'a str)>),
     Boolean(bool),
     Seconds(Seconds),
+    SecondsMap(&'a BTreeMap<String, Seconds>),
     Integer(u16),
     Table(Vec<(&'static str, Self)>),
 }
@@ -43,6 +44,7 @@ fn fields(entry: &Entry) -> Vec<(&'static str, Field<'_>)> {
         startup_timeout_sec,
         connect_timeout_sec,
         tool_timeout_sec,
+        tool_timeouts_sec,
         enabled_tools,
         disabled_tools,
         protocol,
@@ -85,6 +87,10 @@ fn fields(entry: &Entry) -> Vec<(&'static str, Field<'_>)> {
             connect_timeout_sec.map(Field::Seconds),
         ),
         ("tool_timeout_sec", tool_timeout_sec.map(Field::Seconds)),
+        (
+            "tool_timeouts_sec",
+            (!tool_timeouts_sec.is_empty()).then_some(Field::SecondsMap(tool_timeouts_sec)),
+        ),
         ("enabled_tools", enabled_tools.as_deref().map(Field::List)),
         ("disabled_tools", list(disabled_tools)),
         ("protocol", text(protocol.as_ref())),
@@ -220,12 +226,23 @@ fn toml_value(field: &Field<'_>) -> Value {
             Value::InlineTable(table)
         }
         Field::Boolean(truth) => Value::from(*truth),
-        Field::Seconds(seconds) => match whole(seconds.0) {
-            Some(whole) => Value::from(whole),
-            None => Value::from(seconds.0),
-        },
+        Field::Seconds(seconds) => toml_seconds(*seconds),
+        Field::SecondsMap(map) => {
+            let mut table = InlineTable::new();
+            for (key, seconds) in *map {
+                table.insert(key, toml_seconds(*seconds));
+            }
+            Value::InlineTable(table)
+        }
         Field::Integer(number) => Value::from(i64::from(*number)),
         Field::Table(fields) => Value::InlineTable(inline_of(fields)),
+    }
+}
+
+fn toml_seconds(Seconds(seconds): Seconds) -> Value {
+    match whole(seconds) {
+        Some(whole) => Value::from(whole),
+        None => Value::from(seconds),
     }
 }
 
@@ -282,13 +299,22 @@ fn json_value(field: Field<'_>) -> CstInputValue {
             CstInputValue::Object(pairs.collect())
         }
         Field::Boolean(truth) => CstInputValue::Bool(truth),
-        Field::Seconds(seconds) => CstInputValue::Number(match whole(seconds.0) {
-            Some(whole) => whole.to_string(),
-            None => serde_json::Value::from(seconds.0).to_string(),
-        }),
+        Field::Seconds(seconds) => json_seconds(seconds),
+        Field::SecondsMap(map) => {
+            let pairs = map.iter();
+            let pairs = pairs.map(|(key, seconds)| (key.clone(), json_seconds(*seconds)));
+            CstInputValue::Object(pairs.collect())
+        }
         Field::Integer(number) => CstInputValue::Number(number.to_string()),
         Field::Table(fields) => json_fields(fields),
     }
+}
+
+fn json_seconds(Seconds(seconds): Seconds) -> CstInputValue {
+    CstInputValue::Number(match whole(seconds) {
+        Some(whole) => whole.to_string(),
+        None => serde_json::Value::from(seconds).to_string(),
+    })
 }
 
 /// A number of milliseconds that means exactly this number of seconds.

@@ -476,6 +476,12 @@ fn any_entry() -> impl Strategy<Value = Entry> {
         |(entry, (enabled, time, tools, env_vars, always_load))| Entry {
             enabled,
             tool_timeout_sec: time,
+            // No other tool has this, so it is always said that it is left out.
+            tool_timeouts_sec: time
+                .filter(|_| enabled == Some(true))
+                .map(|time| ("a".to_owned(), time))
+                .into_iter()
+                .collect(),
             enabled_tools: tools,
             env_vars: if entry.command.is_some() {
                 env_vars
@@ -542,6 +548,7 @@ proptest! {
             prop_assert_eq!(&found.url, &entry.url);
             prop_assert_eq!(found.enabled.unwrap_or(true), entry.enabled.unwrap_or(true));
             prop_assert_eq!(found.tool_timeout_sec, entry.tool_timeout_sec);
+            prop_assert_eq!(&found.tool_timeouts_sec, &entry.tool_timeouts_sec);
             prop_assert_eq!(&found.enabled_tools, &entry.enabled_tools);
             prop_assert_eq!(found.always_load, entry.always_load);
             prop_assert_eq!(&found.oauth, &entry.oauth);

@@ -82,6 +82,40 @@ impl Reader<'_> {
     }
 
     pub(super) fn seconds(&mut self, key: &'static Key, node: &Node) -> Option<Seconds> {
+        let make = match key.kind {
+            Kind::Millis => Seconds::from_millis,
+            _ => Seconds::new,
+        };
+        self.time(key.name, node, make)
+    }
+
+    pub(super) fn seconds_by_name(&mut self, key: &str, node: &Node) -> BTreeMap<String, Seconds> {
+        let Some(members) = node.members() else {
+            self.wrong(key, node, "a table of numbers");
+            return BTreeMap::new();
+        };
+        let mut map = BTreeMap::new();
+        for member in members {
+            if member.key.is_empty() {
+                let message = "one of its names is empty".to_owned();
+                self.error(member.line, Some(key), message);
+                continue;
+            }
+            let name = format!("{key}.{}", member.key);
+            if let Some(seconds) = self.time(&name, &member.node, Seconds::new) {
+                self.lines.insert(name, member.line);
+                map.insert(member.key.clone(), seconds);
+            }
+        }
+        map
+    }
+
+    fn time(
+        &mut self,
+        key: &str,
+        node: &Node,
+        make: fn(f64) -> Option<Seconds>,
+    ) -> Option<Seconds> {
         #[expect(
             clippy::cast_precision_loss,
             reason = "a time beyond 2^53 is refused or forever either way"
@@ -90,17 +124,14 @@ impl Reader<'_> {
             Value::Integer(number) => number as f64,
             Value::Float(number) => number,
             _ => {
-                self.wrong(key.name, node, "a number");
+                self.wrong(key, node, "a number");
                 return None;
             }
         };
-        let seconds = match key.kind {
-            Kind::Millis => Seconds::from_millis(number),
-            _ => Seconds::new(number),
-        };
+        let seconds = make(number);
         if seconds.is_none() {
             let message = "it must be more than zero, and less than forever".to_owned();
-            self.error(node.line, Some(key.name), message);
+            self.error(node.line, Some(key), message);
         }
         seconds
     }

@@ -119,6 +119,7 @@ fn entry(args: &AddArgs) -> Result<Entry, CliError> {
         startup_timeout_sec: seconds(startup_timeout),
         connect_timeout_sec: seconds(connect_timeout),
         tool_timeout_sec: seconds(tool_timeout),
+        tool_timeouts_sec: BTreeMap::new(),
         enabled_tools: (!enabled_tools.is_empty()).then(|| enabled_tools.clone()),
         disabled_tools: disabled_tools.clone(),
         protocol: protocol.as_ref().map(|protocol| protocol_name(*protocol)),
