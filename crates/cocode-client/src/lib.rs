@@ -80,6 +80,11 @@ pub use pages::{
 pub use private_files::FileError;
 pub use progress::{OnProgress, Progress};
 pub use server::{ServerCapabilities, ServerFacts, Step};
+pub use telemetry::{
+    CallFacts, CallOutcomeKind, CallTrace, CallTransport, InvalidTraceContext,
+    MAX_TELEMETRY_SERVERS, MAX_TELEMETRY_TOOLS, ServerTrace, Telemetry, TelemetrySignals,
+    TraceContext, call_span,
+};
 
 pub use cocode_wire::limits::DEFAULT_MAX_FRAME_BYTES;
 pub use cocode_wire::{
