@@ -1,9 +1,11 @@
 //! Writing a [`Script`]: the rules, and the steps that every carrier knows.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::gate::Gate;
-use crate::script::{Era, ProcessStep, Rule, Script, Step, ToolPages, Trigger};
+use crate::script::{Era, ProcessStep, Refusal, Rule, Script, Step, ToolPages, Trigger};
 use crate::template::Template;
 
 impl Script {
@@ -32,6 +34,13 @@ impl Script {
     pub fn tools(mut self, count: usize, page_size: usize) -> Self {
         assert!(page_size > 0, "a page holds at least one tool");
         self.tools = Some(ToolPages { count, page_size });
+        self
+    }
+
+    /// HTTP and WebSocket only: speaks TLS, with a certificate for `localhost` and `127.0.0.1`. The
+    /// authority behind it is new with every start, so that nobody trusts it by accident.
+    pub fn tls(mut self) -> Self {
+        self.tls = true;
         self
     }
 
@@ -113,11 +122,13 @@ impl Script {
 
     /// Sends a notification.
     pub fn notify(self, method: &str, params: impl Into<Template>) -> Self {
-        let (method, params) = (Value::from(method), params.into());
-        let params = params.as_str();
-        self.line(format!(
-            r#"{{"jsonrpc":"2.0","method":{method},"params":{params}}}"#
-        ))
+        self.line(notification(method, &params.into()))
+    }
+
+    /// Sends the same notification this many times, as fast as it can.
+    pub fn notify_times(self, count: usize, method: &str, params: impl Into<Template>) -> Self {
+        let line = notification(method, &params.into());
+        self.step(Step::Lines(count, line.into()))
     }
 
     /// Sends a progress notification for the request.
@@ -192,6 +203,11 @@ impl Script {
         self.step(Step::Hold(gate.address()))
     }
 
+    /// Waits this long in real time. Where the test can say when to go on, a [`Gate`] is better.
+    pub fn delay(self, time: Duration) -> Self {
+        self.step(Step::Delay(time))
+    }
+
     /// Waits for a later message of this method.
     pub fn wait_for(self, method: &str) -> Self {
         self.step(Step::WaitFor(method.to_owned()))
@@ -207,6 +223,12 @@ impl Script {
     /// Drops the connection; not for processes, which [`exit`](Self::exit).
     pub fn disconnect(self) -> Self {
         self.step(Step::Disconnect)
+    }
+
+    /// Breaks the connection with a reset; not for processes. What was sent before may be lost. A
+    /// unix socket has no resets and just ends.
+    pub fn reset(self) -> Self {
+        self.step(Step::Reset)
     }
 
     /// Process only: ends with this exit code.
@@ -246,8 +268,23 @@ impl Script {
     }
 
     /// WebSocket only: answers the opening handshake with this HTTP status.
-    pub fn refuse_handshake(mut self, status: u16) -> Self {
-        self.websocket.refuse_with = Some(status);
+    pub fn refuse_handshake(self, status: u16) -> Self {
+        self.refuse_handshake_with(status, &[], "")
+    }
+
+    /// WebSocket only: answers the opening handshake with exactly this status, these headers and
+    /// this body.
+    pub fn refuse_handshake_with(
+        mut self,
+        status: u16,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Self {
+        self.websocket.refuse_with = Some(Refusal {
+            status,
+            headers: owned(headers),
+            body: body.to_owned(),
+        });
         self
     }
 
@@ -271,4 +308,17 @@ impl Script {
             .last_mut()
             .expect("open a rule first, with `on` or `on_start`")
     }
+}
+
+/// Headers as a script keeps them.
+pub(crate) fn owned(headers: &[(&str, &str)]) -> Vec<(String, String)> {
+    headers
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+fn notification(method: &str, params: &Template) -> String {
+    let (method, params) = (Value::from(method), params.as_str());
+    format!(r#"{{"jsonrpc":"2.0","method":{method},"params":{params}}}"#)
 }

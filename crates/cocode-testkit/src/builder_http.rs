@@ -1,5 +1,6 @@
 //! Writing a [`Script`]: the rules and steps that only an HTTP server knows.
 
+use crate::builder::owned;
 use crate::script::{HttpStep, HttpTransport, Script, SseEvent, Step, Trigger};
 use crate::template::Template;
 
@@ -115,11 +116,4 @@ impl Script {
     fn http_step(self, step: HttpStep) -> Self {
         self.step(Step::Http(step))
     }
-}
-
-fn owned(headers: &[(&str, &str)]) -> Vec<(String, String)> {
-    headers
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-        .collect()
 }

@@ -11,6 +11,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::breaker::Breaker;
 use crate::defaults::{Defaults, Reaction};
 use crate::gate;
 use crate::message::Message;
@@ -48,6 +49,7 @@ pub(crate) struct Engine {
     asks: Asks,
     heard: broadcast::Sender<String>,
     out: mpsc::Sender<(Output, oneshot::Sender<()>)>,
+    breaker: Breaker,
     /// Cancelled when the script hangs up; the reader must then drop the connection.
     pub(crate) hung_up: CancellationToken,
 }
@@ -58,6 +60,7 @@ impl Engine {
         script: &Script,
         run: u32,
         wire: impl Wire,
+        breaker: Breaker,
         tasks: &mut JoinSet<()>,
     ) -> Arc<Self> {
         let (out, outputs) = mpsc::channel(1);
@@ -68,6 +71,7 @@ impl Engine {
             asks: Asks::default(),
             heard: broadcast::Sender::new(1024),
             out,
+            breaker,
             hung_up: CancellationToken::new(),
         });
         tasks.spawn(write_all(wire, outputs));
@@ -137,6 +141,13 @@ impl Engine {
     ) -> Result<(), Gone> {
         match step {
             Step::Line(template) => self.put(Output::Line(scope.fill(&template))).await,
+            Step::Lines(count, template) => {
+                let line = scope.fill(&template);
+                for _ in 0..count {
+                    self.put(Output::Line(line.clone())).await?;
+                }
+                Ok(())
+            }
             Step::Text(template) => self.put(Output::Text(scope.fill(&template))).await,
             Step::Raw(bytes) => self.put(Output::Bytes(bytes)).await,
             Step::Fill(bytes) => self.put(Output::Fill(bytes)).await,
@@ -153,8 +164,17 @@ impl Engine {
                 Ok(())
             }
             Step::WaitFor(method) => wait_for(&method, heard).await,
+            Step::Delay(time) => {
+                tokio::time::sleep(time).await;
+                Ok(())
+            }
             Step::StopReading => std::future::pending().await,
             Step::Disconnect => {
+                self.hung_up.cancel();
+                Err(Gone)
+            }
+            Step::Reset => {
+                self.breaker.arm();
                 self.hung_up.cancel();
                 Err(Gone)
             }

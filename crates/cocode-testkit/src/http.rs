@@ -6,14 +6,12 @@ mod response;
 mod streams;
 mod usual;
 
-use std::net::{SocketAddr, TcpListener as StdListener};
-use std::sync::Arc;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, BufReader};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::broadcast;
 
-use crate::background::{Background, accept_all};
 use crate::engine::Asks;
 use crate::http::exchange::{After, Exchange};
 use crate::http::response::Response;
@@ -22,6 +20,7 @@ use crate::http::usual::Usual;
 use crate::recorder::Recorder;
 use crate::rules::RuleSet;
 use crate::script::{HttpTransport, Script, SseEvent};
+use crate::tcp::{Connection, Port, Serve};
 use crate::template::{Scope, Template};
 
 pub use crate::http::request::HttpRequest;
@@ -29,10 +28,18 @@ pub use crate::http::request::HttpRequest;
 /// A running HTTP server. Dropping it ends it and closes all its connections.
 #[derive(Debug)]
 pub struct HttpServer {
-    address: SocketAddr,
+    port: Port,
     endpoint: &'static str,
-    shared: Arc<Shared>,
-    _background: Background,
+    records: Records,
+    /// The server that runs now, or ran last.
+    shared: Mutex<Arc<Shared>>,
+}
+
+/// What is kept of all servers that have been at the port.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Records {
+    requests: Recorder<HttpRequest>,
+    abandoned: Recorder<HttpRequest>,
 }
 
 /// What all connections of a server have in common.
@@ -43,9 +50,21 @@ pub(crate) struct Shared {
     asks: Asks,
     heard: broadcast::Sender<String>,
     streams: Streams,
-    requests: Recorder<HttpRequest>,
-    abandoned: Recorder<HttpRequest>,
-    connections: Recorder<u32>,
+    records: Records,
+}
+
+impl Shared {
+    fn new(script: &Script, records: &Records) -> Arc<Self> {
+        script.assert_fits_http();
+        Arc::new(Self {
+            rules: RuleSet::new(script),
+            usual: Usual::new(script),
+            asks: Asks::default(),
+            heard: broadcast::Sender::new(1024),
+            streams: Streams::default(),
+            records: records.clone(),
+        })
+    }
 }
 
 impl Script {
@@ -53,35 +72,17 @@ impl Script {
     ///
     /// By itself it is a streamable HTTP server at `/mcp`, in the legacy era with sessions.
     pub fn http(&self) -> HttpServer {
-        self.assert_fits_http();
-        let listener = StdListener::bind("127.0.0.1:0").expect("a port on the loopback interface");
-        listener
-            .set_nonblocking(true)
-            .expect("sockets can be nonblocking");
-        let address = listener
-            .local_addr()
-            .expect("a bound socket has an address");
-        let shared = Arc::new(Shared {
-            rules: RuleSet::new(self),
-            usual: Usual::new(self),
-            asks: Asks::default(),
-            heard: broadcast::Sender::new(1024),
-            streams: Streams::default(),
-            requests: Recorder::default(),
-            abandoned: Recorder::default(),
-            connections: Recorder::default(),
-        });
+        let records = Records::default();
+        let shared = Shared::new(self, &records);
         let endpoint = match self.http.transport {
             HttpTransport::Streamable => "/mcp",
             HttpTransport::TwoEndpoints => "/sse",
         };
-        let serving = Arc::clone(&shared);
-        let background = Background::start(move || serve(listener, serving));
         HttpServer {
-            address,
+            port: Port::start(self, serving(&shared)),
             endpoint,
-            shared,
-            _background: background,
+            records,
+            shared: Mutex::new(shared),
         }
     }
 }
@@ -94,41 +95,67 @@ impl HttpServer {
 
     /// The URL of another path.
     pub fn url_of(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        format!("{}://{}{path}", self.port.scheme("http"), self.address())
     }
 
     /// The address that the server listens on.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.port.address()
+    }
+
+    /// The authority behind the certificate of a server that speaks TLS, in PEM.
+    pub fn authority_pem(&self) -> String {
+        self.port.authority_pem()
     }
 
     /// Every request, recorded before it is answered.
     pub fn requests(&self) -> &Recorder<HttpRequest> {
-        &self.shared.requests
+        &self.records.requests
     }
 
     /// Every request whose connection the client closed before the answer was complete.
     pub fn abandoned(&self) -> &Recorder<HttpRequest> {
-        &self.shared.abandoned
+        &self.records.abandoned
     }
 
-    /// The connections that were accepted, numbered from one.
+    /// The connections that were accepted, numbered from one after every start.
     pub fn connections(&self) -> &Recorder<u32> {
-        &self.shared.connections
+        self.port.accepted()
     }
 
     /// The first request that fits, waiting for it if need be.
     pub async fn wait_for(&self, fits: impl Fn(&HttpRequest) -> bool) -> HttpRequest {
-        self.shared.requests.wait_for(fits).await
+        self.records.requests.wait_for(fits).await
     }
 
-    /// Waits until this many streams have been opened that take pushes.
+    /// Ends the server: open connections are reset, new ones refused.
+    pub fn kill(&self) {
+        self.port.kill();
+    }
+
+    /// Starts the script at the same address, with no memory of sessions. A server that still runs
+    /// is killed first.
+    pub fn restart(&self, script: &Script) {
+        let shared = Shared::new(script, &self.records);
+        self.port.restart(script, serving(&shared));
+        *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = shared;
+    }
+
+    /// Lets the server stand still with all its connections: nothing is read or answered.
+    pub fn hang(&self) {
+        self.port.presence().hang();
+    }
+
+    /// Lets a server that hangs go on.
+    pub fn resume(&self) {
+        self.port.presence().resume();
+    }
+
+    /// Waits until this many streams have been opened that take pushes, since the start.
     pub async fn wait_for_streams(&self, count: usize) {
-        self.shared
-            .streams
-            .opened
-            .wait_until(|opened| opened.len() >= count)
-            .await;
+        let shared = self.shared();
+        let opened = &shared.streams.opened;
+        opened.wait_until(|opened| opened.len() >= count).await;
     }
 
     /// Sends a message on all open streams, and fails the test if there is none.
@@ -158,11 +185,15 @@ impl HttpServer {
 
     /// Forgets all sessions, as a restarted server does.
     pub fn expire_sessions(&self) {
-        self.shared.usual.expire_sessions();
+        self.shared().usual.expire_sessions();
+    }
+
+    fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn push_to_all(&self, push: &Push) {
-        let reached = self.shared.streams.push(None, push);
+        let reached = self.shared().streams.push(None, push);
         assert!(
             reached > 0,
             "no stream is open; wait for one with `wait_for_streams`"
@@ -170,31 +201,22 @@ impl HttpServer {
     }
 }
 
-async fn serve(listener: StdListener, shared: Arc<Shared>) {
-    let listener = TcpListener::from_std(listener).expect("the socket is nonblocking");
-    let accept = async || {
-        let (socket, _) = listener
-            .accept()
-            .await
-            .expect("connections can be accepted");
-        socket
-    };
-    accept_all(accept, |number, socket| {
-        serve_connection(number, socket, Arc::clone(&shared))
-    })
-    .await;
+fn serving(shared: &Arc<Shared>) -> Serve {
+    let shared = Arc::clone(shared);
+    Arc::new(move |connection| Box::pin(serve(connection, Arc::clone(&shared))))
 }
 
-async fn serve_connection(number: u32, socket: TcpStream, shared: Arc<Shared>) {
-    shared.connections.push(number);
-    socket
-        .set_nodelay(true)
-        .expect("a TCP socket knows this option");
-    let (input, mut output) = socket.into_split();
+async fn serve(connection: Connection, shared: Arc<Shared>) {
+    let Connection {
+        number,
+        stream,
+        breaker,
+    } = connection;
+    let (input, mut output) = tokio::io::split(stream);
     let mut input = BufReader::new(input);
     // A connection that breaks in the middle of a request is over, like one that ends.
     while let Ok(Some(request)) = HttpRequest::read(number, &mut input).await {
-        shared.requests.push(request.clone());
+        shared.records.requests.push(request.clone());
         let message = request.message();
         if message.is_answer() {
             shared.asks.answered(&message);
@@ -213,12 +235,14 @@ async fn serve_connection(number: u32, socket: TcpStream, shared: Arc<Shared>) {
             biased;
             after = exchange.run(steps) => after,
             () = closed(&mut input) => {
-                shared.abandoned.push(request);
+                shared.records.abandoned.push(request);
                 After::Close
             }
         };
-        if after == After::Close {
-            return;
+        match after {
+            After::Reuse => {}
+            After::Close => return,
+            After::Reset => return breaker.arm(),
         }
     }
 }

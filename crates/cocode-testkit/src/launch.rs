@@ -1,14 +1,17 @@
 //! The test's side of a scripted server process: finding the program, and hearing its log.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::SystemTime;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::acceptor::Acceptor;
 use crate::message::Message;
@@ -26,7 +29,21 @@ pub struct StdioServer {
     arguments: Vec<String>,
     received: Recorder<Message>,
     runs: Recorder<u32>,
+    processes: Arc<Processes>,
     _acceptor: Acceptor,
+}
+
+/// The runs of the program, which report themselves.
+#[derive(Debug, Default)]
+struct Processes(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    last_run: u32,
+    /// By run; a process is here until its log ends.
+    running: BTreeMap<u32, Pid>,
+    /// The script of the next runs, if it is another than they are started with.
+    script: Option<String>,
 }
 
 impl Script {
@@ -46,21 +63,23 @@ impl Script {
 impl StdioServer {
     fn new(script: &Script) -> Self {
         let (received, runs) = (Recorder::default(), Recorder::default());
+        let processes = Arc::new(Processes::default());
         let (messages, started) = (received.clone(), runs.clone());
-        let last_run = Arc::new(AtomicU32::new(0));
-        let acceptor = Acceptor::start(move |mut stream| {
-            let run = last_run.fetch_add(1, Ordering::SeqCst) + 1;
+        let known = Arc::clone(&processes);
+        let acceptor = Acceptor::start(move |stream| {
+            let mut log = BufReader::new(stream);
             // A server that died here shows in the test that started it.
-            if writeln!(stream, "{run}").is_err() {
+            let Some(run) = known.welcome(&mut log) else {
                 return;
-            }
+            };
             started.push(run);
-            let messages = messages.clone();
+            let (messages, known) = (messages.clone(), Arc::clone(&known));
             thread::spawn(move || {
-                for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                for line in log.lines().map_while(Result::ok) {
                     let text = serde_json::from_str::<String>(&line).unwrap_or(line);
                     messages.push(Message::parse(run, text));
                 }
+                known.lock().running.remove(&run);
             });
         });
         let (program, mut arguments) = script.command();
@@ -70,6 +89,7 @@ impl StdioServer {
             arguments,
             received,
             runs,
+            processes,
             _acceptor: acceptor,
         }
     }
@@ -98,6 +118,86 @@ impl StdioServer {
     pub async fn wait_for(&self, fits: impl Fn(&Message) -> bool) -> Message {
         self.received.wait_for(fits).await
     }
+
+    /// Kills the processes that run now, as with `kill -9`. The next run starts as usual.
+    pub fn kill(&self) {
+        self.processes.signal(Signal::KILL);
+    }
+
+    /// Lets the next runs follow this script, and kills the processes that run now, if any.
+    pub fn restart(&self, script: &Script) {
+        script.assert_fits_process();
+        let script = serde_json::to_string(script).expect("a script is plain data");
+        self.processes.lock().script = Some(script);
+        if !self.processes.lock().running.is_empty() {
+            self.kill();
+        }
+    }
+
+    /// Lets the processes that run now stand still: nothing is read or answered.
+    pub fn hang(&self) {
+        self.processes.signal(Signal::STOP);
+        #[cfg(target_os = "linux")]
+        for pid in self.processes.lock().running.values() {
+            // The signal takes effect a moment later, when the process is next on a processor.
+            while !has_stopped(*pid) {
+                thread::yield_now();
+            }
+        }
+    }
+
+    /// Lets processes that hang go on.
+    pub fn resume(&self) {
+        self.processes.signal(Signal::CONT);
+    }
+}
+
+impl Processes {
+    /// Hears who has been started, and says which run it is, and what it is to do if that is
+    /// something new.
+    fn welcome(&self, log: &mut BufReader<TcpStream>) -> Option<u32> {
+        let mut pid = String::new();
+        log.read_line(&mut pid).ok()?;
+        let pid = Pid::from_raw(pid.trim().parse().ok()?)?;
+        let mut state = self.lock();
+        state.last_run += 1;
+        let run = state.last_run;
+        state.running.insert(run, pid);
+        let script = state.script.clone().unwrap_or_default();
+        drop(state);
+        let told = writeln!(log.get_mut(), "{run} {script}");
+        if told.is_err() {
+            self.lock().running.remove(&run);
+        }
+        told.is_ok().then_some(run)
+    }
+
+    fn signal(&self, signal: Signal) {
+        let running = &self.lock().running;
+        assert!(!running.is_empty(), "no process runs");
+        for pid in running.values() {
+            match kill_process(*pid, signal) {
+                // One that has just ended by itself is not ours to judge.
+                Ok(()) | Err(Errno::SRCH) => {}
+                Err(error) => panic!("cannot send a signal to {pid:?}: {error}"),
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether the process stands still, or has ended.
+#[cfg(target_os = "linux")]
+fn has_stopped(pid: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    // The state is the first field after the name, which is in parentheses.
+    stat.map_or(true, |stat| {
+        stat.rsplit_once(") ")
+            .is_some_and(|(_, rest)| rest.starts_with(['T', 'Z', 'X']))
+    })
 }
 
 /// The path of the server program, built first if it is missing or older than its sources.

@@ -5,6 +5,16 @@
 //! [`Script::websocket`] or [`Script::unix`]. Each keeps a [`Recorder`] of what it received; a
 //! [`Gate`] lets the test decide when a rule goes on.
 //!
+//! Every server can also be ended with `kill`, started as another script at the same place with
+//! `restart`, and left standing still with `hang` until `resume`. So one test can play the whole
+//! life of a server whose client should notice:
+//!
+//! | | processes | HTTP and WebSocket | unix sockets |
+//! |---|---|---|---|
+//! | `kill` | SIGKILL; the next run starts as usual | connections are reset, the port refuses | connections end, the socket refuses |
+//! | `restart` | as `kill`; the next runs follow the new script | the new script listens on the same port | the new script listens on the same path |
+//! | `hang` | SIGSTOP | nothing is read or written; the system still accepts connections | likewise |
+//!
 //! ```
 //! use cocode_testkit::{Gate, Script};
 //!
@@ -30,6 +40,7 @@
 
 mod acceptor;
 mod background;
+mod breaker;
 mod builder;
 mod builder_http;
 mod defaults;
@@ -39,12 +50,15 @@ mod http;
 mod launch;
 mod lines;
 mod message;
+mod presence;
 mod process;
 mod recorder;
 mod rules;
 mod script;
 mod stdio;
+mod tcp;
 mod template;
+mod tls;
 mod unix;
 mod websocket;
 

@@ -5,6 +5,7 @@ use std::io;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::task::JoinSet;
 
+use crate::breaker::Breaker;
 use crate::engine::{Engine, Output, Wire};
 use crate::message::Message;
 use crate::script::Script;
@@ -42,7 +43,14 @@ pub(crate) async fn serve(
     record: impl Fn(&Message),
 ) {
     let mut tasks = JoinSet::new();
-    let engine = Engine::start(script, run, LineWire(output), &mut tasks).await;
+    let engine = Engine::start(
+        script,
+        run,
+        LineWire(output),
+        Breaker::default(),
+        &mut tasks,
+    )
+    .await;
     let mut input = BufReader::new(input);
     let mut line = Vec::new();
     loop {

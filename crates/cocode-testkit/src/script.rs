@@ -3,6 +3,7 @@
 //! A script travels as JSON to servers that are processes of their own.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,7 @@ pub struct Script {
     pub(crate) era: Era,
     pub(crate) tools: Option<ToolPages>,
     pub(crate) rules: Vec<Rule>,
+    pub(crate) tls: bool,
     pub(crate) process: ProcessHabits,
     pub(crate) http: HttpHabits,
     pub(crate) websocket: WebSocketHabits,
@@ -77,7 +79,15 @@ pub(crate) enum HttpTransport {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct WebSocketHabits {
     pub(crate) no_subprotocol: bool,
-    pub(crate) refuse_with: Option<u16>,
+    pub(crate) refuse_with: Option<Refusal>,
+}
+
+/// How an opening handshake is answered instead of being accepted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -117,6 +127,8 @@ impl Trigger {
 pub(crate) enum Step {
     /// One message: a line, a WebSocket text, an HTTP answer or an event.
     Line(Template),
+    /// The same message this many times.
+    Lines(usize, Template),
     /// Characters as they are, without the end of a line.
     Text(Template),
     /// Bytes as they are.
@@ -134,10 +146,14 @@ pub(crate) enum Step {
     Hold(SocketAddr),
     /// Goes on when a later message of this method came.
     WaitFor(String),
+    /// Goes on after this time.
+    Delay(Duration),
     /// Reads nothing any more.
     StopReading,
     /// Drops the connection without a word.
     Disconnect,
+    /// Resets the connection.
+    Reset,
     Process(ProcessStep),
     Http(HttpStep),
     /// Closes a WebSocket with a code and a reason.
@@ -257,9 +273,13 @@ impl SseEvent {
 impl Rule {
     /// Whether a step may take as long as the test likes.
     pub(crate) fn waits(&self) -> bool {
-        self.steps
-            .iter()
-            .any(|step| matches!(step, Step::Ask { .. } | Step::Hold(_) | Step::WaitFor(_)))
+        let waits = |step: &Step| {
+            matches!(
+                step,
+                Step::Ask { .. } | Step::Hold(_) | Step::WaitFor(_) | Step::Delay(_)
+            )
+        };
+        self.steps.iter().any(waits)
     }
 }
 
@@ -276,6 +296,7 @@ impl Script {
         let unfit =
             |step: &Step| matches!(step, Step::Process(_) | Step::Http(_) | Step::Close { .. });
         self.assert_no_step(unfit);
+        assert!(!self.tls, "a unix socket knows no TLS");
     }
 
     /// Fails the test if a step cannot be done over a WebSocket.
@@ -286,8 +307,12 @@ impl Script {
     /// Fails the test if a step cannot be done in a process.
     pub(crate) fn assert_fits_process(&self) {
         self.assert_no_step(|step| {
-            matches!(step, Step::Http(_) | Step::Close { .. } | Step::Disconnect)
+            matches!(
+                step,
+                Step::Http(_) | Step::Close { .. } | Step::Disconnect | Step::Reset
+            )
         });
+        assert!(!self.tls, "a process knows no TLS");
     }
 
     fn assert_no_step(&self, unfit: impl Fn(&Step) -> bool) {

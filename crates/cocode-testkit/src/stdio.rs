@@ -56,6 +56,7 @@ impl Invocation {
         let mut script = Script::new();
         let mut era = None;
         let (mut log, mut run) = (Log::none(), 1);
+        let mut newer_script = None;
         while let Some(flag) = arguments.next() {
             let value = arguments
                 .next()
@@ -66,9 +67,15 @@ impl Invocation {
                     let name = serde_json::from_value(Value::from(value));
                     era = Some(name.map_err(|error| error.to_string())?);
                 }
-                "--log" => (log, run) = Log::open(&value).map_err(|error| error.to_string())?,
+                "--log" => {
+                    let opened = Log::open(&value).map_err(|error| error.to_string())?;
+                    (log, run, newer_script) = opened;
+                }
                 _ => return Err(format!("unknown argument {flag}")),
             }
+        }
+        if let Some(newer) = newer_script {
+            script = read_script(&newer)?;
         }
         script.era = era.unwrap_or(script.era);
         Ok(Self { script, log, run })
@@ -113,17 +120,21 @@ impl Log {
         Self(Mutex::new(Box::new(io::sink())))
     }
 
-    /// Opens the log, and learns which run this is if there is a listener to tell.
-    fn open(target: &str) -> io::Result<(Self, u32)> {
+    /// Opens the log. If there is a listener to tell, it hears who we are, and we learn which run
+    /// this is and whether there is a newer script.
+    fn open(target: &str) -> io::Result<(Self, u32, Option<String>)> {
         let Some(address) = target.strip_prefix("tcp:") else {
             let file = OpenOptions::new().create(true).append(true).open(target)?;
-            return Ok((Self(Mutex::new(Box::new(file))), 1));
+            return Ok((Self(Mutex::new(Box::new(file))), 1, None));
         };
-        let stream = TcpStream::connect(address)?;
-        let mut run = String::new();
-        BufReader::new(stream.try_clone()?).read_line(&mut run)?;
-        let run = run.trim().parse().map_err(io::Error::other)?;
-        Ok((Self(Mutex::new(Box::new(stream))), run))
+        let mut stream = TcpStream::connect(address)?;
+        writeln!(stream, "{}", std::process::id())?;
+        let mut orders = String::new();
+        BufReader::new(stream.try_clone()?).read_line(&mut orders)?;
+        let (run, script) = orders.trim().split_once(' ').unwrap_or((orders.trim(), ""));
+        let run = run.parse().map_err(io::Error::other)?;
+        let script = (!script.is_empty()).then(|| script.to_owned());
+        Ok((Self(Mutex::new(Box::new(stream))), run, script))
     }
 
     fn write(&self, message: &Message) {

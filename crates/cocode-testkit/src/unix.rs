@@ -9,6 +9,7 @@ use tokio::net::UnixListener;
 use crate::background::{Background, accept_all};
 use crate::lines;
 use crate::message::Message;
+use crate::presence::Presence;
 use crate::recorder::Recorder;
 use crate::script::Script;
 
@@ -16,36 +17,28 @@ use crate::script::Script;
 #[derive(Debug)]
 pub struct UnixServer {
     path: PathBuf,
+    records: Records,
+    presence: Presence,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Records {
     received: Recorder<Message>,
     connections: Recorder<u32>,
-    _background: Background,
 }
 
 impl Script {
     /// Starts the script on a unix socket in the directory for temporary files.
     pub fn unix(&self) -> UnixServer {
         static LAST: AtomicU32 = AtomicU32::new(0);
-        self.assert_fits_unix();
         let number = LAST.fetch_add(1, Ordering::SeqCst);
         let name = format!("cocode-scripted-{}-{number}.sock", std::process::id());
         let path = std::env::temp_dir().join(name);
-        let listener = StdListener::bind(&path).expect("a socket among the temporary files");
-        listener
-            .set_nonblocking(true)
-            .expect("sockets can be nonblocking");
-        let (received, connections) = (Recorder::default(), Recorder::default());
-        let serving = serve(
-            self.clone(),
-            listener,
-            received.clone(),
-            connections.clone(),
-        );
-        let background = Background::start(|| serving);
+        let records = Records::default();
         UnixServer {
+            presence: Presence::new(start(self, &path, &records)),
             path,
-            received,
-            connections,
-            _background: background,
+            records,
         }
     }
 }
@@ -63,17 +56,43 @@ impl UnixServer {
 
     /// What the server has received, on all its connections.
     pub fn received(&self) -> &Recorder<Message> {
-        &self.received
+        &self.records.received
     }
 
-    /// The connections that were accepted, numbered from one.
+    /// The connections that were accepted, numbered from one after every start.
     pub fn connections(&self) -> &Recorder<u32> {
-        &self.connections
+        &self.records.connections
     }
 
     /// The first received message that fits, waiting for it if need be.
     pub async fn wait_for(&self, fits: impl Fn(&Message) -> bool) -> Message {
-        self.received.wait_for(fits).await
+        self.records.received.wait_for(fits).await
+    }
+
+    /// Ends the server without a chance to tidy up: open connections end, and the socket stays
+    /// where it is but refuses.
+    pub fn kill(&self) {
+        assert!(self.presence.is_up(), "the server is down already");
+        self.presence.end();
+    }
+
+    /// Starts the script at the same path. A server that still runs is killed first.
+    pub fn restart(&self, script: &Script) {
+        self.presence.end();
+        // Only a test that has removed the socket as its fault has none here.
+        drop(std::fs::remove_file(&self.path));
+        self.presence
+            .begin(start(script, &self.path, &self.records));
+    }
+
+    /// Lets the server stand still with all its connections: nothing is read or answered.
+    pub fn hang(&self) {
+        self.presence.hang();
+    }
+
+    /// Lets a server that hangs go on.
+    pub fn resume(&self) {
+        self.presence.resume();
     }
 }
 
@@ -84,12 +103,17 @@ impl Drop for UnixServer {
     }
 }
 
-async fn serve(
-    script: Script,
-    listener: StdListener,
-    received: Recorder<Message>,
-    connections: Recorder<u32>,
-) {
+fn start(script: &Script, path: &Path, records: &Records) -> Background {
+    script.assert_fits_unix();
+    let listener = StdListener::bind(path).expect("a socket among the temporary files");
+    listener
+        .set_nonblocking(true)
+        .expect("sockets can be nonblocking");
+    let serving = serve(script.clone(), listener, records.clone());
+    Background::start(|| serving)
+}
+
+async fn serve(script: Script, listener: StdListener, records: Records) {
     let listener = UnixListener::from_std(listener).expect("the socket is nonblocking");
     let accept = async || {
         let (socket, _) = listener
@@ -99,8 +123,8 @@ async fn serve(
         socket
     };
     accept_all(accept, |number, socket| {
-        connections.push(number);
-        let (script, received) = (script.clone(), received.clone());
+        records.connections.push(number);
+        let (script, received) = (script.clone(), records.received.clone());
         async move {
             let (input, output) = socket.into_split();
             let record = |message: &Message| received.push(message.clone());

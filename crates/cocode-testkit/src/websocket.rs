@@ -1,11 +1,10 @@
 //! A scripted WebSocket server, one message a text.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener as StdListener};
+use std::sync::Arc;
 
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt as _, StreamExt as _};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::handshake::server::{
     Callback, ErrorResponse, Request, Response,
@@ -17,21 +16,20 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Message as Frame, Utf8Bytes};
 use tokio_tungstenite::{WebSocketStream, accept_hdr_async};
 
-use crate::background::{Background, accept_all};
 use crate::engine::{Engine, Output, Wire};
 use crate::http::HttpRequest;
 use crate::message::Message;
 use crate::recorder::Recorder;
-use crate::script::{Script, WebSocketHabits};
+use crate::script::{Refusal, Script, WebSocketHabits};
+use crate::tcp::{Connection, Port, Serve, Stream};
 
 const SUBPROTOCOL: &str = "mcp";
 
 /// A running server. Dropping it ends it and closes all its connections.
 #[derive(Debug)]
 pub struct WebSocketServer {
-    address: SocketAddr,
+    port: Port,
     records: Records,
-    _background: Background,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -46,21 +44,10 @@ impl Script {
     /// It accepts every connection that offers the subprotocol `mcp`, and refuses others with 400.
     /// A rule that stops reading also stops answering pings.
     pub fn websocket(&self) -> WebSocketServer {
-        self.assert_fits_websocket();
-        let listener = StdListener::bind("127.0.0.1:0").expect("a port on the loopback interface");
-        listener
-            .set_nonblocking(true)
-            .expect("sockets can be nonblocking");
-        let address = listener
-            .local_addr()
-            .expect("a bound socket has an address");
         let records = Records::default();
-        let serving = serve(self.clone(), listener, records.clone());
-        let background = Background::start(|| serving);
         WebSocketServer {
-            address,
+            port: Port::start(self, serving(self, &records)),
             records,
-            _background: background,
         }
     }
 }
@@ -68,7 +55,33 @@ impl Script {
 impl WebSocketServer {
     /// The URL of the server.
     pub fn url(&self) -> String {
-        format!("ws://{}/mcp", self.address)
+        format!("{}://{}/mcp", self.port.scheme("ws"), self.port.address())
+    }
+
+    /// The authority behind the certificate of a server that speaks TLS, in PEM.
+    pub fn authority_pem(&self) -> String {
+        self.port.authority_pem()
+    }
+
+    /// Ends the server: open connections are reset, new ones refused.
+    pub fn kill(&self) {
+        self.port.kill();
+    }
+
+    /// Starts the script at the same address. A server that still runs is killed first.
+    pub fn restart(&self, script: &Script) {
+        self.port.restart(script, serving(script, &self.records));
+    }
+
+    /// Lets the server stand still with all its connections: nothing is read or answered, not even
+    /// pings.
+    pub fn hang(&self) {
+        self.port.presence().hang();
+    }
+
+    /// Lets a server that hangs go on.
+    pub fn resume(&self) {
+        self.port.presence().resume();
     }
 
     /// What the server has received, on all its connections.
@@ -87,37 +100,30 @@ impl WebSocketServer {
     }
 }
 
-async fn serve(script: Script, listener: StdListener, records: Records) {
-    let listener = TcpListener::from_std(listener).expect("the socket is nonblocking");
-    let accept = async || {
-        let (socket, _) = listener
-            .accept()
-            .await
-            .expect("connections can be accepted");
-        socket
-    };
-    accept_all(accept, |number, socket| {
-        serve_connection(script.clone(), number, socket, records.clone())
-    })
-    .await;
+fn serving(script: &Script, records: &Records) -> Serve {
+    script.assert_fits_websocket();
+    let (script, records) = (script.clone(), records.clone());
+    Arc::new(move |connection| Box::pin(serve(script.clone(), connection, records.clone())))
 }
 
-async fn serve_connection(script: Script, number: u32, socket: TcpStream, records: Records) {
-    socket
-        .set_nodelay(true)
-        .expect("a TCP socket knows this option");
+async fn serve(script: Script, connection: Connection, records: Records) {
+    let Connection {
+        number,
+        stream,
+        breaker,
+    } = connection;
     let handshake = Handshake {
         number,
         habits: script.websocket.clone(),
         seen: records.handshakes.clone(),
     };
     // A refused or broken handshake is in the record of the test, and nothing follows it.
-    let Ok(connection) = accept_hdr_async(socket, handshake).await else {
+    let Ok(connection) = accept_hdr_async(stream, handshake).await else {
         return;
     };
     let (output, mut input) = connection.split();
     let mut tasks = JoinSet::new();
-    let engine = Engine::start(&script, number, WebSocketWire(output), &mut tasks).await;
+    let engine = Engine::start(&script, number, WebSocketWire(output), breaker, &mut tasks).await;
     loop {
         let frame = tokio::select! {
             frame = input.next() => frame,
@@ -167,11 +173,13 @@ impl Callback for Handshake {
                 .any(|protocol| protocol.trim() == SUBPROTOCOL)
         });
         let unwelcome = !offered && !self.habits.no_subprotocol;
-        let refusal = self.habits.refuse_with.or(unwelcome.then_some(400));
-        if let Some(status) = refusal {
-            let mut refused = ErrorResponse::new(None);
-            *refused.status_mut() = StatusCode::from_u16(status).expect("a status of HTTP");
-            return Err(refused);
+        if let Some(refusal) = self.habits.refuse_with {
+            return Err(refused(refusal));
+        }
+        if unwelcome {
+            let mut response = ErrorResponse::new(None);
+            *response.status_mut() = StatusCode::BAD_REQUEST;
+            return Err(response);
         }
         if !self.habits.no_subprotocol {
             let name = HeaderValue::from_static(SUBPROTOCOL);
@@ -181,7 +189,23 @@ impl Callback for Handshake {
     }
 }
 
-struct WebSocketWire(SplitSink<WebSocketStream<TcpStream>, Frame>);
+fn refused(refusal: Refusal) -> ErrorResponse {
+    let Refusal {
+        status,
+        headers,
+        body,
+    } = refusal;
+    let length = ("Content-Length".to_owned(), body.len().to_string());
+    let mut response = Response::builder().status(status);
+    for (name, value) in headers.iter().chain([&length]) {
+        response = response.header(name, value);
+    }
+    response
+        .body(Some(body))
+        .expect("a status and headers of HTTP")
+}
+
+struct WebSocketWire(SplitSink<WebSocketStream<Box<dyn Stream>>, Frame>);
 
 impl Wire for WebSocketWire {
     async fn put(&mut self, output: Output) -> io::Result<()> {

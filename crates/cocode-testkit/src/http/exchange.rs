@@ -20,10 +20,10 @@ use crate::template::{Scope, Template};
 pub(crate) enum After {
     Reuse,
     Close,
+    Reset,
 }
 
 /// A request while it is answered.
-#[derive(Debug)]
 pub(crate) struct Exchange<'a> {
     shared: &'a Shared,
     request: &'a HttpRequest,
@@ -37,6 +37,7 @@ pub(crate) struct Exchange<'a> {
 /// The script wants the connection closed, or the socket already is.
 enum Stop {
     HangUp,
+    Reset,
     Failed,
 }
 
@@ -76,6 +77,7 @@ impl<'a> Exchange<'a> {
         match self.take(left).await {
             Ok(()) if self.response.progress == Progress::Complete => After::Reuse,
             Ok(()) | Err(Stop::HangUp | Stop::Failed) => After::Close,
+            Err(Stop::Reset) => After::Reset,
         }
     }
 
@@ -112,6 +114,12 @@ impl<'a> Exchange<'a> {
                 let text = self.scope.fill(&template);
                 self.say(&text, more_to_say).await?;
             }
+            Step::Lines(count, template) => {
+                let text = self.scope.fill(&template);
+                for _ in 0..count {
+                    self.say(&text, true).await?;
+                }
+            }
             Step::Text(template) => {
                 let text = self.scope.fill(&template);
                 self.response.bytes(text.as_bytes()).await?;
@@ -130,8 +138,10 @@ impl<'a> Exchange<'a> {
                 let heard = engine::wait_for(&method, &mut self.heard).await;
                 heard.map_err(|engine::Gone| Stop::Failed)?;
             }
+            Step::Delay(time) => tokio::time::sleep(time).await,
             Step::StopReading => std::future::pending().await,
             Step::Disconnect => return Err(Stop::HangUp),
+            Step::Reset => return Err(Stop::Reset),
             Step::Http(step) => self.http_step(step, pushes_follow).await?,
             Step::AsUsual | Step::Process(_) | Step::Close { .. } => {
                 panic!("not a step of an HTTP server: {step:?}")
@@ -235,6 +245,6 @@ impl<'a> Exchange<'a> {
 fn is_message(step: &Step) -> bool {
     matches!(
         step,
-        Step::Line(_) | Step::Ask { .. } | Step::Http(HttpStep::Event(_))
+        Step::Line(_) | Step::Lines(..) | Step::Ask { .. } | Step::Http(HttpStep::Event(_))
     )
 }

@@ -2,8 +2,9 @@
 
 use std::io;
 
-use tokio::io::AsyncWriteExt as _;
-use tokio::net::tcp::OwnedWriteHalf;
+use tokio::io::{AsyncWriteExt as _, WriteHalf};
+
+use crate::tcp::Stream;
 
 /// How far the response to one request has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,10 +19,12 @@ pub(crate) enum Progress {
     Unknown,
 }
 
+/// The sending half of a connection.
+pub(crate) type Socket = WriteHalf<Box<dyn Stream>>;
+
 /// The response to one request.
-#[derive(Debug)]
 pub(crate) struct Response<'socket> {
-    socket: &'socket mut OwnedWriteHalf,
+    socket: &'socket mut Socket,
     pub(crate) progress: Progress,
     /// How many bytes of the stream go out at once.
     pub(crate) piece: usize,
@@ -30,7 +33,7 @@ pub(crate) struct Response<'socket> {
 type Headers<'a> = &'a [(String, String)];
 
 impl<'socket> Response<'socket> {
-    pub(crate) fn new(socket: &'socket mut OwnedWriteHalf) -> Self {
+    pub(crate) fn new(socket: &'socket mut Socket) -> Self {
         Self {
             socket,
             progress: Progress::Nothing,
@@ -49,7 +52,7 @@ impl<'socket> Response<'socket> {
         let mut bytes = head(status, headers.iter().chain([&length]));
         bytes.extend_from_slice(body);
         self.progress = Progress::Complete;
-        self.socket.write_all(&bytes).await
+        self.put(&bytes).await
     }
 
     /// Opens an event stream, unless one is open.
@@ -66,20 +69,20 @@ impl<'socket> Response<'socket> {
         }
         all.extend_from_slice(headers);
         self.progress = Progress::Streaming;
-        self.socket.write_all(&head(200, all.iter())).await
+        self.put(&head(200, all.iter())).await
     }
 
     /// Sends bytes: into the stream if one is open, and on the bare socket otherwise.
     pub(crate) async fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.progress != Progress::Streaming {
             self.progress = Progress::Unknown;
-            return self.socket.write_all(bytes).await;
+            return self.put(bytes).await;
         }
         for piece in bytes.chunks(self.piece) {
             let mut chunk = format!("{:x}\r\n", piece.len()).into_bytes();
             chunk.extend_from_slice(piece);
             chunk.extend_from_slice(b"\r\n");
-            self.socket.write_all(&chunk).await?;
+            self.put(&chunk).await?;
         }
         Ok(())
     }
@@ -88,9 +91,15 @@ impl<'socket> Response<'socket> {
     pub(crate) async fn finish(&mut self) -> io::Result<()> {
         if self.progress == Progress::Streaming {
             self.progress = Progress::Complete;
-            self.socket.write_all(b"0\r\n\r\n").await?;
+            self.put(b"0\r\n\r\n").await?;
         }
         Ok(())
+    }
+
+    async fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.socket.write_all(bytes).await?;
+        // What is behind TLS is not sent before this.
+        self.socket.flush().await
     }
 }
 

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use crate::recorder::Recorder;
 
 /// More than any test pushes before a stream is written.
-const BACKLOG: usize = 1024;
+const BACKLOG: usize = 8192;
 
 /// What a test does to a stream.
 #[derive(Debug, Clone)]

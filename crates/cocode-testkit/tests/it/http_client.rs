@@ -105,6 +105,12 @@ impl Client {
         rest
     }
 
+    /// The connection itself. Nothing may be left to read of the last answer.
+    pub(crate) fn socket(&self) -> &TcpStream {
+        assert!(self.socket.buffer().is_empty());
+        self.socket.get_ref()
+    }
+
     fn line(&mut self) -> String {
         let mut line = String::new();
         self.socket.read_line(&mut line).unwrap();

@@ -5,6 +5,7 @@
     reason = "test helpers fail their test, and the process crate is tested with this one"
 )]
 
+mod faults;
 mod http;
 mod http_client;
 mod sockets;

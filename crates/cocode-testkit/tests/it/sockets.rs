@@ -10,11 +10,13 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::protocol::Message as Frame;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+pub(crate) const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-type Connection = WebSocketStream<TcpStream>;
+pub(crate) type Connection = WebSocketStream<TcpStream>;
 
-async fn connect(server: &WebSocketServer) -> Result<(Connection, Option<String>), Error> {
+pub(crate) async fn connect(
+    server: &WebSocketServer,
+) -> Result<(Connection, Option<String>), Error> {
     let mut request = server.url().into_client_request()?;
     request
         .headers_mut()
@@ -33,7 +35,7 @@ async fn next(connection: &mut Connection) -> Frame {
     connection.next().await.unwrap().unwrap()
 }
 
-async fn call(connection: &mut Connection, text: &str) -> Value {
+pub(crate) async fn call(connection: &mut Connection, text: &str) -> Value {
     connection.send(Frame::text(text)).await.unwrap();
     serde_json::from_str(next(connection).await.to_text().unwrap()).unwrap()
 }

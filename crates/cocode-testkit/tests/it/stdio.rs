@@ -1,9 +1,10 @@
 //! The scripted server as a process, driven by hand over its pipes.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
-use cocode_testkit::{Era, Gate, Script, StdioServer};
+use cocode_testkit::{Era, Gate, Message, Script, StdioServer};
 use serde_json::{Value, json};
 
 struct Running {
@@ -220,7 +221,6 @@ fn broken_output_is_sent_as_written() {
 
 #[test]
 fn a_server_can_die_by_a_signal_before_the_handshake() {
-    use std::os::unix::process::ExitStatusExt as _;
     let server = Script::new().on_start().kill_self(9).stdio();
     let running = Running::start(&server);
     assert_eq!(running.end().signal(), Some(9));
@@ -434,4 +434,45 @@ fn a_wrong_script_is_refused() {
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("not a script"));
+}
+
+#[test]
+fn a_killed_process_dies_of_the_signal_and_the_next_run_starts_as_usual() {
+    let server = Script::new().on("ping").run(2).error(1, "second").stdio();
+    let mut first = Running::start(&server);
+    assert_eq!(first.call(&request(1, "ping", &json!({})))["id"], 1);
+    server.kill();
+    assert_eq!(first.line(), "");
+    assert_eq!(first.end().signal(), Some(9));
+    let mut second = Running::start(&server);
+    let answer = second.call(&request(2, "ping", &json!({})));
+    assert_eq!(answer["error"]["message"], "second");
+    assert!(second.end().success());
+}
+
+#[test]
+fn a_restarted_process_follows_the_new_script() {
+    let server = Script::new().stdio();
+    let mut first = Running::start(&server);
+    first.call(&request(1, "ping", &json!({})));
+    server.restart(&Script::new().tools(2, 10));
+    assert_eq!(first.end().signal(), Some(9));
+    let mut second = Running::start(&server);
+    let answer = second.call(&request(2, "tools/list", &json!({})));
+    assert_eq!(answer["result"]["tools"][1]["name"], "tool-1");
+    assert_eq!(server.runs().all(), [1, 2]);
+}
+
+#[test]
+fn a_process_that_hangs_answers_only_when_it_is_resumed() {
+    let server = Script::new().stdio();
+    let mut running = Running::start(&server);
+    running.call(&request(1, "ping", &json!({})));
+    server.hang();
+    running.send(&request(2, "ping", &json!({})));
+    let second = |message: &Message| message.id() == Some("2");
+    assert_eq!(server.received().count(second), 0);
+    server.resume();
+    assert_eq!(running.json()["id"], 2);
+    server.received().wait_for_blocking(second);
 }
