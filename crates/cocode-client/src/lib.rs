@@ -80,6 +80,10 @@ pub use pages::{
 pub use private_files::FileError;
 pub use progress::{OnProgress, Progress};
 pub use server::{ServerCapabilities, ServerFacts, Step};
+pub use server_log::{
+    FOLLOW_INTERVAL, LogFollower, LogLimits, LogRecord, LogSource, MAX_LOG_RECORD_BYTES,
+    MAX_QUEUED_LOG_BYTES, MAX_QUEUED_LOG_RECORDS, ServerLog, ServerLogs,
+};
 pub use telemetry::{
     CallFacts, CallOutcomeKind, CallTrace, CallTransport, InvalidTraceContext,
     MAX_TELEMETRY_SERVERS, MAX_TELEMETRY_TOOLS, ServerTrace, Telemetry, TelemetrySignals,
