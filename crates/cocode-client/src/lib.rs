@@ -79,6 +79,11 @@ pub use pages::{
 };
 pub use private_files::FileError;
 pub use progress::{OnProgress, Progress};
+pub use results::{
+    DEFAULT_PAGE_TOKENS, DEFAULT_RESULTS_MAX_AGE, DEFAULT_RESULTS_MAX_BYTES, FoundLine,
+    InvalidResultHandle, KeptResult, LineKind, MAX_FOUND_LINE_BYTES, Page, PageSize, Purged,
+    ResultHandle, ResultStore, ResultStoreError, ResultStoreOptions, StoredResult, limit, shorten,
+};
 pub use server::{ServerCapabilities, ServerFacts, Step};
 pub use server_log::{
     FOLLOW_INTERVAL, LogFollower, LogLimits, LogRecord, LogSource, MAX_LOG_RECORD_BYTES,
