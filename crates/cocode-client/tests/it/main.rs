@@ -12,6 +12,7 @@ mod handler;
 mod http_faults;
 mod http_sessions;
 mod lists;
+mod manager;
 #[cfg(target_os = "linux")]
 mod orphans;
 mod peer;
