@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cocode_wire::{HttpSettings, LinkError, OpenError, Target, WebSocketTarget};
+use http::Response;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -12,7 +13,9 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-use crate::collector::{Delivered, answer_with_pong, http_target, ping, read_request, try_open};
+use crate::collector::{
+    Delivered, PONG, answer_with_pong, http_target, ping, read_request, try_open,
+};
 
 /// A server for `localhost` whose certificate comes from an authority of its own.
 struct TlsServer {
@@ -24,6 +27,8 @@ struct TlsServer {
 enum Speaks {
     Http,
     WebSocket,
+    /// HTTP/2 alone. Tells how many requests each connection has brought.
+    Http2(mpsc::Sender<usize>),
     /// Hangs up when it knows which protocol was agreed on.
     Nothing(mpsc::Sender<Option<Vec<u8>>>),
 }
@@ -51,9 +56,11 @@ async fn start(name: &str, speaks: Speaks) -> TlsServer {
             PrivateKeyDer::try_from(key.serialize_der()).expect("a key"),
         )
         .expect("a configuration");
-    if let Speaks::Nothing(_) = &speaks {
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    }
+    config.alpn_protocols = match &speaks {
+        Speaks::Http | Speaks::WebSocket => Vec::new(),
+        Speaks::Http2(_) => vec![b"h2".to_vec()],
+        Speaks::Nothing(_) => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+    };
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -71,6 +78,19 @@ async fn start(name: &str, speaks: Speaks) -> TlsServer {
                     // The client may try again after the test has seen enough.
                     drop(agreed.try_send(protocol.map(<[u8]>::to_vec)));
                 }
+                Speaks::Http2(requests) => {
+                    let accepted = h2::server::handshake(stream).await;
+                    let mut connection = accepted.expect("HTTP/2");
+                    let mut count = 0;
+                    while let Some(Ok((_request, mut answer))) = connection.accept().await {
+                        let json = Response::builder().header("Content-Type", "application/json");
+                        let head = json.body(()).expect("a head");
+                        let mut body = answer.send_response(head, false).expect("sent");
+                        body.send_data(PONG.into(), true).expect("sent");
+                        count += 1;
+                        requests.try_send(count).expect("the test listens");
+                    }
+                }
                 Speaks::Http => {
                     read_request(&mut stream).await;
                     answer_with_pong(&mut stream).await;
@@ -83,10 +103,7 @@ async fn start(name: &str, speaks: Speaks) -> TlsServer {
                     let Some(Ok(_message)) = socket.next().await else {
                         continue;
                     };
-                    socket
-                        .send(crate::collector::PONG.into())
-                        .await
-                        .expect("sent");
+                    socket.send(PONG.into()).await.expect("sent");
                 }
             }
         }
@@ -165,8 +182,21 @@ async fn agreed_protocol(scheme: &str) -> Option<Vec<u8>> {
 }
 
 #[tokio::test]
-async fn requests_share_one_connection_where_the_server_can_do_that() {
+async fn http2_is_spoken_where_the_server_can() {
     assert_eq!(agreed_protocol("https").await.as_deref(), Some(&b"h2"[..]));
+}
+
+#[tokio::test]
+async fn requests_share_one_connection_over_http2() {
+    let (requests, mut counts) = mpsc::channel(8);
+    let server = start("http2", Speaks::Http2(requests)).await;
+    let url = format!("https://localhost:{}/mcp", server.port);
+    let target = http_target(&url, server.trusting());
+    for count in 1..=2 {
+        let answer = ping(Target::Http(target.clone())).await;
+        assert!(matches!(answer, Delivered::Frame(frame) if frame.numeric_id() == Some(7)));
+        assert_eq!(counts.recv().await, Some(count));
+    }
 }
 
 #[tokio::test]
