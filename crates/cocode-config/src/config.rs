@@ -1,5 +1,6 @@
 //! All scopes together: one answer for each server name, and why.
 
+mod earlier;
 mod resolve;
 
 use std::collections::BTreeMap;
@@ -16,12 +17,14 @@ use crate::plugins::{self, Plugin};
 use crate::policy::{Policy, PolicyVerdict, bare_command};
 use crate::problem::{Origin, Problem};
 use crate::scope::{Place, Places, Scope};
-use crate::settings::{SettingOrigin, Settings};
+use crate::settings::{RawSettings, SettingOrigin, Settings};
 use crate::settings_files::{self, PendingSettings};
 use crate::specify::{Base, specify};
 use crate::trust::{Trust, TrustContent, TrustItem, TrustStore};
 
-use resolve::Resolver;
+pub(crate) use earlier::Earlier;
+pub use earlier::{Kept, KeptPart};
+use resolve::{Resolver, overridden};
 
 /// Everything that the files say, and what follows from it.
 #[derive(Debug)]
@@ -45,6 +48,14 @@ pub struct Config {
     pub managed_by: Option<PathBuf>,
     /// The work tree that project files were looked for in.
     pub work_tree: Option<PathBuf>,
+    /// What the user decided beside the entries.
+    overrides: Vec<Override>,
+    /// What each file with settings says.
+    settings_by_file: BTreeMap<PathBuf, RawSettings>,
+    /// What the user approved.
+    pub(crate) trust: TrustStore,
+    /// What counts as it was at an earlier reading.
+    pub(crate) kept: Vec<Kept>,
 }
 
 /// A file that was looked for.
@@ -131,8 +142,15 @@ pub enum State {
 impl Config {
     /// Reads everything. Never fails: what cannot be used is said in the result.
     pub fn load(places: &Places, variables: Variables<'_>) -> Self {
+        Self::load_after(places, variables, &Earlier::default())
+    }
+
+    /// Reads everything again. Where the policy, the user's overrides or rules for tools cannot be
+    /// understood any more, what they said earlier still counts.
+    pub(crate) fn load_after(places: &Places, variables: Variables<'_>, earlier: &Earlier) -> Self {
         let mut problems = Vec::new();
-        let policy = Policy::read(&places.policy());
+        let mut kept = Vec::new();
+        let policy = earlier.policy(Policy::read(&places.policy()), &mut problems, &mut kept);
         let trust = TrustStore::load(places.approvals()).unwrap_or_else(|error| {
             let origin = Origin::file(places.approvals());
             problems.push(Problem::error(origin, error.to_string()));
@@ -140,6 +158,8 @@ impl Config {
         });
         let mut gathered = Gathered {
             trust: &trust,
+            earlier,
+            kept,
             candidates: BTreeMap::new(),
             overrides: Vec::new(),
             files: Vec::new(),
@@ -165,6 +185,7 @@ impl Config {
             overrides,
             files,
             mut problems,
+            mut kept,
             ..
         } = gathered;
         let resolver = Resolver {
@@ -177,18 +198,28 @@ impl Config {
             .into_iter()
             .filter_map(|(name, candidates)| Some((name, resolver.server(candidates)?)))
             .collect();
-        let (settings, pending_settings) = settings_files::load(places, &trust, &mut problems);
+        let read = settings_files::load(places, &trust, &earlier.settings, &mut problems);
+        kept.extend(read.kept);
         Self {
             servers,
-            settings,
-            pending_settings,
+            settings: read.settings,
+            pending_settings: read.pending,
             policy,
             plugins,
             files,
             problems,
             managed_by,
             work_tree,
+            overrides,
+            settings_by_file: read.by_file,
+            trust,
+            kept,
         }
+    }
+
+    /// What the user decided about an entry, beside it.
+    pub(crate) fn overridden(&self, candidate: &Candidate) -> Option<&Override> {
+        overridden(&self.overrides, self.work_tree.as_deref(), candidate)
     }
 
     /// The servers that may be used, in the order of their names.
@@ -328,6 +359,8 @@ pub fn check_entry(
 /// What was read so far.
 struct Gathered<'a> {
     trust: &'a TrustStore,
+    earlier: &'a Earlier,
+    kept: Vec<Kept>,
     candidates: BTreeMap<String, Vec<Candidate>>,
     overrides: Vec<Override>,
     files: Vec<FileReport>,
@@ -348,6 +381,10 @@ impl Gathered<'_> {
             exists: layer.exists,
             servers: layer.servers.len(),
         });
+        let doubt = layer.problems.iter().find(|one| one.server.is_none());
+        let earlier = self.earlier.overrides(&place.path, doubt, &layer.overrides);
+        self.overrides.extend(earlier.overrides);
+        self.kept.extend(earlier.kept);
         self.problems.extend(layer.problems);
         self.overrides.extend(layer.overrides);
         for found in layer.servers {

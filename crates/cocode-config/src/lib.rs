@@ -11,6 +11,7 @@ mod expand;
 mod foreign;
 mod keys;
 mod layers;
+mod live;
 mod lock;
 mod parse;
 mod plugins;
@@ -24,8 +25,11 @@ mod settings_files;
 mod specify;
 mod trust;
 mod url_pattern;
+mod watch;
 
-pub use config::{Candidate, Config, FileReport, Loss, PluginRoot, Server, State, check_entry};
+pub use config::{
+    Candidate, Config, FileReport, Kept, KeptPart, Loss, PluginRoot, Server, State, check_entry,
+};
 pub use difference::{Difference, KeyChange, Shown};
 pub use document::Format;
 pub use edit::{
@@ -43,6 +47,7 @@ pub use foreign::{
     UnknownTool, Written, read_foreign, write_foreign,
 };
 pub use layers::Override;
+pub use live::{ChangeKind, Gone, Live, Reload, ServerChange};
 pub use lock::{
     EditContext, LOCK_WAIT, LockError, PRIVATE_MODE, WriteError, with_lock, write_atomically,
 };
@@ -65,3 +70,4 @@ pub use trust::{
     TrustStore,
 };
 pub use url_pattern::{InvalidUrlPattern, MAX_URL_PATTERN_BYTES, UrlPattern};
+pub use watch::{WatchError, Watcher};

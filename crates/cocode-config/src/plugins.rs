@@ -155,6 +155,35 @@ pub fn plugin_files(path: &Path) -> Vec<PathBuf> {
     names.map(|name| path.join(name)).collect()
 }
 
+/// Every file that is looked at for the plugins of a list, whether or not it is there.
+pub(crate) fn looked_at(list: &Path) -> Vec<PathBuf> {
+    // What is wrong with the list is said by whoever reads it for its plugins.
+    let mut problems = Vec::new();
+    let mut files = Vec::new();
+    for Listed { path, .. } in listed(list, &mut problems) {
+        files.push(path.clone());
+        files.extend(plugin_files(&path));
+        for name in MANIFESTS {
+            let Ok(Some(root)) = read::tree(&path.join(name), Format::Json) else {
+                continue;
+            };
+            if let Some(member) = root.get("mcpServers") {
+                files.extend(references(&member.node).filter_map(|text| inside(&path, text)));
+            }
+        }
+    }
+    files
+}
+
+/// The paths among `mcpServers` of a description.
+fn references(node: &Node) -> Box<dyn Iterator<Item = &str> + '_> {
+    match &node.value {
+        Value::Text(text) => Box::new(std::iter::once(text.as_str())),
+        Value::List(nodes) => Box::new(nodes.iter().flat_map(references)),
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
 /// What a folder brings.
 pub fn read_plugin(path: &Path, origin: Origin) -> Plugin {
     let folder_name = path.file_name().map(|name| name.to_string_lossy());
@@ -247,6 +276,20 @@ fn manifest_servers(plugin: &mut Plugin, manifest: &Path, node: &Node) {
 
 /// A file that a description refers to. It has to be inside the plugin.
 fn referred(plugin: &mut Plugin, origin: &Origin, text: &str) {
+    let Some(path) = inside(&plugin.path, text) else {
+        let problem = Problem::error(origin.clone(), "the path leads out of the plugin");
+        plugin.problems.push(problem.key("mcpServers"));
+        return;
+    };
+    if !server_file(plugin, &path, crate::scope::format_of(&path)) {
+        let message = format!("there is no file {}", path.display());
+        let problem = Problem::error(origin.clone(), message);
+        plugin.problems.push(problem.key("mcpServers"));
+    }
+}
+
+/// The path that a text means inside a plugin, unless it leads out of it.
+fn inside(plugin: &Path, text: &str) -> Option<PathBuf> {
     let text = PLUGIN_ROOT_VARIABLES
         .iter()
         .fold(text.to_owned(), |text, variable| {
@@ -256,15 +299,7 @@ fn referred(plugin: &mut Plugin, origin: &Origin, text: &str) {
     let is_inside = relative
         .components()
         .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    let path = plugin.path.join(relative);
-    if !is_inside {
-        let problem = Problem::error(origin.clone(), "the path leads out of the plugin");
-        plugin.problems.push(problem.key("mcpServers"));
-    } else if !server_file(plugin, &path, crate::scope::format_of(&path)) {
-        let message = format!("there is no file {}", path.display());
-        let problem = Problem::error(origin.clone(), message);
-        plugin.problems.push(problem.key("mcpServers"));
-    }
+    is_inside.then(|| plugin.join(relative))
 }
 
 /// Reads a file with servers, if it exists.

@@ -123,7 +123,7 @@ impl Places {
     /// nearest that has files of ours, else the directory itself.
     pub fn work_tree(&self) -> Option<PathBuf> {
         let directory = self.directory.as_deref()?;
-        let ancestors = || directory.ancestors().take(MAX_ANCESTORS);
+        let ancestors = || self.ancestors();
         let repository = ancestors().find(|ancestor| ancestor.join(".git").exists());
         let configured = || {
             ancestors().find(|ancestor| {
@@ -135,14 +135,19 @@ impl Places {
         Some(root.to_owned())
     }
 
+    /// The directory and those above it, nearest first.
+    pub(crate) fn ancestors(&self) -> impl Iterator<Item = &Path> {
+        let directory = self.directory.iter();
+        directory.flat_map(|directory| directory.ancestors().take(MAX_ANCESTORS))
+    }
+
     /// The directory and those above it within the work tree, nearest first.
     fn project_directories(&self) -> Vec<PathBuf> {
-        let (Some(directory), Some(root)) = (self.directory.as_deref(), self.work_tree()) else {
+        let Some(root) = self.work_tree() else {
             return Vec::new();
         };
-        let within = directory
+        let within = self
             .ancestors()
-            .take(MAX_ANCESTORS)
             .take_while(|ancestor| ancestor.starts_with(&root));
         within.map(Path::to_owned).collect()
     }

@@ -1,8 +1,10 @@
 //! Finds the settings files of all scopes, asks whether those of the work tree are approved, and
 //! brings them together.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::config::{Kept, KeptPart};
 use crate::entry::Text;
 use crate::problem::Problem;
 use crate::read;
@@ -46,14 +48,27 @@ impl PendingSettings {
     }
 }
 
-/// The settings of all files, and those that wait for approval.
+/// What all files come to.
+pub(crate) struct Read {
+    pub(crate) settings: Settings,
+    /// Those that wait for approval.
+    pub(crate) pending: Vec<PendingSettings>,
+    /// What each file says, with what was kept.
+    pub(crate) by_file: BTreeMap<PathBuf, RawSettings>,
+    pub(crate) kept: Vec<Kept>,
+}
+
+/// The settings of all files. `earlier` is what they said when they were read before.
 pub(crate) fn load(
     places: &Places,
     trust: &TrustStore,
+    earlier: &BTreeMap<PathBuf, RawSettings>,
     problems: &mut Vec<Problem>,
-) -> (Settings, Vec<PendingSettings>) {
+) -> Read {
     let mut layers = Vec::new();
     let mut pending = Vec::new();
+    let mut by_file = BTreeMap::new();
+    let mut kept = Vec::new();
     for Place { scope, path, .. } in places.settings_files() {
         let kind = match scope {
             Scope::Explicit => SettingsFile::WithServers,
@@ -68,6 +83,10 @@ pub(crate) fn load(
             }
             None => read_settings(&path, kind),
         };
+        let mut settings = settings;
+        if let (Some(settings), Some(earlier)) = (&mut settings, earlier.get(&path)) {
+            kept.extend(keep(settings, earlier, scope, &found));
+        }
         // What is wrong with such a file was said when its servers were read.
         if scope == Scope::Explicit {
             found.retain(|problem| !problems.iter().any(|said| is_same(said, problem)));
@@ -77,12 +96,42 @@ pub(crate) fn load(
         }
         problems.extend(found);
         let Some(settings) = settings else { continue };
+        by_file.insert(path.clone(), settings.clone());
         let trust = layer_trust(scope, path, text, trust, &mut pending);
         layers.push(layer(scope, trust, settings));
     }
     let (settings, found) = merge_settings(&layers);
     problems.extend(found);
-    (settings, pending)
+    Read {
+        settings,
+        pending,
+        by_file,
+        kept,
+    }
+}
+
+/// Puts into the settings of a file what cannot be understood of them now, as it was understood
+/// earlier: rules that keep tools from running, and values of nobody who would have to be trusted
+/// again.
+fn keep(
+    settings: &mut RawSettings,
+    earlier: &RawSettings,
+    scope: Scope,
+    found: &[Problem],
+) -> Option<Kept> {
+    let because = found.iter().find(|problem| problem.is_error())?;
+    let mut is_kept = settings.has_broken_permissions() && settings.keep_strict_rules(earlier);
+    if !scope.needs_trust() {
+        let is_broken = |path: &str| {
+            let mut keys = found.iter().filter_map(|problem| problem.key.as_deref());
+            keys.any(|key| key == path)
+        };
+        is_kept |= settings.keep_values(earlier, is_broken);
+    }
+    is_kept.then(|| Kept {
+        what: KeptPart::Settings,
+        because: because.clone(),
+    })
 }
 
 /// Whether two problems are one, whatever is advised.

@@ -37,7 +37,7 @@ impl Resolver<'_> {
             }
         }
         let winner = chosen?;
-        let overridden = self.overridden(&winner).cloned();
+        let overridden = overridden(self.overrides, self.work_tree, &winner).cloned();
         let spec = if winner.found.is_broken() {
             Err(broken(&winner, &others))
         } else {
@@ -54,30 +54,30 @@ impl Resolver<'_> {
             overridden,
         })
     }
+}
 
-    fn overridden(&self, winner: &Candidate) -> Option<&Override> {
-        let plugin = winner.plugin.as_ref().map(|plugin| plugin.name.as_str());
-        let is_foreign = matches!(winner.scope, Scope::Project | Scope::Plugin);
-        // The last one counts, as it would in any list of decisions.
-        self.overrides.iter().rev().find(|one| {
-            is_foreign
-                && one.server == winner.found.name
-                && one
-                    .plugin
-                    .as_deref()
-                    .is_none_or(|wanted| plugin == Some(wanted))
-                && one
-                    .project
-                    .as_deref()
-                    .is_none_or(|wanted| self.is_work_tree(wanted))
-        })
-    }
-
-    /// By any path: the user may have come through a link.
-    fn is_work_tree(&self, wanted: &Path) -> bool {
-        let same = |tree: &Path| tree == wanted || real_path(tree) == real_path(wanted);
-        self.work_tree.is_some_and(same)
-    }
+/// What the user decided about an entry, beside it.
+pub(super) fn overridden<'a>(
+    overrides: &'a [Override],
+    work_tree: Option<&Path>,
+    winner: &Candidate,
+) -> Option<&'a Override> {
+    let plugin = winner.plugin.as_ref().map(|plugin| plugin.name.as_str());
+    let is_foreign = matches!(winner.scope, Scope::Project | Scope::Plugin);
+    // By any path: the user may have come through a link.
+    let is_work_tree = |wanted: &Path| {
+        work_tree.is_some_and(|tree| tree == wanted || real_path(tree) == real_path(wanted))
+    };
+    // The last one counts, as it would in any list of decisions.
+    overrides.iter().rev().find(|one| {
+        is_foreign
+            && one.server == winner.found.name
+            && one
+                .plugin
+                .as_deref()
+                .is_none_or(|wanted| plugin == Some(wanted))
+            && one.project.as_deref().is_none_or(is_work_tree)
+    })
 }
 
 impl Candidate {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use cocode_core::nearest;
+use cocode_core::{Verdict, nearest};
 
 use super::keys::{PERMISSIONS, SCHEMA_KEY, SETTINGS, SettingKey, SettingKind};
 use super::permissions::{RawPermissions, permissions};
@@ -52,6 +52,50 @@ impl RawSettings {
     /// Whether something is broken that may have been meant to keep tools from running.
     pub fn has_broken_permissions(&self) -> bool {
         !self.permissions.broken.is_empty()
+    }
+
+    /// Takes over the rules that keep tools from running. Tells whether there were any.
+    pub(crate) fn keep_strict_rules(&mut self, earlier: &Self) -> bool {
+        let is_strict = |verdict: Verdict| verdict != Verdict::Allow;
+        let mut is_kept = false;
+        for (verdict, rule, origin) in &earlier.permissions.rules {
+            let mut rules = self.permissions.rules.iter();
+            let is_there = rules.any(|(kind, other, _)| (kind, other) == (verdict, rule));
+            if is_strict(*verdict) && !is_there {
+                let rule = (*verdict, rule.clone(), origin.clone());
+                self.permissions.rules.push(rule);
+                is_kept = true;
+            }
+        }
+        if let (None, Some((verdict, _))) =
+            (&self.permissions.default, &earlier.permissions.default)
+            && is_strict(*verdict)
+        {
+            self.permissions
+                .default
+                .clone_from(&earlier.permissions.default);
+            is_kept = true;
+        }
+        is_kept
+    }
+
+    /// Takes over values that are broken, and all of them if nothing could be read. Tells whether
+    /// there were any.
+    pub(crate) fn keep_values(&mut self, earlier: &Self, is_broken: impl Fn(&str) -> bool) -> bool {
+        let is_unreadable = self.values.is_empty() && self.named.is_empty();
+        let mut is_kept = false;
+        for (path, value) in &earlier.values {
+            let is_lost = is_broken(path) || (is_unreadable && self.has_broken_permissions());
+            if is_lost && !self.values.contains_key(path) {
+                self.values.insert(path.clone(), value.clone());
+                is_kept = true;
+            }
+        }
+        if is_unreadable && self.has_broken_permissions() && !earlier.named.is_empty() {
+            self.named.clone_from(&earlier.named);
+            is_kept = true;
+        }
+        is_kept
     }
 }
 

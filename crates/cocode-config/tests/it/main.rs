@@ -10,5 +10,6 @@ mod broken_files;
 mod concurrent_edits;
 mod edit_properties;
 mod governed;
+mod live;
 mod model;
 mod room;
