@@ -36,6 +36,7 @@ mod handshake;
 mod input;
 mod list_cache;
 mod listen;
+mod manager;
 mod members;
 mod mux;
 mod options;
@@ -73,6 +74,14 @@ pub use list_cache::{
     DEFAULT_LIST_TTL, Freshness, ListCache, ListCacheError, ListKind, MAX_CACHE_BYTES,
     MAX_ENTRY_AGE, MAX_ENTRY_BYTES, MAX_LIST_TTL, PurgedLists, Remembered, RememberedList,
 };
+pub use manager::{
+    Aggregated, Applied, Backoff, CallContext, CallEnd, CallError, CallId, Called, Catalog,
+    CatalogChange, CatalogTool, Cause, Check, Concurrency, ConnectionFacts, Connector, EVENTS_KEPT,
+    Event, Events, FoundTool, Handlers, Health, Manager, ManagerOptions, Output, OutputWanted,
+    PlainConnector, PromptCommand, PromptError, ReachError, ReachErrorKind, Reached,
+    RequiredServersMissing, ResourceReference, SANDBOX_STATE_CAPABILITY, SANDBOX_STATE_METHOD,
+    ServerCatalog, ServerState, ServerStatus, Start, Startup, StateKind, Trouble, Wanted, When,
+};
 pub use pages::{
     Incomplete, Listing, MAX_CURSOR_BYTES, MAX_ITEMS, MAX_LIST_BYTES, MAX_LIST_TIME, MAX_PAGES,
     Quarantined,
@@ -84,6 +93,7 @@ pub use results::{
     InvalidResultHandle, KeptResult, LineKind, MAX_FOUND_LINE_BYTES, Page, PageSize, Purged,
     ResultHandle, ResultStore, ResultStoreError, ResultStoreOptions, StoredResult, limit, shorten,
 };
+pub use schema::{Checked, CompiledSchema, Mismatch, Problem, SchemaCell, SchemaError};
 pub use server::{ServerCapabilities, ServerFacts, Step};
 pub use server_log::{
     FOLLOW_INTERVAL, LogFollower, LogLimits, LogRecord, LogSource, MAX_LOG_RECORD_BYTES,
