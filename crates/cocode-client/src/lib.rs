@@ -107,8 +107,8 @@ pub use telemetry::{
 
 pub use cocode_wire::limits::DEFAULT_MAX_FRAME_BYTES;
 pub use cocode_wire::{
-    Challenge, Closed, ExitReport, HeaderMap, HeaderName, HeaderValue, HttpClient, HttpSettings,
-    HttpSetupError, HttpTarget, LinkError, MemoryTarget, OpenError, ProcessSpec, RawJson, RpcError,
-    SpawnError, StderrTap, StdioTarget, StopPolicy, Target, UnixTarget, Url, WebSocketTarget,
-    baseline_environment, code, memory_pair,
+    Challenge, Closed, ExitReport, FetchError, HeaderMap, HeaderName, HeaderValue, HttpClient,
+    HttpSettings, HttpSetupError, HttpTarget, LinkError, MemoryTarget, OpenError, ProcessSpec,
+    RawJson, RpcError, SpawnError, StderrTap, StdioTarget, StopPolicy, Target, UnixTarget, Url,
+    WebSocketTarget, baseline_environment, code, memory_pair,
 };

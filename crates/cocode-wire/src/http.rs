@@ -3,6 +3,7 @@
 pub(crate) mod client;
 pub(crate) mod events;
 mod exchange;
+pub(crate) mod fetch;
 pub(crate) mod legacy_sse;
 mod listen;
 mod posts;

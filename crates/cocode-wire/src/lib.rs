@@ -23,6 +23,7 @@ pub use cocode_process::{
     ExitReport, ProcessSpec, SpawnError, StderrTail, StderrTap, StopPolicy, baseline_environment,
 };
 pub use http::client::{HttpClient, HttpSettings, HttpSetupError};
+pub use http::fetch::FetchError;
 pub use http::streamable::HttpTarget;
 pub use http::values::header_value;
 
