@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use cocode_auth::session_bus_address;
 use cocode_client::{HttpSettings, baseline_environment};
 
+use crate::telemetry::TelemetrySettings;
+
 /// The variables that matter, as they were when the program started.
 #[derive(Debug)]
 pub(crate) struct Environment {
@@ -23,6 +25,8 @@ pub(crate) struct Environment {
     pub(crate) homes: Homes,
     /// The D-Bus session bus, which has the keyring.
     pub(crate) session_bus: Option<String>,
+    /// What the variables of OpenTelemetry ask for, if anything.
+    pub(crate) telemetry: Option<TelemetrySettings>,
 }
 
 /// The directories that variables name.
@@ -94,6 +98,7 @@ impl Environment {
                 text("DBUS_SESSION_BUS_ADDRESS").as_deref(),
                 filled("XDG_RUNTIME_DIR").as_deref().map(Path::new),
             ),
+            telemetry: TelemetrySettings::read(&text),
             homes: Homes {
                 cocode: filled("COCODE_HOME").map(PathBuf::from),
                 home: filled("HOME").map(PathBuf::from),

@@ -30,6 +30,8 @@ mod session;
 mod survey;
 mod table;
 mod target;
+#[expect(dead_code, reason = "the connection manager will install it")]
+mod telemetry;
 mod text;
 mod verbs;
 mod workspace;
