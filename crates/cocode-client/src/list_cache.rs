@@ -108,6 +108,11 @@ impl ListCache {
         Self { directory: None }
     }
 
+    /// Whether nothing is ever remembered.
+    pub(crate) fn is_off(&self) -> bool {
+        self.directory.is_none()
+    }
+
     /// The key of a server that is used with these credentials. None of them can be told from it.
     pub fn key_for(fingerprint: &str, credentials: &[&str]) -> String {
         let mut text = fingerprint.as_bytes().to_vec();

@@ -51,6 +51,8 @@ pub struct Step {
 pub struct ServerCapabilities {
     /// Names of all declared capabilities, in the server's order.
     pub names: Vec<String>,
+    /// Names of those that it declares as experimental.
+    pub experimental: Vec<String>,
     /// It has tools.
     pub tools: bool,
     /// It tells when its tools change.
@@ -163,6 +165,7 @@ impl ServerCapabilities {
             prompts_changes: flag("prompts", "listChanged"),
             completions: has("completions"),
             logging: has("logging"),
+            experimental: names_in(members.get("experimental").and_then(Members::of)),
             names: members
                 .0
                 .iter()
@@ -170,6 +173,15 @@ impl ServerCapabilities {
                 .collect(),
         }
     }
+}
+
+fn names_in(members: Option<Members<'_>>) -> Vec<String> {
+    let members = members.unwrap_or_default();
+    let named = members
+        .0
+        .iter()
+        .filter(|(_, value)| !matches!(value.get(), "null" | "false"));
+    named.map(|(name, _)| name.clone().into_owned()).collect()
 }
 
 /// The text of a JSON string; anything else counts as absent.

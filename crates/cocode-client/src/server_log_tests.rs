@@ -435,14 +435,36 @@ fn a_follower_yields_whole_lines_and_what_came_late_to_a_file_put_aside() {
 }
 
 #[test]
+fn a_follower_reads_nothing_twice_when_only_the_current_file_is_removed() {
+    let fixture = Fixture::new(LogLimits {
+        max_bytes_per_file: 1,
+        ..LIMITS
+    });
+    for text in ["one", "two", "three"] {
+        fixture.write(text);
+    }
+    let mut follower = fixture.logs.follow("files", 1).unwrap();
+    assert_eq!(texts(follower.poll().unwrap()), ["three"]);
+    for text in ["four", "five"] {
+        fs::remove_file(fixture.file("files.log")).unwrap();
+        assert_eq!(follower.poll().unwrap(), [""; 0]);
+        fixture.write(text);
+        assert_eq!(texts(follower.poll().unwrap()), [text]);
+    }
+    fs::remove_file(fixture.file("files.log")).unwrap();
+    fixture.write("six");
+    assert_eq!(texts(follower.poll().unwrap()), ["six"]);
+}
+
+#[test]
 fn a_long_log_is_read_in_pieces() {
     let fixture = Fixture::new(LIMITS);
     fs::create_dir_all(&fixture.directory).unwrap();
     let line = |number: usize| format!("{} stderr {number}\n", line::time(SystemTime::now()));
-    let text: String = (0..60_000).map(line).collect();
+    let text: String = (0..40_000).map(line).collect();
     fs::write(fixture.file("files.log"), &text).unwrap();
-    let expected = numbers(0..60_000);
-    assert_eq!(fixture.texts(5000), expected[55_000..]);
+    let expected = numbers(0..40_000);
+    assert_eq!(fixture.texts(5000), expected[35_000..]);
     assert_eq!(fixture.texts(usize::MAX), expected);
     let mut follower = fixture.logs.follow("files", 0).unwrap();
     fs::rename(fixture.file("files.log"), fixture.file("files.log.1")).unwrap();

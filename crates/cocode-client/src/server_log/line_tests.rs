@@ -25,7 +25,7 @@ fn times_are_written_in_utc_and_read_again() {
 #[test]
 fn every_day_has_a_date_of_its_own_that_comes_after_the_one_before() {
     let mut before = String::new();
-    for day in 0..200_000 {
+    for day in 0..60_000 {
         let begun = at(day * 86_400_000);
         let text = time(begun);
         assert_eq!(parse_time(&text), Some(begun), "{text}");

@@ -33,7 +33,8 @@ pub struct LogFollower {
     /// Lines that were there at the beginning.
     tail: Vec<String>,
     current: Option<Reading>,
-    /// The file before, in which somebody who had it open may have written a last line.
+    /// The file before, in which somebody who had it open may have written a last line. It also
+    /// tells what is still to be read if the current one is removed.
     previous: Option<Reading>,
 }
 
@@ -58,16 +59,17 @@ impl LogFollower {
         let Some(files) = &follower.files else {
             return Ok(follower);
         };
-        let mut all = files.open_all()?;
-        let last = last_lines(&all, lines).map_err(FileError::of("read", &files.current()))?;
-        let (tail, end) = last;
+        let all = files.open_all()?;
+        let failed = |error| FileError::of("read", &files.current())(error);
+        let (tail, end) = last_lines(&all, lines).map_err(failed)?;
         follower.tail = tail;
-        if !all.is_empty() {
-            let (file, identity) = all.swap_remove(0);
-            follower.current = Some(Reading {
-                offset: end,
-                ..Reading::new(file, identity)
-            });
+        let mut all = all.into_iter();
+        if let Some((file, identity)) = all.next() {
+            follower.current = Some(Reading::new(file, identity, end));
+        }
+        if let Some((file, identity)) = all.next() {
+            let end = file.metadata().map_err(failed)?.len();
+            follower.previous = Some(Reading::new(file, identity, end));
         }
         Ok(follower)
     }
@@ -86,7 +88,7 @@ impl LogFollower {
             return Ok(lines);
         };
         let failed = |error| FileError::of("read", &files.current())(error);
-        if let Some(mut previous) = self.previous.take() {
+        if let Some(previous) = &mut self.previous {
             previous.read(&mut lines).map_err(failed)?;
         }
         loop {
@@ -110,20 +112,25 @@ impl LogFollower {
     /// Goes on to the file after the current one, if there is one.
     fn step(&mut self, files: &LogFiles) -> Result<bool, FileError> {
         let mut all = files.open_all()?;
-        let known = self.current.as_ref().map(|reading| reading.identity);
-        let position = all
-            .iter()
-            .position(|(_, identity)| Some(*identity) == known);
-        // A file that is no longer there was older than all that are.
-        let next = position.unwrap_or(all.len()).checked_sub(1);
-        let Some(next) = next else {
-            if position.is_none() {
+        let position = |reading: &Option<Reading>| {
+            let known = reading.as_ref()?.identity;
+            all.iter().position(|(_, identity)| *identity == known)
+        };
+        let of_current = position(&self.current);
+        // Where both are no longer there, they were older than all that are.
+        let read = of_current.or_else(|| position(&self.previous));
+        let Some(next) = read.unwrap_or(all.len()).checked_sub(1) else {
+            if of_current.is_none() {
                 self.current = None;
             }
             return Ok(false);
         };
         let (file, identity) = all.swap_remove(next);
-        self.previous = self.current.replace(Reading::new(file, identity));
+        let left = self.current.replace(Reading::new(file, identity, 0));
+        // One that was removed does not tell any more what comes after it.
+        if of_current.is_some() {
+            self.previous = left;
+        }
         Ok(true)
     }
 }
@@ -137,11 +144,11 @@ enum Progress {
 }
 
 impl Reading {
-    fn new(file: File, identity: Identity) -> Self {
+    fn new(file: File, identity: Identity, offset: u64) -> Self {
         Self {
             file,
             identity,
-            offset: 0,
+            offset,
             partial: Vec::new(),
         }
     }

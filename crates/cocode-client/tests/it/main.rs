@@ -13,6 +13,7 @@ mod http_faults;
 mod http_sessions;
 mod lists;
 mod manager;
+mod managing;
 #[cfg(target_os = "linux")]
 mod orphans;
 mod peer;

@@ -1,0 +1,232 @@
+//! Many servers, always in a known state: keeps them connected, healthy and catalogued, and turns
+//! the name of a tool into a safe call.
+
+mod attempt;
+mod backoff;
+mod call_error;
+mod call_events;
+mod calls;
+mod catalog;
+mod changes;
+mod connector;
+mod ears;
+mod events;
+mod find;
+mod health;
+mod listing;
+mod lists;
+mod options;
+mod output;
+mod prompts;
+mod resources;
+mod sandbox;
+mod server;
+mod shared;
+mod starts;
+mod startup;
+mod state;
+mod supervisor;
+mod verdict;
+mod wanted;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cocode_core::ServerName;
+use cocode_wire::RawJson;
+use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+pub use backoff::Backoff;
+pub use call_error::CallError;
+pub use calls::{CallContext, Called, Check, OutputWanted};
+pub use catalog::{Catalog, CatalogChange, FoundTool, ServerCatalog};
+pub use connector::{Connector, PlainConnector, ReachError, ReachErrorKind, Reached};
+pub use events::{CallEnd, CallId, EVENTS_KEPT, Event, Events};
+pub use lists::CatalogTool;
+pub use options::{Handlers, Health, ManagerOptions, Start, When};
+pub use output::Output;
+pub use prompts::{PromptCommand, PromptError};
+pub use resources::{Aggregated, ResourceReference};
+pub use sandbox::{SANDBOX_STATE_CAPABILITY, SANDBOX_STATE_METHOD};
+pub use starts::Concurrency;
+pub use startup::{RequiredServersMissing, Startup};
+pub use state::{Cause, ConnectionFacts, ServerState, ServerStatus, StateKind, Trouble};
+pub use wanted::{Applied, Wanted};
+
+use crate::list_cache::ListKind;
+use crate::session::Session;
+use server::{Order, Server};
+use shared::Shared;
+
+/// How long [`Manager::shutdown`] waits for servers to end.
+const SHUTDOWN_WITHIN: Duration = Duration::from_secs(10);
+
+/// Keeps servers connected. Cheap to clone; the last clone that is dropped ends every connection,
+/// without waiting. [`Manager::shutdown`] ends them politely.
+#[derive(Clone, Debug)]
+pub struct Manager {
+    owner: Arc<Owner>,
+}
+
+/// Owns the tasks, which share everything else.
+#[derive(Debug)]
+struct Owner {
+    shared: Arc<Shared>,
+    tasks: Mutex<JoinSet<()>>,
+    /// Lets one change of the servers through at a time.
+    applying: Semaphore,
+}
+
+impl Manager {
+    /// A manager without servers. Has to be called within a tokio runtime, as everything here.
+    pub fn new(options: ManagerOptions) -> Self {
+        Self {
+            owner: Arc::new(Owner {
+                shared: Arc::new(Shared::new(options)),
+                tasks: Mutex::default(),
+                applying: Semaphore::new(1),
+            }),
+        }
+    }
+
+    /// Everything that the servers offer, as of now.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.shared().catalog.borrow())
+    }
+
+    /// The catalog, and every one that takes its place.
+    pub fn watch_catalog(&self) -> watch::Receiver<Arc<Catalog>> {
+        self.shared().catalog.subscribe()
+    }
+
+    /// What happens from now on.
+    pub fn events(&self) -> Events {
+        self.shared().bus.listen()
+    }
+
+    /// Tells the listeners of something that happened to the servers outside of this manager.
+    pub fn announce(&self, event: Event) {
+        self.shared().bus.tell(|| event);
+    }
+
+    /// How every server is, by name.
+    pub fn status(&self) -> Vec<ServerStatus> {
+        let shared = self.shared();
+        let servers = shared.servers();
+        let running = servers.values().map(|server| server.status());
+        let mut all: Vec<_> = running.chain(shared.withheld_statuses()).collect();
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        all
+    }
+
+    /// The session with a server. One that does not run is started, one that failed is tried once
+    /// more, one that is being connected is waited for, all until `deadline`.
+    pub async fn session(
+        &self,
+        server: &ServerName,
+        deadline: Instant,
+    ) -> Result<Session, CallError> {
+        let server = self.server(server)?;
+        let session = server.session(deadline).await;
+        session.map_err(|error| find::unavailable(&server, error))
+    }
+
+    /// Connects to a server anew.
+    pub async fn restart(&self, server: &ServerName) -> Result<(), CallError> {
+        self.server(server)?.order(Order::Restart).await;
+        Ok(())
+    }
+
+    /// Disconnects a server, and waits until it has ended. The next call starts it again.
+    pub async fn stop(&self, server: &ServerName) -> Result<(), CallError> {
+        let (done, stopped) = oneshot::channel();
+        self.server(server)?.order(Order::Stop(done)).await;
+        // Nothing is ever sent: the other end is dropped when the server has stopped.
+        stopped.await.unwrap_or_default();
+        Ok(())
+    }
+
+    /// Asks a server for all its lists again, and waits for them.
+    pub async fn refresh(&self, server: &ServerName, deadline: Instant) -> Result<(), CallError> {
+        let server = self.server(server)?;
+        let session = server.session(deadline).await;
+        let session = session.map_err(|error| find::unavailable(&server, error))?;
+        let kinds = ListKind::ALL.into_iter().collect();
+        let reading = listing::read(self.shared(), &server, &session, &kinds);
+        match tokio::time::timeout_at(deadline, reading).await {
+            Ok(()) => Ok(()),
+            Err(_elapsed) => Err(find::unavailable(
+                &server,
+                server::NoSession::TooLate(server.state()),
+            )),
+        }
+    }
+
+    /// Waits until all lists of a server have been read, or could not be. A server that is not
+    /// there is not waited for.
+    pub async fn wait_for_lists(&self, server: &ServerName, deadline: Instant) {
+        let Ok(server) = self.server(server) else {
+            return;
+        };
+        let mut read = server.lists_read();
+        while server.current().is_some() && !server.lists(lists::Lists::are_all_settled) {
+            let changed = tokio::time::timeout_at(deadline, read.changed()).await;
+            if !matches!(changed, Ok(Ok(()))) {
+                return;
+            }
+        }
+    }
+
+    /// What servers that care are told about the sandbox, now and when they start.
+    pub fn set_sandbox_state(&self, state: RawJson) {
+        self.shared().sandbox.send_replace(Some(state));
+    }
+
+    /// Ends every connection, and waits for that within fixed bounds.
+    pub async fn shutdown(&self) {
+        let shared = self.shared();
+        for server in shared.servers().values() {
+            server.order(Order::End).await;
+        }
+        let mut tasks = std::mem::take(
+            &mut *self
+                .owner
+                .tasks
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        let ending = async { while tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(SHUTDOWN_WITHIN, ending).await.is_err() {
+            tracing::warn!("some servers did not end in time; they are being killed");
+        }
+        drop(tasks);
+        shared.set_servers(shared::Servers::new());
+    }
+
+    fn server(&self, name: &ServerName) -> Result<Arc<Server>, CallError> {
+        let shared = self.shared();
+        if let Some(server) = shared.server(name) {
+            return Ok(server);
+        }
+        if let Some(withheld) = shared.withheld(name) {
+            return Err(CallError::Unavailable {
+                server: name.clone(),
+                state: withheld.state(),
+                in_time: true,
+            });
+        }
+        let servers = shared.servers();
+        let names = servers.keys().map(ServerName::as_str);
+        let near = cocode_core::nearest(name.as_str(), names);
+        Err(CallError::UnknownServer {
+            name: name.to_string(),
+            near: near.into_iter().map(str::to_owned).collect(),
+        })
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        &self.owner.shared
+    }
+}

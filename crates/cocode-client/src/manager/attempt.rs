@@ -1,0 +1,130 @@
+//! One attempt to connect: from a specification to a session whose tools are known.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cocode_core::ServerSpec;
+use cocode_wire::{StdioTarget, Target};
+use tokio::time::Instant;
+
+use super::connector::{ReachError, ReachErrorKind, Reached};
+use super::ears::Ears;
+use super::listing;
+use super::server::Server;
+use super::shared::Shared;
+use super::state::{Cause, ConnectionFacts, Trouble};
+use crate::clock::Deadlines;
+use crate::error::ConnectError;
+use crate::options::{SessionOptions, Timeouts};
+use crate::server_log::LogSource;
+use crate::session::Session;
+
+/// What a successful attempt gives.
+pub(crate) struct Connected {
+    pub(crate) session: Session,
+}
+
+pub(crate) async fn connect(
+    shared: &Shared,
+    server: &Arc<Server>,
+    spec: &ServerSpec,
+) -> Result<Connected, Trouble> {
+    let begun = Instant::now();
+    let limit = spec.connect_timeout;
+    let reaching = shared.options.connector.reach(spec);
+    let reached = tokio::time::timeout(limit, reaching).await;
+    let reached = reached.unwrap_or_else(|_elapsed| Err(too_slow(spec)));
+    let Reached {
+        mut target,
+        sse_fallback,
+    } = reached.map_err(|error| Trouble::from(Cause::Reach(Arc::new(error))))?;
+    write_down(&mut target, server);
+    let options = &shared.options;
+    let session_options = SessionOptions {
+        client: options.client.clone(),
+        protocol: spec.protocol,
+        known_era: server.era(),
+        handler: Arc::new(Ears {
+            server: Arc::clone(server),
+            bus: shared.bus.clone(),
+            inner: options.handlers.handler(&server.name),
+        }),
+        timeouts: Timeouts {
+            connect: limit.saturating_sub(begun.elapsed()),
+            call: Deadlines {
+                idle: spec.tool_timeout,
+                total: options.timeouts.call.total,
+            },
+            ..options.timeouts
+        },
+        sse_fallback,
+        max_input_rounds: options.max_input_rounds,
+        log_level: options.log_level.clone(),
+        listen: true,
+    };
+    let failed = |error: ConnectError| Trouble::from(Cause::Connect(Arc::new(error)));
+    let session = Session::connect(target, session_options)
+        .await
+        .map_err(failed)?;
+    let instructions = session.server().instructions.clone();
+    server.change_lists(|lists| lists.instructions = instructions);
+    let listed = listing::first_tools(shared, server, &session).await;
+    listed.map_err(|error| {
+        let stderr = session.stderr_lines();
+        failed(ConnectError::Handshake {
+            error,
+            stderr,
+            noise: Vec::new(),
+        })
+    })?;
+    Ok(Connected { session })
+}
+
+pub(crate) fn facts(session: &Session, time_to_ready: Duration) -> ConnectionFacts {
+    let server = session.server();
+    ConnectionFacts {
+        revision: server.revision,
+        transport: server.transport,
+        server_name: server.name.clone(),
+        server_version: server.version.clone(),
+        instructions: server.instructions.clone(),
+        pid: session.pid(),
+        time_to_ready,
+    }
+}
+
+/// Asks a new session for what the old one was asked to tell.
+pub(crate) async fn subscribe_again(server: Arc<Server>, session: Session) {
+    for uri in server.subscriptions() {
+        if let Err(error) = session.subscribe(&uri).await {
+            tracing::warn!(server = %server.name, uri, %error, "a subscription was lost");
+        }
+    }
+}
+
+/// What a program writes to stderr goes to its log, and to whoever wanted it before.
+fn write_down(target: &mut Target, server: &Arc<Server>) {
+    let Target::Stdio(StdioTarget { process, .. }) = target else {
+        return;
+    };
+    let (log, before) = (server.log.clone(), process.stderr_tap.take());
+    process.stderr_tap = Some(Arc::new(move |line: &str| {
+        log.line(LogSource::Stderr, line);
+        if let Some(before) = &before {
+            before(line);
+        }
+    }));
+}
+
+fn too_slow(spec: &ServerSpec) -> ReachError {
+    ReachError {
+        kind: ReachErrorKind::Temporary,
+        code: "connect-timeout",
+        message: format!(
+            "server `{}`: its secrets were not looked up within {} s",
+            spec.name,
+            spec.connect_timeout.as_secs()
+        ),
+        hints: Vec::new(),
+    }
+}

@@ -1,0 +1,127 @@
+//! Tells everybody who wants to know that a call began, goes on, and is over.
+
+use std::sync::Arc;
+
+use cocode_core::ToolName;
+use tokio::time::Instant;
+
+use super::call_error::CallError;
+use super::calls::Called;
+use super::events::{Bus, CallEnd, CallId, Event};
+use super::server::Server;
+use super::shared::Shared;
+use crate::error::RequestError;
+use crate::progress::{OnProgress, Progress};
+use crate::telemetry::{CallFacts, CallOutcomeKind, CallTrace, CallTransport, TraceContext};
+
+/// A call that somebody is told about. Dropped before its end, it was cancelled.
+pub(super) struct Telling<'a> {
+    bus: &'a Bus,
+    call: CallId,
+    begun: Instant,
+    trace: Option<CallTrace>,
+    finished: bool,
+}
+
+impl<'a> Telling<'a> {
+    pub(super) fn begin(
+        shared: &'a Shared,
+        server: &Server,
+        tool: &ToolName,
+        call: CallId,
+        parent: Option<&TraceContext>,
+    ) -> Self {
+        shared.bus.tell(|| Event::ToolCallStarted {
+            call,
+            server: server.name.clone(),
+            tool: Arc::from(tool.as_str()),
+        });
+        let telemetry = &shared.options.telemetry;
+        let trace = (telemetry.is_on() || parent.is_some()).then(|| {
+            let facts = server.facts();
+            let facts = CallFacts {
+                transport: facts
+                    .as_ref()
+                    .map_or(CallTransport::Stdio, |facts| transport(facts.transport)),
+                revision: facts.map(|facts| facts.revision),
+            };
+            telemetry.begin_call(server.name.as_str(), tool.as_str(), facts, parent)
+        });
+        Self {
+            bus: &shared.bus,
+            call,
+            begun: Instant::now(),
+            trace,
+            finished: false,
+        }
+    }
+
+    /// The trace context that the server is to be told.
+    pub(super) fn context(&self) -> Option<TraceContext> {
+        self.trace.as_ref().and_then(CallTrace::context)
+    }
+
+    /// Whoever wanted to be told about progress, and those who listen to events.
+    pub(super) fn on_progress(&self, wanted: Option<OnProgress>) -> Option<OnProgress> {
+        if !self.bus.is_heard() {
+            return wanted;
+        }
+        let (bus, call) = (self.bus.clone(), self.call);
+        Some(Arc::new(move |progress: &Progress| {
+            if let Some(wanted) = &wanted {
+                wanted(progress);
+            }
+            bus.tell(|| Event::ToolCallProgressed {
+                call,
+                progress: progress.clone(),
+            });
+        }))
+    }
+
+    pub(super) fn finish(&mut self, outcome: &Result<Called, CallError>) {
+        let end = match outcome {
+            Ok(called) if called.result.is_error => CallEnd::ToolError,
+            Ok(_) => CallEnd::Ok,
+            Err(error) => CallEnd::Failed(error.code()),
+        };
+        if let Some(trace) = self.trace.take() {
+            trace.finish(match outcome {
+                Ok(called) if called.result.is_error => CallOutcomeKind::ToolError,
+                Ok(_) => CallOutcomeKind::Ok,
+                Err(CallError::Request {
+                    error: error @ RequestError::Rpc { error: rpc, .. },
+                    ..
+                }) => CallOutcomeKind::refused(error.code(), rpc),
+                Err(error) => CallOutcomeKind::failed(error.code()),
+            });
+        }
+        self.end(end);
+    }
+
+    fn end(&mut self, outcome: CallEnd) {
+        let (call, elapsed) = (self.call, self.begun.elapsed());
+        self.bus.tell(|| Event::ToolCallFinished {
+            call,
+            outcome,
+            elapsed,
+        });
+        self.finished = true;
+    }
+}
+
+impl Drop for Telling<'_> {
+    fn drop(&mut self) {
+        if !self.finished {
+            self.end(CallEnd::Cancelled);
+        }
+    }
+}
+
+fn transport(name: &str) -> CallTransport {
+    match name {
+        "http" | "sse" => CallTransport::Http,
+        "ws" => CallTransport::WebSocket,
+        "unix" => CallTransport::Unix,
+        _ => CallTransport::Stdio,
+    }
+}

@@ -1,0 +1,214 @@
+//! From a specification to a target: the seam where a consumer decides about secrets, environment
+//! and HTTP. [`PlainConnector`] is the one for those who have none of their own.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+use cocode_core::{Program, Reach, Remote, RemoteTransport, Sandbox, ServerSpec, Template};
+use cocode_wire::{HttpClient, HttpSettings, HttpTarget, StdioTarget, Target, WebSocketTarget};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use url::Url;
+
+use crate::handler::Answer;
+use crate::target::{http, legacy_sse, stdio, unix, websocket};
+
+/// Makes targets of specifications, right before a server is started or contacted.
+pub trait Connector: Send + Sync + 'static {
+    /// Called for every attempt to connect, so that secrets are as new as they can be.
+    fn reach<'a>(&'a self, spec: &'a ServerSpec) -> Answer<'a, Result<Reached, ReachError>>;
+}
+
+/// Where a server is.
+#[derive(Debug)]
+pub struct Reached {
+    /// How to get there.
+    pub target: Target,
+    /// Whether a server that does not speak streamable HTTP is tried with HTTP+SSE.
+    pub sse_fallback: bool,
+}
+
+/// Why no target could be made.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct ReachError {
+    /// What is missing.
+    pub kind: ReachErrorKind,
+    /// The stable name of this kind of error.
+    pub code: &'static str,
+    /// What happened.
+    pub message: String,
+    /// What to do about it.
+    pub hints: Vec<String>,
+}
+
+/// What is missing to reach a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReachErrorKind {
+    /// Something in its specification cannot be used.
+    Unusable,
+    /// Something that may be there at the next attempt, such as the answer of a keyring.
+    Temporary,
+    /// Its user has to sign in.
+    NeedsAuth,
+    /// Its user has to register a client first.
+    NeedsClientRegistration,
+}
+
+impl ReachError {
+    /// Something in the specification cannot be used.
+    pub fn unusable(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            kind: ReachErrorKind::Unusable,
+            code,
+            message: message.into(),
+            hints: Vec::new(),
+        }
+    }
+}
+
+/// A connector that knows an environment and nothing of secret stores: a specification that refers
+/// to a keyring, to commands or to a sandbox is refused.
+#[derive(Clone, Debug, Default)]
+pub struct PlainConnector {
+    /// The variables that programs get besides those of their specification; see
+    /// [`baseline_environment`](crate::baseline_environment). Variables that a specification passes
+    /// on (`env_vars`, `bearer_token_env_var` and the like) are looked up in `variables`.
+    pub environment: Vec<(OsString, OsString)>,
+    /// What specifications may refer to.
+    pub variables: BTreeMap<String, String>,
+    /// How HTTP is spoken.
+    pub http: HttpSettings,
+}
+
+impl Connector for PlainConnector {
+    fn reach<'a>(&'a self, spec: &'a ServerSpec) -> Answer<'a, Result<Reached, ReachError>> {
+        let reached = match &spec.reach {
+            Reach::Program(program) => self.program(spec, program),
+            Reach::Remote(remote) => self.remote(spec, remote),
+        };
+        Box::pin(std::future::ready(reached))
+    }
+}
+
+impl PlainConnector {
+    fn program(&self, spec: &ServerSpec, program: &Program) -> Result<Reached, ReachError> {
+        if spec.sandbox != Sandbox::Off {
+            return Err(unusable(spec, "it wants a sandbox, and there is none"));
+        }
+        let mut environment = self.environment.clone();
+        let mut set = |name: &str, value: &str| {
+            environment.retain(|(other, _)| other != name);
+            environment.push((name.into(), value.into()));
+        };
+        for name in &program.env_vars {
+            if let Some(value) = self.variables.get(name) {
+                set(name, value);
+            }
+        }
+        for (name, template) in &program.env {
+            set(name, &literal(spec, template, &format!("env.{name}"))?);
+        }
+        let mut target = stdio(program.path(), &program.args, environment);
+        if let Target::Stdio(StdioTarget { process, .. }) = &mut target {
+            process.cwd = program.directory().map(Path::to_owned);
+        }
+        Ok(Reached {
+            target,
+            sse_fallback: false,
+        })
+    }
+
+    fn remote(&self, spec: &ServerSpec, remote: &Remote) -> Result<Reached, ReachError> {
+        let url = Url::parse(&remote.url).map_err(|_bad| unusable(spec, "its `url` is no URL"))?;
+        let made = self.headers(spec, remote)?;
+        let mut target = match remote.transport {
+            RemoteTransport::HttpWithFallback | RemoteTransport::Http => http(url),
+            RemoteTransport::Sse => legacy_sse(url),
+            RemoteTransport::WebSocket => websocket(url),
+            RemoteTransport::Unix => {
+                let path = url.path();
+                unix(path.into())
+            }
+        };
+        match &mut target {
+            Target::Http(HttpTarget {
+                headers, client, ..
+            })
+            | Target::LegacySse(HttpTarget {
+                headers, client, ..
+            })
+            | Target::WebSocket(WebSocketTarget {
+                headers, client, ..
+            }) => {
+                *headers = made;
+                *client = HttpClient::new(self.http.clone());
+            }
+            _ if !made.is_empty() => {
+                return Err(unusable(spec, "a unix socket carries no headers"));
+            }
+            _ => {}
+        }
+        Ok(Reached {
+            target,
+            sse_fallback: remote.transport == RemoteTransport::HttpWithFallback,
+        })
+    }
+
+    fn headers(&self, spec: &ServerSpec, remote: &Remote) -> Result<HeaderMap, ReachError> {
+        let mut made = HeaderMap::new();
+        for (name, template) in &remote.headers {
+            let key = format!("headers.{name}");
+            let value = literal(spec, template, &key)?;
+            insert(spec, &mut made, name, &value)?;
+        }
+        for (name, variable) in &remote.env_headers {
+            let value = self.variable(spec, variable)?;
+            insert(spec, &mut made, name, value)?;
+        }
+        if let Some(variable) = &remote.bearer_token_env_var {
+            let token = self.variable(spec, variable)?.trim();
+            insert(spec, &mut made, "authorization", &format!("Bearer {token}"))?;
+        }
+        if remote.headers_helper.is_some() {
+            return Err(unusable(
+                spec,
+                "`headers_helper` needs a connector that runs commands",
+            ));
+        }
+        Ok(made)
+    }
+
+    fn variable(&self, spec: &ServerSpec, name: &str) -> Result<&str, ReachError> {
+        let value = self.variables.get(name).map(String::as_str);
+        value.ok_or_else(|| unusable(spec, &format!("the variable `{name}` is not set")))
+    }
+}
+
+fn insert(
+    spec: &ServerSpec,
+    headers: &mut HeaderMap,
+    name: &str,
+    value: &str,
+) -> Result<(), ReachError> {
+    let bad = || unusable(spec, &format!("`{name}` or its value is no header"));
+    let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_bad| bad())?;
+    let mut value = HeaderValue::from_str(value).map_err(|_bad| bad())?;
+    value.set_sensitive(true);
+    headers.insert(header, value);
+    Ok(())
+}
+
+fn literal(spec: &ServerSpec, template: &Template, key: &str) -> Result<String, ReachError> {
+    template.as_literal().ok_or_else(|| {
+        unusable(
+            spec,
+            &format!("`{key}` refers to a secret, which needs a connector that looks it up"),
+        )
+    })
+}
+
+fn unusable(spec: &ServerSpec, why: &str) -> ReachError {
+    ReachError::unusable("invalid-target", format!("server `{}`: {why}", spec.name))
+}

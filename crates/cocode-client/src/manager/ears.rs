@@ -1,0 +1,169 @@
+//! Hears what a server says on behalf of the manager, and passes everything on to the consumer's
+//! own handler.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cocode_wire::{RawJson, RpcError};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::events::{Bus, Event};
+use super::server::Server;
+use crate::handler::{
+    Answer, ClientCapabilities, Elicitation, ElicitationAnswer, Handler, Notification, Root,
+};
+use crate::list_cache::ListKind;
+use crate::server_log::LogSource;
+
+/// Questions are counted over all servers and managers.
+static QUESTIONS: AtomicU64 = AtomicU64::new(1);
+
+/// The longest level that is believed to be one.
+const MAX_LEVEL_BYTES: usize = 32;
+
+pub(crate) struct Ears {
+    pub(crate) server: Arc<Server>,
+    pub(crate) bus: Bus,
+    pub(crate) inner: Arc<dyn Handler>,
+}
+
+#[derive(Deserialize)]
+struct LogMessage<'a> {
+    #[serde(default)]
+    level: String,
+    #[serde(default)]
+    logger: Option<String>,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Updated {
+    uri: String,
+}
+
+impl Ears {
+    fn message(&self, params: &RawJson) {
+        let Ok(message) = params.decode::<LogMessage<'_>>() else {
+            tracing::debug!(server = %self.server.name, "a log message that is none");
+            return;
+        };
+        let LogMessage {
+            mut level,
+            logger,
+            data,
+        } = message;
+        if level.len() > MAX_LEVEL_BYTES {
+            level = "unknown".into();
+        }
+        let text = data.map_or("", RawValue::get);
+        let plain: Option<String> = serde_json::from_str(text).ok();
+        let shown = plain.as_deref().unwrap_or(text);
+        let shown = match &logger {
+            Some(logger) => format!("{logger}: {shown}"),
+            None => shown.to_owned(),
+        };
+        self.server.log.line(LogSource::Message(&level), &shown);
+        self.bus.tell(|| Event::LogReceived {
+            server: self.server.name.clone(),
+            level,
+            logger,
+            data: data.map_or_else(
+                || RawJson::from(RawValue::NULL.to_owned()),
+                |data| params.share(data),
+            ),
+        });
+    }
+}
+
+impl Handler for Ears {
+    fn capabilities(&self) -> ClientCapabilities {
+        self.inner.capabilities()
+    }
+
+    fn notified(&self, notification: &Notification) {
+        match (notification.method.as_str(), &notification.params) {
+            ("notifications/tools/list_changed", _) => {
+                self.server.changes.told(&[ListKind::Tools]);
+            }
+            ("notifications/prompts/list_changed", _) => {
+                self.server.changes.told(&[ListKind::Prompts]);
+            }
+            ("notifications/resources/list_changed", _) => {
+                let both = [ListKind::Resources, ListKind::ResourceTemplates];
+                self.server.changes.told(&both);
+            }
+            ("notifications/message", Some(params)) => self.message(params),
+            ("notifications/resources/updated", Some(params)) => {
+                if let Ok(Updated { uri }) = params.decode() {
+                    let server = &self.server.name;
+                    self.bus.tell(|| Event::ResourceUpdated {
+                        server: server.clone(),
+                        uri,
+                    });
+                }
+            }
+            _ => {}
+        }
+        self.inner.notified(notification);
+    }
+
+    fn elicit(&self, request: Elicitation) -> Answer<'_, ElicitationAnswer> {
+        let question = QUESTIONS.fetch_add(1, Ordering::Relaxed);
+        let message = request.message.clone();
+        self.bus.tell(|| Event::ElicitationRequested {
+            server: self.server.name.clone(),
+            question,
+            message,
+        });
+        let mut told = Told {
+            ears: self,
+            question,
+            action: "cancel",
+        };
+        Box::pin(async move {
+            let answer = self.inner.elicit(request).await;
+            told.action = match &answer {
+                ElicitationAnswer::Accept(_) => "accept",
+                ElicitationAnswer::Decline => "decline",
+                ElicitationAnswer::Cancel => "cancel",
+            };
+            drop(told);
+            answer
+        })
+    }
+
+    fn sample(&self, params: RawJson) -> Answer<'_, Result<RawJson, RpcError>> {
+        self.inner.sample(params)
+    }
+
+    fn roots(&self) -> Answer<'_, Result<Vec<Root>, RpcError>> {
+        self.inner.roots()
+    }
+
+    fn request(
+        &self,
+        method: &str,
+        params: Option<RawJson>,
+    ) -> Answer<'_, Result<RawJson, RpcError>> {
+        self.inner.request(method, params)
+    }
+}
+
+/// Tells that a question is over, also when nobody waits for its answer any more.
+struct Told<'a> {
+    ears: &'a Ears,
+    question: u64,
+    action: &'static str,
+}
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        self.ears.bus.tell(|| Event::ElicitationAnswered {
+            server: self.ears.server.name.clone(),
+            question: self.question,
+            action: self.action,
+        });
+    }
+}

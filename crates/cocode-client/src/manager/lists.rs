@@ -1,0 +1,321 @@
+//! What one server has listed: by itself on this connection, or as it is remembered from before.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use cocode_core::ToolName;
+use cocode_wire::RawJson;
+
+use crate::features::{Prompt, Resource, ResourceTemplate, Tool};
+use crate::list_cache::{Freshness, ListKind, Remembered, RememberedList};
+use crate::pages::{Listing, Quarantined};
+use crate::schema::SchemaCell;
+
+/// A tool, and the schemas that its arguments and results are checked with.
+#[derive(Debug)]
+pub struct CatalogTool {
+    /// The server's name for it.
+    pub name: ToolName,
+    /// How the server describes it.
+    pub tool: Tool,
+    /// The schema of its arguments, compiled when it is first needed.
+    pub input: SchemaCell,
+    /// The schema of its structured output.
+    pub output: Option<SchemaCell>,
+}
+
+/// Everything one server has listed.
+#[derive(Debug, Default)]
+pub(crate) struct Lists {
+    pub(crate) tools: List<CatalogTool>,
+    pub(crate) resources: List<Resource>,
+    pub(crate) templates: List<ResourceTemplate>,
+    pub(crate) prompts: List<Prompt>,
+    pub(crate) unlisted: BTreeMap<ListKind, String>,
+    pub(crate) instructions: Option<String>,
+}
+
+/// One list.
+#[derive(Debug)]
+pub(crate) struct List<T> {
+    known: Option<Known<T>>,
+}
+
+#[derive(Debug)]
+struct Known<T> {
+    items: Vec<Arc<T>>,
+    quarantined: Vec<Quarantined>,
+    source: Source,
+    remembered: RememberedList,
+}
+
+/// Where a list comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The connection that is open, or was open last.
+    Connection,
+    /// Another connection, before this manager was there.
+    Disk,
+}
+
+/// Something that is listed.
+pub(crate) trait Listed: Sized {
+    /// What it is read from.
+    type Item;
+    /// By what it is sorted, and known.
+    fn key(&self) -> &str;
+    /// Takes it over.
+    fn adopt(item: Self::Item) -> Self;
+    /// The whole of it as it came.
+    fn raw(&self) -> &RawJson;
+}
+
+impl CatalogTool {
+    pub(crate) fn is_described_like(&self, other: &Self) -> bool {
+        self.tool.raw == other.tool.raw
+    }
+}
+
+impl Listed for CatalogTool {
+    type Item = Tool;
+
+    fn key(&self) -> &str {
+        self.name.as_str()
+    }
+
+    fn adopt(tool: Tool) -> Self {
+        Self {
+            name: ToolName::new(tool.name.as_str()),
+            input: SchemaCell::new(tool.input_schema.clone()),
+            output: tool.output_schema.clone().map(SchemaCell::new),
+            tool,
+        }
+    }
+
+    fn raw(&self) -> &RawJson {
+        &self.tool.raw
+    }
+}
+
+/// Things that are kept as they were read.
+macro_rules! listed_as_is {
+    ($kind:ty, $key:ident) => {
+        impl Listed for $kind {
+            type Item = Self;
+
+            fn key(&self) -> &str {
+                &self.$key
+            }
+
+            fn adopt(item: Self) -> Self {
+                item
+            }
+
+            fn raw(&self) -> &RawJson {
+                &self.raw
+            }
+        }
+    };
+}
+
+listed_as_is!(Resource, uri);
+listed_as_is!(ResourceTemplate, uri_template);
+listed_as_is!(Prompt, name);
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self { known: None }
+    }
+}
+
+impl<T: Listed> List<T> {
+    pub(crate) fn items(&self) -> &[Arc<T>] {
+        self.known.as_ref().map_or(&[], |known| &known.items)
+    }
+
+    pub(crate) fn is_known(&self) -> bool {
+        self.known.is_some()
+    }
+
+    /// Whether the list was read on a connection of ours, and not only remembered.
+    pub(crate) fn is_first_hand(&self) -> bool {
+        let source = self.known.as_ref().map(|known| known.source);
+        source == Some(Source::Connection)
+    }
+
+    /// Whether it is older than the server, or the custom, allows.
+    pub(crate) fn is_stale(&self, now: SystemTime) -> bool {
+        let known = self.known.as_ref();
+        known.is_none_or(|known| known.remembered.freshness(now) == Freshness::Stale)
+    }
+
+    /// Takes over a listing. Of two things with one name the first counts, as for the server.
+    /// What did not change keeps what was made of it, such as compiled schemas.
+    pub(crate) fn update(&mut self, listing: Listing<T::Item>, source: Source, at: SystemTime) {
+        let before = self.known.take();
+        let before: BTreeMap<&str, &Arc<T>> = before
+            .iter()
+            .flat_map(|known| &known.items)
+            .map(|item| (item.key(), item))
+            .collect();
+        let mut quarantined = listing.quarantined;
+        let mut seen = BTreeSet::new();
+        let mut items = Vec::with_capacity(listing.items.len());
+        for item in listing.items {
+            let adopted = T::adopt(item);
+            if !seen.insert(adopted.key().to_owned()) {
+                quarantined.push(Quarantined {
+                    name: Some(adopted.key().to_owned()),
+                    reason: "its name was listed before".into(),
+                });
+                continue;
+            }
+            let same = before
+                .get(adopted.key())
+                .filter(|old| old.raw() == adopted.raw());
+            items.push(same.map_or_else(|| Arc::new(adopted), |old| Arc::clone(old)));
+        }
+        items.sort_by(|one, other| one.key().cmp(other.key()));
+        self.known = Some(Known {
+            items,
+            quarantined,
+            source,
+            remembered: RememberedList {
+                pages: listing.pages,
+                fetched_at: at,
+                ttl: listing.ttl,
+                cache_scope: listing.cache_scope,
+            },
+        });
+    }
+
+    /// A server that says it has none of these.
+    pub(crate) fn clear(&mut self, at: SystemTime) {
+        let listing = Listing {
+            items: Vec::new(),
+            quarantined: Vec::new(),
+            incomplete: None,
+            pages: Vec::new(),
+            ttl: None,
+            cache_scope: None,
+        };
+        self.update(listing, Source::Connection, at);
+    }
+
+    fn quarantined(&self) -> &[Quarantined] {
+        self.known.as_ref().map_or(&[], |known| &known.quarantined)
+    }
+
+    fn remembered(&self) -> Option<&RememberedList> {
+        self.known.as_ref().map(|known| &known.remembered)
+    }
+}
+
+impl Lists {
+    /// What was remembered of a server. A list that cannot be read any more is as good as none.
+    pub(crate) fn of(remembered: Remembered) -> Self {
+        let facts = remembered.facts();
+        let mut lists = Self {
+            instructions: facts.and_then(|facts| facts.instructions),
+            ..Self::default()
+        };
+        for (kind, list) in remembered.lists {
+            let (at, ttl, scope) = (list.fetched_at, list.ttl, list.cache_scope.clone());
+            let pages = list.pages;
+            let read = match kind {
+                ListKind::Tools => Listing::<Tool>::from_pages(pages).map(|listing| {
+                    lists
+                        .tools
+                        .update(with(listing, ttl, scope), Source::Disk, at);
+                }),
+                ListKind::Resources => Listing::<Resource>::from_pages(pages).map(|listing| {
+                    lists
+                        .resources
+                        .update(with(listing, ttl, scope), Source::Disk, at);
+                }),
+                ListKind::ResourceTemplates => {
+                    Listing::<ResourceTemplate>::from_pages(pages).map(|listing| {
+                        lists
+                            .templates
+                            .update(with(listing, ttl, scope), Source::Disk, at);
+                    })
+                }
+                ListKind::Prompts => Listing::<Prompt>::from_pages(pages).map(|listing| {
+                    lists
+                        .prompts
+                        .update(with(listing, ttl, scope), Source::Disk, at);
+                }),
+            };
+            if let Err(error) = read {
+                tracing::debug!(%error, ?kind, "a remembered list cannot be read");
+            }
+        }
+        lists
+    }
+
+    pub(crate) fn is_known(&self, kind: ListKind) -> bool {
+        match kind {
+            ListKind::Tools => self.tools.is_known(),
+            ListKind::Resources => self.resources.is_known(),
+            ListKind::ResourceTemplates => self.templates.is_known(),
+            ListKind::Prompts => self.prompts.is_known(),
+        }
+    }
+
+    /// Whether every list was read on a connection, or could not be.
+    pub(crate) fn are_all_settled(&self) -> bool {
+        let Self {
+            tools,
+            resources,
+            templates,
+            prompts,
+            unlisted,
+            instructions: _,
+        } = self;
+        let settled = |kind: ListKind, first_hand: bool| first_hand || unlisted.contains_key(&kind);
+        settled(ListKind::Tools, tools.is_first_hand())
+            && settled(ListKind::Resources, resources.is_first_hand())
+            && settled(ListKind::ResourceTemplates, templates.is_first_hand())
+            && settled(ListKind::Prompts, prompts.is_first_hand())
+    }
+
+    /// The lists as they are to be remembered.
+    pub(crate) fn to_remember(&self) -> BTreeMap<ListKind, RememberedList> {
+        let lists = [
+            (ListKind::Tools, self.tools.remembered()),
+            (ListKind::Resources, self.resources.remembered()),
+            (ListKind::ResourceTemplates, self.templates.remembered()),
+            (ListKind::Prompts, self.prompts.remembered()),
+        ];
+        let known = lists
+            .into_iter()
+            .filter_map(|(kind, list)| Some((kind, list?.clone())));
+        known.collect()
+    }
+
+    pub(crate) fn quarantined(&self) -> Vec<(ListKind, Quarantined)> {
+        let of = |kind: ListKind, list: &[Quarantined]| {
+            list.iter()
+                .map(move |quarantined| (kind, quarantined.clone()))
+                .collect::<Vec<_>>()
+        };
+        [
+            of(ListKind::Tools, self.tools.quarantined()),
+            of(ListKind::Resources, self.resources.quarantined()),
+            of(ListKind::ResourceTemplates, self.templates.quarantined()),
+            of(ListKind::Prompts, self.prompts.quarantined()),
+        ]
+        .concat()
+    }
+}
+
+fn with<T>(
+    mut listing: Listing<T>,
+    ttl: Option<Duration>,
+    cache_scope: Option<String>,
+) -> Listing<T> {
+    listing.ttl = ttl;
+    listing.cache_scope = cache_scope;
+    listing
+}

@@ -1,0 +1,405 @@
+//! Keeps one server in a known state. Each state owns what it needs (the attempt, the session and
+//! its tasks): leaving the state ends them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cocode_wire::Closed;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use super::attempt::{self, Connected};
+use super::events::Event;
+use super::server::{Order, Server, Standing};
+use super::shared::Shared;
+use super::state::{Cause, ServerState, Trouble};
+use super::verdict::{self, Next};
+use super::{health, listing, sandbox};
+use crate::server_log::LogSource;
+use crate::session::Session;
+
+pub(crate) struct Supervisor {
+    shared: Arc<Shared>,
+    server: Arc<Server>,
+    orders: mpsc::Receiver<Order>,
+    /// Attempts since a connection was a good one.
+    attempts: u32,
+    /// It was connected at least once.
+    worked_before: bool,
+}
+
+/// What the supervisor is at.
+enum Phase {
+    /// Nothing, until somebody needs the server.
+    Resting,
+    Connecting,
+    /// Waiting for the next attempt.
+    Pausing {
+        until: Instant,
+    },
+    Ready(Box<Live>),
+    /// Nothing, until somebody needs the server; then once.
+    Down {
+        retry_at: Option<Instant>,
+    },
+    Ended,
+}
+
+/// A session and the tasks that belong to it.
+struct Live {
+    session: Session,
+    since: Instant,
+    tasks: JoinSet<Option<Trouble>>,
+}
+
+/// How the time of a session ended.
+enum Leaving {
+    Lost(Trouble),
+    Idle,
+    Ordered(Order),
+}
+
+impl Supervisor {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        server: Arc<Server>,
+        orders: mpsc::Receiver<Order>,
+    ) -> Self {
+        Self {
+            shared,
+            server,
+            orders,
+            attempts: 0,
+            worked_before: false,
+        }
+    }
+
+    /// Runs until it is ordered to end.
+    pub(crate) async fn run(mut self) {
+        let mut phase = match self.server.state() {
+            ServerState::Starting { .. } => Phase::Connecting,
+            _ => Phase::Resting,
+        };
+        loop {
+            phase = match phase {
+                Phase::Resting => self.rest().await,
+                Phase::Connecting => self.connect().await,
+                Phase::Pausing { until } => self.pause(until).await,
+                Phase::Ready(live) => self.serve(live).await,
+                Phase::Down { retry_at } => self.stay_down(retry_at).await,
+                Phase::Ended => break,
+            };
+        }
+        self.stand(ServerState::Stopped, None);
+    }
+
+    async fn rest(&mut self) -> Phase {
+        loop {
+            match self.orders.recv().await {
+                Some(Order::Demand | Order::Restart) => {
+                    self.attempts = 0;
+                    self.stand(ServerState::Starting { slow: false }, None);
+                    return Phase::Connecting;
+                }
+                Some(Order::Stop(done)) => drop(done),
+                Some(Order::End) | None => return Phase::Ended,
+            }
+        }
+    }
+
+    /// One attempt, from the wait for a place to a session whose tools are known.
+    async fn connect(&mut self) -> Phase {
+        let begun = Instant::now();
+        let spec = self.server.spec();
+        let (shared, server) = (Arc::clone(&self.shared), Arc::clone(&self.server));
+        let mut attempt = Box::pin(async {
+            let place = shared.starts.place().await;
+            tokio::select! {
+                outcome = attempt::connect(&shared, &server, &spec) => outcome,
+                never = place.expire() => match never {},
+            }
+        });
+        let mut slow_at = Some(begun + spec.startup_timeout);
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                order = self.orders.recv() => match order {
+                    Some(Order::Demand) => {}
+                    Some(Order::Restart) => {
+                        self.attempts = 0;
+                        drop(attempt);
+                        return Phase::Connecting;
+                    }
+                    Some(Order::Stop(done)) => {
+                        drop(attempt);
+                        self.stand(ServerState::Stopped, None);
+                        drop(done);
+                        return Phase::Resting;
+                    }
+                    Some(Order::End) | None => return Phase::Ended,
+                },
+                outcome = &mut attempt => break outcome,
+                () = sleep_until(slow_at.unwrap_or(begun)), if slow_at.is_some() => {
+                    slow_at = None;
+                    if let ServerState::Starting { .. } = server.state() {
+                        self.stand(ServerState::Starting { slow: true }, None);
+                    }
+                }
+            }
+        };
+        drop(attempt);
+        match outcome {
+            Ok(connected) => self.ready(connected, begun),
+            Err(trouble) => self.failed(trouble),
+        }
+    }
+
+    fn ready(&mut self, connected: Connected, begun: Instant) -> Phase {
+        let Connected { session } = connected;
+        let (shared, server) = (&self.shared, &self.server);
+        server.connected(attempt::facts(&session, begun.elapsed()));
+        if self.worked_before {
+            server.count_reconnect();
+        }
+        self.worked_before = true;
+        server.touch();
+        let mut tasks = JoinSet::new();
+        let options = &shared.options;
+        let watching = health::watch(
+            Arc::clone(server),
+            session.clone(),
+            options.health,
+            options.time_of_day,
+        );
+        tasks.spawn(async move { Some(watching.await) });
+        let keeping = listing::keep(Arc::clone(shared), Arc::clone(server), session.clone());
+        tasks.spawn(async move {
+            keeping.await;
+            None
+        });
+        let renewing = attempt::subscribe_again(Arc::clone(server), session.clone());
+        tasks.spawn(async move {
+            renewing.await;
+            None
+        });
+        if sandbox::is_wanted_by(&session) {
+            let telling = sandbox::keep_telling(
+                server.name.clone(),
+                session.clone(),
+                shared.sandbox.subscribe(),
+            );
+            tasks.spawn(async move {
+                telling.await;
+                None
+            });
+        }
+        self.stand(ServerState::Ready, Some(session.clone()));
+        Phase::Ready(Box::new(Live {
+            session,
+            since: Instant::now(),
+            tasks,
+        }))
+    }
+
+    /// Looks after a session until it is lost or not wanted any more.
+    async fn serve(&mut self, mut live: Box<Live>) -> Phase {
+        let leaving = self.until_leaving(&mut live).await;
+        let Live {
+            session,
+            since,
+            tasks,
+        } = *live;
+        drop(tasks);
+        match leaving {
+            Leaving::Lost(trouble) => {
+                if since.elapsed() >= self.shared.options.health.stable_after {
+                    self.attempts = 0;
+                }
+                let next = self.failed(trouble.clone());
+                // Whoever still waits for an answer learns why none will come.
+                session.abort(match trouble.cause {
+                    Cause::Lost(closed) => closed,
+                    _ => Closed::Silent,
+                });
+                next
+            }
+            Leaving::Idle => {
+                self.stand(ServerState::Stopped, None);
+                session.close().await;
+                Phase::Resting
+            }
+            Leaving::Ordered(Order::Restart) => {
+                self.attempts = 0;
+                self.stand(ServerState::Starting { slow: false }, None);
+                session.close().await;
+                Phase::Connecting
+            }
+            Leaving::Ordered(Order::Stop(done)) => {
+                self.stand(ServerState::Stopped, None);
+                session.close().await;
+                drop(done);
+                Phase::Resting
+            }
+            Leaving::Ordered(Order::End | Order::Demand) => {
+                self.stand(ServerState::Stopped, None);
+                session.close().await;
+                Phase::Ended
+            }
+        }
+    }
+
+    async fn until_leaving(&mut self, live: &mut Live) -> Leaving {
+        let session = live.session.clone();
+        let mut closed = Box::pin(async move { session.closed().await });
+        loop {
+            let idle_at = self.idle_at(&live.session);
+            tokio::select! {
+                closed = &mut closed => return Leaving::Lost(Cause::Lost(closed).into()),
+                order = self.orders.recv() => match order {
+                    Some(Order::Demand) => {}
+                    Some(order) => return Leaving::Ordered(order),
+                    None => return Leaving::Ordered(Order::End),
+                },
+                Some(ended) = live.tasks.join_next() => match ended {
+                    Ok(Some(trouble)) => return Leaving::Lost(trouble),
+                    Ok(None) => {}
+                    Err(error) => {
+                        tracing::error!(server = %self.server.name, %error, "a task of a server broke");
+                    }
+                },
+                () = sleep_until(idle_at.unwrap_or_else(Instant::now)), if idle_at.is_some() => {
+                    let is_over = self.idle_at(&live.session).is_some_and(|at| at <= Instant::now());
+                    if is_over && live.session.in_flight() == 0 {
+                        return Leaving::Idle;
+                    }
+                }
+            }
+        }
+    }
+
+    /// When the server has idled for long enough, as things are now.
+    fn idle_at(&self, session: &Session) -> Option<Instant> {
+        let spec = self.server.spec();
+        let limit = spec.idle_stop.or(self.shared.options.health.idle_stop)?;
+        let busy = session.in_flight() > 0;
+        let since = self.server.idle_since().filter(|_| !busy);
+        // Somebody uses it: look again after the limit.
+        Some(since.unwrap_or_else(Instant::now) + limit)
+    }
+
+    async fn pause(&mut self, until: Instant) -> Phase {
+        loop {
+            tokio::select! {
+                biased;
+                order = self.orders.recv() => match order {
+                    Some(Order::Demand) => {}
+                    Some(Order::Restart) => {
+                        self.attempts = 0;
+                        return Phase::Connecting;
+                    }
+                    Some(Order::Stop(done)) => {
+                        self.stand(ServerState::Stopped, None);
+                        drop(done);
+                        return Phase::Resting;
+                    }
+                    Some(Order::End) | None => return Phase::Ended,
+                },
+                () = sleep_until(until) => return Phase::Connecting,
+            }
+        }
+    }
+
+    async fn stay_down(&mut self, retry_at: Option<Instant>) -> Phase {
+        let once_more = self.shared.options.health.reconnect.attempts;
+        tokio::select! {
+            biased;
+            order = self.orders.recv() => match order {
+                // Once: the next failure is the last.
+                Some(Order::Demand) => self.attempts = once_more,
+                Some(Order::Restart) => self.attempts = 0,
+                Some(Order::Stop(done)) => {
+                    self.stand(ServerState::Stopped, None);
+                    drop(done);
+                    return Phase::Resting;
+                }
+                Some(Order::End) | None => return Phase::Ended,
+            },
+            () = sleep_until(retry_at.unwrap_or_else(Instant::now)), if retry_at.is_some() => {
+                self.attempts = once_more;
+            }
+        }
+        self.stand(ServerState::Starting { slow: false }, None);
+        Phase::Connecting
+    }
+
+    /// Something failed: an attempt, or a session.
+    fn failed(&mut self, trouble: Trouble) -> Phase {
+        let options = &self.shared.options;
+        let (health, once) = (options.health, options.start.once);
+        let next = verdict::after(&trouble.cause, self.worked_before);
+        match next {
+            Next::NeedsAuth => {
+                self.stand(ServerState::NeedsAuth(trouble), None);
+                Phase::Down { retry_at: None }
+            }
+            Next::NeedsClientRegistration => {
+                self.stand(ServerState::NeedsClientRegistration(trouble), None);
+                Phase::Down { retry_at: None }
+            }
+            Next::GiveUp => {
+                self.stand(ServerState::Failed(trouble), None);
+                Phase::Down { retry_at: None }
+            }
+            Next::TryAgain(_) if once && !self.worked_before => {
+                self.stand(ServerState::Failed(trouble), None);
+                Phase::Down { retry_at: None }
+            }
+            Next::TryAgain(_) if self.attempts >= health.reconnect.attempts => {
+                self.stand(ServerState::Failed(trouble), None);
+                let retry_at = health.retry_failed.map(|after| Instant::now() + after);
+                Phase::Down { retry_at }
+            }
+            Next::TryAgain(retry_after) => {
+                self.attempts += 1;
+                let wait: Duration =
+                    health
+                        .reconnect
+                        .wait(self.attempts, retry_after, fastrand::f64());
+                let attempt = self.attempts;
+                self.stand(ServerState::Reconnecting { attempt, trouble }, None);
+                Phase::Pausing {
+                    until: Instant::now() + wait,
+                }
+            }
+        }
+    }
+
+    /// Enters a state, and tells everybody.
+    fn stand(&self, state: ServerState, session: Option<Session>) {
+        let server = &self.server;
+        let kind = state.kind();
+        if let Some(trouble) = state.trouble() {
+            let code = trouble.code();
+            tracing::warn!(server = %server.name, state = %kind, code, error = %trouble);
+            let line = format!("{kind}: {trouble}");
+            server.log.line(LogSource::State, &line);
+        } else {
+            tracing::info!(server = %server.name, state = %kind);
+            server.log.line(LogSource::State, kind.as_str());
+        }
+        let offered = state.offers_tools();
+        let before = server.stand(Standing {
+            state: state.clone(),
+            session,
+        });
+        let is_ready = matches!(state, ServerState::Ready);
+        if is_ready || before.offers_tools() != offered {
+            self.shared.publish();
+        }
+        self.shared.bus.tell(|| Event::ServerStateChanged {
+            server: server.name.clone(),
+            state,
+        });
+    }
+}
