@@ -10,6 +10,7 @@ mod export;
 mod get;
 mod import;
 mod list;
+pub(crate) mod logs;
 mod remove;
 pub(crate) mod report;
 mod status;
@@ -35,6 +36,7 @@ pub(crate) fn run(verb: &ManageVerb, workspace: &Workspace) -> Result<Exit, CliE
         ManageVerb::Import(args) => import::run(args, workspace),
         ManageVerb::Export(args) => export::run(args, workspace),
         ManageVerb::Doctor(args) => doctor::run(args, workspace),
+        ManageVerb::Logs(args) => logs::run(args, workspace),
     }
 }
 

@@ -187,6 +187,11 @@ impl Printer {
         }
     }
 
+    /// Whether anybody may still read stdout.
+    pub(crate) fn is_read(&self) -> bool {
+        !self.state().broken
+    }
+
     /// Writes a line to stdout.
     pub(crate) fn out_line(&self, line: &str) -> Result<(), CliError> {
         self.out(format!("{line}\n"))

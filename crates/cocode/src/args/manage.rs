@@ -40,6 +40,9 @@ pub(crate) enum ManageVerb {
     /// Find out what is wrong with servers, step by step
     #[command(after_help = DOCTOR_HELP)]
     Doctor(DoctorArgs),
+    /// Show what a server wrote and what became of it
+    #[command(after_help = LOGS_HELP)]
+    Logs(LogsArgs),
 }
 
 const ADD_HELP: &str = "\
@@ -63,6 +66,11 @@ approval stop at trust and are never started.
 Exit code, the most serious first: 2 something is written wrong, 3 a server cannot be reached or \
 failed, 5 one took too long, 4 one wants credentials, 6 one that was named is pending or blocked, 0 \
 all is well, warnings included.";
+
+const LOGS_HELP: &str = "\
+Each line has a time in UTC, a source (stderr; message:LEVEL for log messages of the server; state for \
+what became of it) and a text; with --json, each line is one JSON object. How much is kept is a \
+setting: logs_days (14) and logs_max_mb (10) in [retention].";
 
 /// The scopes that can be written to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -310,6 +318,24 @@ pub(crate) struct ExportArgs {
     /// Bring back what the file was before the last export; again for the one before
     #[arg(long, conflicts_with_all = ["write", "only"])]
     pub(crate) undo: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogsArgs {
+    /// Which server
+    pub(crate) name: String,
+    /// How many lines to show, counted from the end
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 100)]
+    pub(crate) lines: usize,
+    /// Go on and show lines as they come, until Ctrl-C
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Print where the log is
+    #[arg(long, conflicts_with_all = ["follow", "lines"])]
+    pub(crate) path: bool,
+    /// Remove the log
+    #[arg(long, conflicts_with_all = ["follow", "lines", "path"])]
+    pub(crate) clear: bool,
 }
 
 #[derive(Debug, Args)]

@@ -11,7 +11,7 @@ use cocode_testkit::{Gate, Script, StdioServer};
 
 use crate::harness::{Finished, command, start};
 
-fn signal(child: &Child, name: &str) {
+pub(crate) fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill")
         .args([name, &child.id().to_string()])
         .status()

@@ -18,6 +18,7 @@ mod harness;
 mod home;
 mod interrupting;
 mod keeping;
+mod logs;
 mod named_peer;
 mod output;
 mod permissions;
