@@ -21,7 +21,7 @@ fn tools(names: &[(&str, &str)]) -> Listing<Tool> {
         })
         .collect();
     let page = format!(r#"{{"tools":[{}]}}"#, tools.join(","));
-    Listing::from_pages(vec![RawJson::parse(page).unwrap()]).unwrap()
+    Listing::<Tool>::from_pages(vec![RawJson::parse(page).unwrap()]).unwrap()
 }
 
 fn lists(names: &[(&str, &str)]) -> Lists {
