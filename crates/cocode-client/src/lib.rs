@@ -1,4 +1,42 @@
-//! Client sessions for MCP servers, in every transport and protocol revision.
+//! The many servers of an agent, and one connection to one server: in every transport and every
+//! protocol revision of MCP.
+//!
+//! A [`Manager`] keeps any number of servers connected, healthy and catalogued, and turns the name
+//! of a tool into a safe call:
+//!
+//! ```
+//! use cocode_client::{CallContext, Manager, ManagerOptions, RawJson, ServerSpec};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let (one, other) = (cocode_testkit::Script::new().stdio(), cocode_testkit::Script::modern().stdio());
+//! # let web = cocode_testkit::Script::dual().http();
+//! # let program = one.program().to_str().ok_or("a path")?.to_owned();
+//! # let (files_args, clock_args, web_url) = (one.args(), other.args(), web.url());
+//! let manager = Manager::new(ManagerOptions::with_environment(std::env::vars_os()));
+//! manager
+//!     .apply([
+//!         ServerSpec::program("files".parse()?, program.as_str(), files_args),
+//!         ServerSpec::program("clock".parse()?, program.as_str(), clock_args),
+//!         ServerSpec::remote("web".parse()?, web_url),
+//!     ])
+//!     .await;
+//! manager.wait_for_startup().await.check_required()?;
+//! for (name, found) in manager.catalog().tools() {
+//!     println!("{name}: {:?}", found.tool.tool.description);
+//! }
+//! let arguments = RawJson::parse(r#"{"text": "hello"}"#)?;
+//! let called = manager.call("mcp__web__echo", Some(&arguments), CallContext::default()).await;
+//! match &called {
+//!     Ok(called) => println!("{}", called.result.raw),
+//!     Err(error) => println!("{}", error.for_model()),
+//! }
+//! # assert!(called.is_ok(), "{called:?}");
+//! # assert_eq!(manager.catalog().tools().count(), 3);
+//! manager.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! A [`Session`] is one connection to one server. It finds out which era the server speaks, sends
 //! requests and matches their answers, serves what the server asks in return through a
@@ -24,6 +62,8 @@
 //! # Ok(())
 //! # }
 //! ```
+
+#![deny(missing_docs)]
 
 mod clock;
 mod connect;
@@ -59,7 +99,10 @@ pub use session::{MAX_IN_FLIGHT, RequestOptions, Session};
 pub use target::{http, legacy_sse, stdio, unix, websocket};
 
 pub use clock::Deadlines;
-pub use cocode_core::{Era, Protocol, Revision, UnknownProtocol};
+pub use cocode_core::{
+    Era, OutputLimits, Protocol, QualifiedName, Revision, ServerName, ServerSpec, ToolFilter,
+    ToolName, UnknownProtocol,
+};
 pub use error::{ConnectError, ERROR_CODES, RequestError, Retry};
 pub use features::{
     Annotations, CallResult, Completion, CompletionTarget, Content, Prompt, PromptArgument,

@@ -6,7 +6,10 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use cocode_core::{Program, Reach, Remote, RemoteTransport, Sandbox, ServerSpec, Template};
-use cocode_wire::{HttpClient, HttpSettings, HttpTarget, StdioTarget, Target, WebSocketTarget};
+use cocode_wire::{
+    HttpClient, HttpSettings, HttpTarget, StdioTarget, Target, WebSocketTarget,
+    baseline_environment,
+};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
@@ -93,6 +96,20 @@ impl Connector for PlainConnector {
 }
 
 impl PlainConnector {
+    /// A connector that gives programs what is usual of this environment, and specifications
+    /// whatever they refer to.
+    pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let all: Vec<_> = variables.into_iter().collect();
+        let texts = all.iter().filter_map(|(name, value)| {
+            Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
+        });
+        Self {
+            variables: texts.collect(),
+            environment: baseline_environment(all),
+            http: HttpSettings::default(),
+        }
+    }
+
     fn program(&self, spec: &ServerSpec, program: &Program) -> Result<Reached, ReachError> {
         if spec.sandbox != Sandbox::Off {
             return Err(unusable(spec, "it wants a sandbox, and there is none"));

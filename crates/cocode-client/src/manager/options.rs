@@ -1,5 +1,6 @@
 //! What a consumer decides about a manager.
 
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -149,6 +150,17 @@ impl Default for ManagerOptions {
             log_level: None,
             max_input_rounds: 10,
             time_of_day: SystemTime::now,
+        }
+    }
+}
+
+impl ManagerOptions {
+    /// The defaults, for servers that are given this environment: programs get `PATH`, `HOME`, the
+    /// locale and the like of it, and whatever their specifications name.
+    pub fn with_environment(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        Self {
+            connector: Arc::new(PlainConnector::new(variables)),
+            ..Self::default()
         }
     }
 }

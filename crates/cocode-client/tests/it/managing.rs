@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use cocode_client::{
-    CallContext, CallError, CallResult, Content, Event, Manager, ManagerOptions, PlainConnector,
-    RawJson, ServerState, StateKind, baseline_environment,
+    CallContext, CallError, CallResult, Content, Event, Manager, ManagerOptions, RawJson,
+    ServerState, StateKind,
 };
 use cocode_core::ServerSpec;
 use cocode_testkit::{Script, StdioServer};
@@ -23,13 +23,7 @@ fn text(result: &CallResult) -> String {
 }
 
 fn options() -> ManagerOptions {
-    ManagerOptions {
-        connector: std::sync::Arc::new(PlainConnector {
-            environment: baseline_environment(std::env::vars_os()),
-            ..PlainConnector::default()
-        }),
-        ..ManagerOptions::default()
-    }
+    ManagerOptions::with_environment(std::env::vars_os())
 }
 
 #[tokio::test]
@@ -64,15 +58,13 @@ async fn a_killed_server_comes_back_and_the_next_call_waits_for_it() {
         .unwrap();
     kill(pid);
     loop {
-        match events.next().await.unwrap() {
-            Event::ServerStateChanged {
-                state: ServerState::Reconnecting { attempt, .. },
-                ..
-            } => {
-                assert_eq!(attempt, 1);
-                break;
-            }
-            _ => {}
+        if let Event::ServerStateChanged {
+            state: ServerState::Reconnecting { attempt, .. },
+            ..
+        } = events.next().await.unwrap()
+        {
+            assert_eq!(attempt, 1);
+            break;
         }
     }
     let called = manager
