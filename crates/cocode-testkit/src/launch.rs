@@ -212,14 +212,25 @@ pub fn program() -> &'static Path {
             .ancestors()
             .find(|directory| directory.ends_with("deps"))
             .and_then(Path::parent)
-            .unwrap_or_else(|| panic!("not a test that cargo built: {}", this_test.display()));
+            .map_or_else(usual_directory, Path::to_owned);
         let program = profile_directory.join(PROGRAM);
         if !is_current(&program) {
-            build(profile_directory);
+            build(&profile_directory);
         }
         assert!(program.exists(), "cargo built no {}", program.display());
         program
     })
+}
+
+/// Where cargo usually builds. Tests in documentation run from somewhere else.
+fn usual_directory() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let directory = target
+        .unwrap_or_else(|| workspace.join("target"))
+        .join("debug");
+    fs::create_dir_all(&directory).expect("the target directory is ours to write");
+    directory
 }
 
 fn build(profile_directory: &Path) {
