@@ -1,9 +1,14 @@
 //! Lists of any length and honesty: pages, cursors, and items that cannot be used.
 
-use cocode_client::{Incomplete, MAX_PAGES, Quarantined, RequestError};
+use std::time::{Duration, SystemTime};
+
+use cocode_client::{
+    Freshness, Incomplete, ListCache, ListKind, MAX_PAGES, Quarantined, Remembered, RememberedList,
+    RequestError,
+};
 use cocode_testkit::Script;
 
-use crate::support::{connect, http, received, stdio};
+use crate::support::{call, connect, http, received, stdio, text_of};
 
 #[tokio::test]
 async fn a_tool_without_schema_is_set_aside_alone() {
@@ -134,4 +139,56 @@ async fn a_tool_that_wants_bad_headers_works_where_there_are_none() {
     let listing = connect(stdio(&server)).await.tools().await.unwrap();
     assert_eq!(listing.items.len(), 2);
     assert_eq!(listing.quarantined, []);
+}
+
+#[tokio::test]
+async fn tools_that_were_remembered_are_called_rightly_without_being_listed_again() {
+    let server = Script::modern()
+        .on("tools/list")
+        .result(
+            r#"{"resultType":"complete","ttlMs":60000,"cacheScope":"public","tools":[
+            {"name":"echo","inputSchema":{"type":"object","properties":{"word":{"type":"string","x-mcp-header":"Word"}}}},
+            {"name":"bad","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"not a name"}}}}]}"#
+                .replace('\n', " "),
+        )
+        .http();
+    let scratch = tempfile::tempdir().unwrap();
+    let cache = ListCache::open(scratch.path());
+    let asked_at = SystemTime::now();
+    let first = connect(http(&server)).await;
+    let listing = first.tools().await.unwrap();
+    let mut known = Remembered::of(first.server());
+    let list = RememberedList::of(&listing, asked_at);
+    known.lists.insert(ListKind::Tools, list);
+    cache.store("0123", &known).unwrap();
+    first.close().await;
+
+    let mut known = cache.load("0123").unwrap();
+    let list = known.lists.remove(&ListKind::Tools).unwrap();
+    assert_eq!(
+        list.freshness(asked_at + Duration::from_secs(59)),
+        Freshness::Fresh
+    );
+    assert_eq!(
+        list.freshness(asked_at + Duration::from_mins(1)),
+        Freshness::Stale
+    );
+    assert_eq!(list.cache_scope.as_deref(), Some("public"));
+    let second = connect(http(&server)).await;
+    let recalled = second.recall_tools(list.pages).unwrap();
+    assert_eq!(recalled.pages, listing.pages);
+    assert_eq!(recalled.quarantined, listing.quarantined);
+    assert_eq!(recalled.quarantined[0].name.as_deref(), Some("bad"));
+    assert_eq!(
+        text_of(&call(&second).await.unwrap()),
+        r#"{"word":"hello"}"#
+    );
+    let requests = server.requests().all();
+    let calls = requests.iter().filter(|request| request.is("tools/call"));
+    let headers: Vec<_> = calls
+        .map(|request| request.header("Mcp-Param-Word"))
+        .collect();
+    assert_eq!(headers, [Some("hello")]);
+    let n_lists = server.requests().count(|request| request.is("tools/list"));
+    assert_eq!(n_lists, 1);
 }
