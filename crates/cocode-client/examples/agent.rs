@@ -90,6 +90,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
             let trouble = state.trouble().map(ToString::to_string);
             eprintln!("{name} is not there: {}", trouble.unwrap_or_default());
         }
+        for name in &startup.slow {
+            eprintln!("{name} takes its time; going on without it");
+        }
         work(&manager, &mut Literal, question).await
     };
     let answer = tokio::select! {

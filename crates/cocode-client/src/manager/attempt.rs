@@ -45,7 +45,8 @@ pub(crate) async fn connect(
         protocol: spec.protocol,
         known_era: server.era(),
         handler: Arc::new(Ears {
-            server: Arc::clone(server),
+            server: Arc::downgrade(server),
+            name: server.name.clone(),
             bus: shared.bus.clone(),
             inner: options.handlers.handler(&server.name),
         }),

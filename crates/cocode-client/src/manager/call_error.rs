@@ -129,7 +129,8 @@ fn what(state: &ServerState, in_time: bool) -> String {
     let text = match state.kind() {
         StateKind::Disabled => "is disabled",
         StateKind::PendingTrust => "is not approved yet",
-        StateKind::Stopped => "did not start in time",
+        StateKind::Stopped if !in_time => "did not start in time",
+        StateKind::Stopped => "is stopped",
         StateKind::Starting => "is still starting",
         StateKind::Ready => "was lost",
         StateKind::NeedsAuth => "needs authentication",

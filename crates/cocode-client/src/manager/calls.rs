@@ -21,6 +21,7 @@ use super::shared::Shared;
 use crate::clock::Deadlines;
 use crate::error::{RequestError, Retry};
 use crate::features::{Annotations, CallResult};
+use crate::list_cache::ListKind;
 use crate::progress::OnProgress;
 use crate::schema::Mismatch;
 use crate::session::{RequestOptions, Session};
@@ -236,6 +237,7 @@ impl<'a> Work<'a> {
     }
 
     async fn carry_out(&mut self) -> Result<Called, CallError> {
+        self.revalidate();
         self.check_arguments().await?;
         let (result, attempts) = self.attempts().await?;
         let output_mismatch = self.check_output(&result).await;
@@ -255,6 +257,17 @@ impl<'a> Work<'a> {
             output_mismatch,
             attempts,
         })
+    }
+
+    /// Lets a list that is too old be read again, for the next call: this one does not wait.
+    fn revalidate(&self) {
+        let now = (self.shared.options.time_of_day)();
+        if self
+            .server
+            .lists(|lists| lists.tools.is_to_be_revalidated(now))
+        {
+            self.server.changes.told(&[ListKind::Tools]);
+        }
     }
 
     /// Refuses arguments that do not fit, unless what they do not fit is out of date.

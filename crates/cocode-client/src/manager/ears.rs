@@ -1,9 +1,10 @@
 //! Hears what a server says on behalf of the manager, and passes everything on to the consumer's
 //! own handler.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
+use cocode_core::ServerName;
 use cocode_wire::{RawJson, RpcError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -23,7 +24,9 @@ static QUESTIONS: AtomicU64 = AtomicU64::new(1);
 const MAX_LEVEL_BYTES: usize = 32;
 
 pub(crate) struct Ears {
-    pub(crate) server: Arc<Server>,
+    /// Weak, because a server has the session that has its ears.
+    pub(crate) server: Weak<Server>,
+    pub(crate) name: ServerName,
     pub(crate) bus: Bus,
     pub(crate) inner: Arc<dyn Handler>,
 }
@@ -44,9 +47,15 @@ struct Updated {
 }
 
 impl Ears {
+    fn changed(&self, kinds: &[ListKind]) {
+        if let Some(server) = self.server.upgrade() {
+            server.changes.told(kinds);
+        }
+    }
+
     fn message(&self, params: &RawJson) {
         let Ok(message) = params.decode::<LogMessage<'_>>() else {
-            tracing::debug!(server = %self.server.name, "a log message that is none");
+            tracing::debug!(server = %self.name, "a log message that is none");
             return;
         };
         let LogMessage {
@@ -64,9 +73,11 @@ impl Ears {
             Some(logger) => format!("{logger}: {shown}"),
             None => shown.to_owned(),
         };
-        self.server.log.line(LogSource::Message(&level), &shown);
+        if let Some(server) = self.server.upgrade() {
+            server.log.line(LogSource::Message(&level), &shown);
+        }
         self.bus.tell(|| Event::LogReceived {
-            server: self.server.name.clone(),
+            server: self.name.clone(),
             level,
             logger,
             data: data.map_or_else(
@@ -85,19 +96,18 @@ impl Handler for Ears {
     fn notified(&self, notification: &Notification) {
         match (notification.method.as_str(), &notification.params) {
             ("notifications/tools/list_changed", _) => {
-                self.server.changes.told(&[ListKind::Tools]);
+                self.changed(&[ListKind::Tools]);
             }
             ("notifications/prompts/list_changed", _) => {
-                self.server.changes.told(&[ListKind::Prompts]);
+                self.changed(&[ListKind::Prompts]);
             }
             ("notifications/resources/list_changed", _) => {
-                let both = [ListKind::Resources, ListKind::ResourceTemplates];
-                self.server.changes.told(&both);
+                self.changed(&[ListKind::Resources, ListKind::ResourceTemplates]);
             }
             ("notifications/message", Some(params)) => self.message(params),
             ("notifications/resources/updated", Some(params)) => {
                 if let Ok(Updated { uri }) = params.decode() {
-                    let server = &self.server.name;
+                    let server = &self.name;
                     self.bus.tell(|| Event::ResourceUpdated {
                         server: server.clone(),
                         uri,
@@ -113,7 +123,7 @@ impl Handler for Ears {
         let question = QUESTIONS.fetch_add(1, Ordering::Relaxed);
         let message = request.message.clone();
         self.bus.tell(|| Event::ElicitationRequested {
-            server: self.server.name.clone(),
+            server: self.name.clone(),
             question,
             message,
         });
@@ -161,7 +171,7 @@ struct Told<'a> {
 impl Drop for Told<'_> {
     fn drop(&mut self) {
         self.ears.bus.tell(|| Event::ElicitationAnswered {
-            server: self.ears.server.name.clone(),
+            server: self.ears.name.clone(),
             question: self.question,
             action: self.action,
         });

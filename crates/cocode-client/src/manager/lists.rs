@@ -12,6 +12,9 @@ use crate::list_cache::{Freshness, ListKind, Remembered, RememberedList};
 use crate::pages::{Listing, Quarantined};
 use crate::schema::SchemaCell;
 
+/// How often a list that is never fresh is read again.
+const REVALIDATED_AT_MOST_EVERY: Duration = Duration::from_mins(1);
+
 /// A tool, and the schemas that its arguments and results are checked with.
 #[derive(Debug)]
 pub struct CatalogTool {
@@ -148,6 +151,17 @@ impl<T: Listed> List<T> {
     pub(crate) fn is_stale(&self, now: SystemTime) -> bool {
         let known = self.known.as_ref();
         known.is_none_or(|known| known.remembered.freshness(now) == Freshness::Stale)
+    }
+
+    /// Whether the server is to be asked again, while what is known is still used. One that says
+    /// that nothing stays fresh is asked now and then, not at every look.
+    pub(crate) fn is_to_be_revalidated(&self, now: SystemTime) -> bool {
+        self.known.as_ref().is_some_and(|known| {
+            let remembered = &known.remembered;
+            let age = now.duration_since(remembered.fetched_at);
+            let rested = age.map_or(true, |age| age >= REVALIDATED_AT_MOST_EVERY);
+            rested && remembered.freshness(now) == Freshness::Stale
+        })
     }
 
     /// Takes over a listing. Of two things with one name the first counts, as for the server.

@@ -91,7 +91,6 @@ impl Supervisor {
                 Phase::Ended => break,
             };
         }
-        self.stand(ServerState::Stopped, None);
     }
 
     async fn rest(&mut self) -> Phase {
@@ -217,11 +216,15 @@ impl Supervisor {
                     self.attempts = 0;
                 }
                 let next = self.failed(trouble.clone());
-                // Whoever still waits for an answer learns why none will come.
-                session.abort(match trouble.cause {
-                    Cause::Lost(closed) => closed,
-                    _ => Closed::Silent,
-                });
+                // Whoever still waits for an answer learns why none will come. Where only new
+                // credentials are missing, what is under way may still end well.
+                match trouble.cause {
+                    Cause::Lost(closed) => session.abort(closed),
+                    _ if matches!(next, Phase::Pausing { .. }) => {
+                        session.abort(Closed::Protocol(trouble.to_string()));
+                    }
+                    _ => {}
+                }
                 next
             }
             Leaving::Idle => {
@@ -401,5 +404,14 @@ impl Supervisor {
             server: server.name.clone(),
             state,
         });
+    }
+}
+
+/// However it ends: nobody waits for a server that nobody looks after, and its session ends.
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        if !matches!(self.server.state(), ServerState::Stopped) {
+            self.stand(ServerState::Stopped, None);
+        }
     }
 }

@@ -102,3 +102,23 @@ fn kill(pid: u32) {
         .unwrap();
     assert!(killed.success());
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_last_clone_that_is_dropped_ends_every_server() {
+    let server = Script::new().stdio();
+    let manager = Manager::new(options());
+    manager.apply([spec("one", &server)]).await;
+    manager.wait_for_startup().await;
+    let connection = manager.status()[0].connection.clone().unwrap();
+    let process = format!("/proc/{}", connection.pid.unwrap());
+    let clone = manager.clone();
+    drop(manager);
+    assert_eq!(clone.status()[0].state.kind(), StateKind::Ready);
+    drop(clone);
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+    while std::path::Path::new(&process).exists() {
+        assert!(tokio::time::Instant::now() < deadline, "it still runs");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
