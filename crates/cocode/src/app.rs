@@ -17,6 +17,7 @@ use crate::logging;
 use crate::manage;
 use crate::misuse::{misused, stray_address};
 use crate::printer::Printer;
+use crate::results;
 use crate::session;
 use crate::workspace::Workspace;
 
@@ -70,6 +71,7 @@ fn run(cli: Cli, environment: Environment, printer: &Arc<Printer>) -> Result<Exi
         Command::Explain { code } => explain::run(code.as_deref(), printer).map(|()| Exit::Ok),
         Command::Mcp(verb) => match *verb {
             McpVerb::Manage(verb) => manage::run(&verb, &workspace()?),
+            McpVerb::Result(verb) => results::run(&verb, &workspace()?),
             McpVerb::Use(verb) => session::run(*verb, &workspace()?),
         },
         Command::Permissions(verb) => govern::permissions::run(&verb, &workspace()?),

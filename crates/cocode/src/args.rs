@@ -3,6 +3,7 @@
 
 pub(crate) mod govern;
 pub(crate) mod manage;
+pub(crate) mod results;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use cocode_client::Protocol;
 
 use govern::{ConfigVerb, PermissionsVerb, PluginVerb, PolicyVerb, SecretArgs};
 use manage::ManageVerb;
+use results::ResultVerb;
 
 /// Use any MCP server from a terminal or a script.
 #[derive(Debug, Parser)]
@@ -139,6 +141,9 @@ Examples:
 pub(crate) enum McpVerb {
     #[command(flatten)]
     Manage(ManageVerb),
+    /// Read results that were too large to show
+    #[command(subcommand)]
+    Result(ResultVerb),
     #[command(flatten)]
     Use(Box<Verb>),
 }

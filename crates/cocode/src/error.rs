@@ -40,6 +40,7 @@ pub(crate) enum Code {
     Interrupted,
     InvalidArguments,
     InvalidConfig,
+    InvalidFilter,
     InvalidTarget,
     InvalidUsage,
     PendingTrust,
@@ -49,6 +50,7 @@ pub(crate) enum Code {
     SetupFailed,
     ToolError,
     UnknownPrompt,
+    UnknownResult,
     UnknownServer,
     UnknownTool,
     UnusableTool,
@@ -56,13 +58,14 @@ pub(crate) enum Code {
 
 impl Code {
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::AlreadyThere,
         Self::BlockedByPolicy,
         Self::FileError,
         Self::Interrupted,
         Self::InvalidArguments,
         Self::InvalidConfig,
+        Self::InvalidFilter,
         Self::InvalidTarget,
         Self::InvalidUsage,
         Self::PendingTrust,
@@ -72,6 +75,7 @@ impl Code {
         Self::SetupFailed,
         Self::ToolError,
         Self::UnknownPrompt,
+        Self::UnknownResult,
         Self::UnknownServer,
         Self::UnknownTool,
         Self::UnusableTool,
@@ -85,6 +89,7 @@ impl Code {
             Self::Interrupted => "interrupted",
             Self::InvalidArguments => "invalid-arguments",
             Self::InvalidConfig => "invalid-config",
+            Self::InvalidFilter => "invalid-filter",
             Self::InvalidTarget => "invalid-target",
             Self::InvalidUsage => "invalid-usage",
             Self::PendingTrust => "pending-trust",
@@ -94,6 +99,7 @@ impl Code {
             Self::SetupFailed => "setup-failed",
             Self::ToolError => "tool-error",
             Self::UnknownPrompt => "unknown-prompt",
+            Self::UnknownResult => "unknown-result",
             Self::UnknownServer => "unknown-server",
             Self::UnknownTool => "unknown-tool",
             Self::UnusableTool => "unusable-tool",
@@ -112,10 +118,12 @@ impl Code {
             | Self::ServerDisabled
             | Self::UnknownServer
             | Self::InvalidArguments
+            | Self::InvalidFilter
             | Self::InvalidTarget
             | Self::InvalidUsage
             | Self::SetupFailed
             | Self::UnknownPrompt
+            | Self::UnknownResult
             | Self::UnknownTool
             | Self::UnusableTool => Exit::Usage,
         }

@@ -26,6 +26,7 @@ mod printer;
 mod progress;
 mod reach;
 mod render;
+mod results;
 mod session;
 mod survey;
 mod table;

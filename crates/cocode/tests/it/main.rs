@@ -25,6 +25,7 @@ mod permissions;
 mod plugins;
 mod policy;
 mod quiet;
+mod results;
 mod secrets;
 mod status;
 mod terminal;
