@@ -1,6 +1,6 @@
 //! Keeps results that are too large to show, under handles by which they can be read later.
 //!
-//! [`limit`] says whether a result is too large, a [`ResultStore`] keeps it, and [`shorten`] makes
+//! [`limit()`] says whether a result is too large, a [`ResultStore`] keeps it, and [`shorten`] makes
 //! what is shown in its place: both ends of the text, and how to get at the rest. A
 //! [`StoredResult`] can be read page by page and searched.
 //!
