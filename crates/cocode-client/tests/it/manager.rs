@@ -1,4 +1,10 @@
 //! Many servers that fail in every way that a server can fail.
 
+mod changes;
+mod crashes;
 mod faulty;
+mod refusals;
+mod remembering;
 mod servers;
+mod sickness;
+mod story;

@@ -3,7 +3,9 @@
 
 use cocode_client::{Target, http, legacy_sse, unix, websocket};
 use cocode_core::{Reach, RemoteTransport, ServerName, ServerSpec};
-use cocode_testkit::{Era, HttpServer, Message, Script, StdioServer, UnixServer, WebSocketServer};
+use cocode_testkit::{
+    Era, HttpRequest, HttpServer, Message, Script, StdioServer, UnixServer, WebSocketServer,
+};
 
 use crate::support;
 
@@ -104,6 +106,15 @@ impl Faulty {
         spec
     }
 
+    /// The authority behind its certificate, if it has one.
+    pub(crate) fn authority_pem(&self) -> String {
+        match &self.server {
+            Server::Http(server) => server.authority_pem(),
+            Server::WebSocket(server) => server.authority_pem(),
+            Server::Stdio(_) | Server::Unix(_) => panic!("{self:?} knows no TLS"),
+        }
+    }
+
     /// How a single session reaches it.
     pub(crate) fn target(&self) -> Target {
         match &self.server {
@@ -169,36 +180,40 @@ impl Faulty {
 
     /// Waits until it has received this many messages of the method, over all its lives.
     pub(crate) async fn hears(&self, method: &str, times: usize) {
-        let count = |all: &[Message]| all.iter().filter(|message| message.is(method)).count();
-        match &self.server {
-            Server::Stdio(server) => {
-                let received = server.received();
-                received.wait_until(|all| count(all) >= times).await;
-            }
-            Server::Http(server) => {
-                let enough = |all: &[cocode_testkit::HttpRequest]| {
-                    all.iter().filter(|request| request.is(method)).count() >= times
-                };
-                server.requests().wait_until(enough).await;
-            }
-            Server::WebSocket(server) => {
-                let received = server.received();
-                received.wait_until(|all| count(all) >= times).await;
-            }
-            Server::Unix(server) => {
-                let received = server.received();
-                received.wait_until(|all| count(all) >= times).await;
-            }
-        }
+        self.hears_about(method, "", times).await;
     }
 
     /// How many messages of the method it has received so far, over all its lives.
     pub(crate) fn heard(&self, method: &str) -> usize {
+        self.heard_about(method, "")
+    }
+
+    /// As [`Self::hears`], for messages with this text in them.
+    pub(crate) async fn hears_about(&self, method: &str, text: &str, times: usize) {
+        let fits = |message: &Message| message.is(method) && message.raw.contains(text);
+        let enough = |all: &[Message]| all.iter().filter(|message| fits(message)).count() >= times;
         match &self.server {
-            Server::Stdio(server) => server.received().count(|message| message.is(method)),
-            Server::Http(server) => server.requests().count(|request| request.is(method)),
-            Server::WebSocket(server) => server.received().count(|message| message.is(method)),
-            Server::Unix(server) => server.received().count(|message| message.is(method)),
+            Server::Stdio(server) => server.received().wait_until(enough).await,
+            Server::Http(server) => {
+                let enough = |all: &[HttpRequest]| {
+                    let all = all.iter().filter(|request| fits(&request.message()));
+                    all.count() >= times
+                };
+                server.requests().wait_until(enough).await;
+            }
+            Server::WebSocket(server) => server.received().wait_until(enough).await,
+            Server::Unix(server) => server.received().wait_until(enough).await,
+        }
+    }
+
+    /// As [`Self::heard`], for messages with this text in them.
+    pub(crate) fn heard_about(&self, method: &str, text: &str) -> usize {
+        let fits = |message: &Message| message.is(method) && message.raw.contains(text);
+        match &self.server {
+            Server::Stdio(server) => server.received().count(fits),
+            Server::Http(server) => server.requests().count(|request| fits(&request.message())),
+            Server::WebSocket(server) => server.received().count(fits),
+            Server::Unix(server) => server.received().count(fits),
         }
     }
 }
