@@ -27,6 +27,8 @@ pub(crate) struct Supervisor {
     attempts: u32,
     /// It was connected at least once.
     worked_before: bool,
+    /// It had been given up, and this attempt is for somebody who needs it nevertheless.
+    last_chance: bool,
 }
 
 /// What the supervisor is at.
@@ -72,6 +74,7 @@ impl Supervisor {
             orders,
             attempts: 0,
             worked_before: false,
+            last_chance: false,
         }
     }
 
@@ -162,6 +165,9 @@ impl Supervisor {
             server.count_reconnect();
         }
         self.worked_before = true;
+        if std::mem::take(&mut self.last_chance) {
+            self.attempts = 0;
+        }
         server.touch();
         let mut tasks = JoinSet::new();
         let options = &shared.options;
@@ -180,6 +186,11 @@ impl Supervisor {
         let renewing = attempt::subscribe_again(Arc::clone(server), session.clone());
         tasks.spawn(async move {
             renewing.await;
+            None
+        });
+        let noticing = attempt::read_again_after_gaps(Arc::clone(server), session.gaps());
+        tasks.spawn(async move {
+            noticing.await;
             None
         });
         if sandbox::is_wanted_by(&session) {
@@ -318,8 +329,11 @@ impl Supervisor {
         tokio::select! {
             biased;
             order = self.orders.recv() => match order {
-                // Once: the next failure is the last.
-                Some(Order::Demand) => self.attempts = once_more,
+                // Once: the next failure is the last, and a success a new beginning.
+                Some(Order::Demand) => {
+                    self.attempts = once_more;
+                    self.last_chance = true;
+                }
                 Some(Order::Restart) => self.attempts = 0,
                 Some(Order::Stop(done)) => {
                     self.stand(ServerState::Stopped, None);
@@ -330,6 +344,7 @@ impl Supervisor {
             },
             () = sleep_until(retry_at.unwrap_or_else(Instant::now)), if retry_at.is_some() => {
                 self.attempts = once_more;
+                self.last_chance = true;
             }
         }
         self.stand(ServerState::Starting { slow: false }, None);
@@ -338,6 +353,7 @@ impl Supervisor {
 
     /// Something failed: an attempt, or a session.
     fn failed(&mut self, trouble: Trouble) -> Phase {
+        self.last_chance = false;
         let options = &self.shared.options;
         let (health, once) = (options.health, options.start.once);
         let next = verdict::after(&trouble.cause, self.worked_before);

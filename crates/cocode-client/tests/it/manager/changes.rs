@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cocode_client::{
-    Answer, Applied, Concurrency, Connector, Event, Manager, ManagerOptions, ReachError, Reached,
-    ResourceReference, SANDBOX_STATE_CAPABILITY, SANDBOX_STATE_METHOD, StateKind, Wanted,
+    Answer, Applied, CallEnd, Concurrency, Connector, Event, Manager, ManagerOptions, ReachError,
+    Reached, ResourceReference, SANDBOX_STATE_CAPABILITY, SANDBOX_STATE_METHOD, StateKind, Wanted,
 };
 use cocode_core::{QualifiedName, ServerName, ServerSpec};
 use cocode_testkit::{Gate, Script};
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::manager::faulty::{Faulty, Transport};
 use crate::manager::story::{
-    ONE, Story, assert_echoed, begun, call, echo, giving_up_after, listing_all, only,
+    ONE, Story, assert_echoed, begun, call, echo, for_each, giving_up_after, listing_all, only,
     over_every_transport, quick, ready, state, tools, without_pings,
 };
 use crate::support::{raw, soon};
@@ -454,6 +454,54 @@ async fn a_server_can_be_stopped_and_comes_back_when_it_is_needed() {
         );
         assert_eq!(story.catalog_changes().await, [], "{transport:?}");
         soon("the end", manager.shutdown()).await;
+    })
+    .await;
+}
+
+/// What ends a connection on purpose.
+#[derive(Clone, Copy, Debug)]
+enum Ending {
+    Stop,
+    Restart,
+    Remove,
+    Shutdown,
+}
+
+#[tokio::test]
+async fn a_call_whose_server_is_taken_away_ends_at_once_and_once() {
+    let endings = [
+        Ending::Stop,
+        Ending::Restart,
+        Ending::Remove,
+        Ending::Shutdown,
+    ];
+    let cases = Transport::ALL
+        .into_iter()
+        .flat_map(|transport| endings.map(|ending| (transport, ending)));
+    for_each(cases, |case| async move {
+        let (transport, ending) = case;
+        let gate = Gate::new();
+        let script = Script::new().on("tools/call").hold(&gate).as_usual();
+        let (server, manager, mut story) = only(transport, &script, without_pings()).await;
+        let name = ONE.parse().unwrap();
+        let (outcome, ()) = tokio::join!(echo(&manager), async {
+            gate.reached().await;
+            match ending {
+                Ending::Stop => manager.stop(&name).await.unwrap(),
+                Ending::Restart => manager.restart(&name).await.unwrap(),
+                Ending::Remove => {
+                    let applied = manager.apply([] as [ServerSpec; 0]).await;
+                    assert_eq!(names(&applied.stopped), [ONE], "{case:?}");
+                }
+                Ending::Shutdown => manager.shutdown().await,
+            }
+        });
+        let error = outcome.unwrap_err();
+        assert_eq!(error.code(), "connection-closed", "{case:?}: {error:?}");
+        let failed = CallEnd::Failed("connection-closed");
+        assert_eq!(story.ends().await, [failed], "{case:?}");
+        server.hears("tools/call", 1).await;
+        assert_eq!(server.heard("tools/call"), 1, "{case:?}");
     })
     .await;
 }

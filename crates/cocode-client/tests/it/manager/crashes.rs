@@ -1,12 +1,12 @@
 //! Servers that die, idle or at work, and come back as they were or as others: over every transport.
 
-use cocode_client::{CallEnd, CallError, Retry, ServerState, StateKind};
+use cocode_client::{CallEnd, CallError, Event, Retry, ServerState, StateKind};
 use cocode_testkit::{Gate, Script};
 
 use crate::manager::faulty::{Faulty, Transport};
 use crate::manager::story::{
-    ONE, assert_echoed, call, echo, echo_within, giving_up_after, kinds, listing, only,
-    over_every_transport, quick, ready, state, tools, without_pings,
+    ONE, assert_echoed, begun, call, echo, echo_within, for_each, giving_up_after, kinds, listing,
+    only, over_every_transport, quick, ready, state, tools, without_pings,
 };
 use crate::support::text_of;
 
@@ -217,6 +217,52 @@ async fn a_server_that_comes_back_with_other_tools_has_another_catalog() {
 }
 
 #[tokio::test]
+async fn a_server_that_is_replaced_at_once_has_another_catalog_too() {
+    over_every_transport(|transport| async move {
+        let (server, manager, mut story) = only(transport, &Script::new(), without_pings()).await;
+        server.restart(&Script::new().tools(1, 1));
+        let change = story
+            .hears("another catalog", |event| match event {
+                Event::CatalogChanged(change) => Some(change),
+                _ => None,
+            })
+            .await;
+        assert_eq!(change.added.len(), 1, "{transport:?}: {change:?}");
+        assert_eq!(tools(&manager), ["mcp__one__tool-0"], "{transport:?}");
+        let called = call(&manager, "mcp__one__tool-0").await.unwrap();
+        assert_eq!(
+            text_of(&called.result),
+            r#"{"word":"hello"}"#,
+            "{transport:?}"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_dies_again_and_again_is_given_up() {
+    // Those that can end a connection by themselves.
+    let transports = [Transport::Stdio, Transport::WebSocket, Transport::Unix];
+    for_each(transports, |transport| async move {
+        let gate = Gate::new();
+        let script = Script::new().on("prompts/list").hold(&gate);
+        let script = match transport {
+            Transport::Stdio => script.exit(1),
+            _ => script.disconnect(),
+        };
+        let server = Faulty::start(transport, &script);
+        let (manager, mut story) = begun(giving_up_after(3), vec![server.spec(ONE)]).await;
+        story.reaches(ONE, Ready).await;
+        gate.open();
+        let states = story.reaches(ONE, Failed).await;
+        assert_eq!(attempts(&states), [1, 2, 3], "{transport:?}: {states:?}");
+        server.restart(&Script::new());
+        assert_echoed(transport, echo(&manager).await);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_server_that_stays_away_is_given_up_until_somebody_needs_it() {
     over_every_transport(|transport| async move {
         let (server, manager, mut story) =
@@ -255,6 +301,14 @@ async fn a_server_that_stays_away_is_given_up_until_somebody_needs_it() {
             "{transport:?}: {states:?}"
         );
         assert_eq!(tools(&manager), ["mcp__one__echo"], "{transport:?}");
+        // It has all its chances again.
+        server.take_down();
+        let states = story.reaches(ONE, Failed).await;
+        assert_eq!(
+            attempts(&states),
+            [1, 2, 3, 4, 5],
+            "{transport:?}: {states:?}"
+        );
     })
     .await;
 }

@@ -32,6 +32,11 @@ async fn a_server_that_hangs_is_given_up_and_connected_anew() {
         // Whoever hangs accepts connections, and says nothing on them.
         spec.connect_timeout = Duration::from_secs(2);
         let (manager, mut story) = ready(impatient(), vec![spec]).await;
+        #[cfg(target_os = "linux")]
+        let pid = manager.status()[0]
+            .connection
+            .as_ref()
+            .and_then(|facts| facts.pid);
         server.hang();
         // A call has its own time, and does not wait for the verdict about the server.
         let error = echo_within(&manager, 50).await.unwrap_err();
@@ -66,6 +71,16 @@ async fn a_server_that_hangs_is_given_up_and_connected_anew() {
         let ends = [CallEnd::Failed("request-timeout"), CallEnd::Ok];
         assert_eq!(story.ends().await, ends, "{transport:?}");
         assert_eq!(story.catalog_changes().await, [], "{transport:?}");
+        #[cfg(target_os = "linux")]
+        if let Some(pid) = pid {
+            let process = std::path::PathBuf::from(format!("/proc/{pid}"));
+            soon("the end of the one that hung", async {
+                while process.exists() {
+                    tokio::task::yield_now().await;
+                }
+            })
+            .await;
+        }
     })
     .await;
 }
