@@ -72,7 +72,6 @@ impl Session {
             meta: modern_meta(&self.shared().options, facts.revision),
             revision: facts.revision,
             refused: Arc::clone(&listener.refused),
-            gaps: self.shared().gaps.clone(),
         };
         self.own(listen(post, listener.wanted.subscribe()));
     }
@@ -174,8 +173,6 @@ async fn listen(post: Post, mut wanted: watch::Receiver<Wanted>) {
         }
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(LONGEST_WAIT);
-        // Nobody knows what has changed while nobody listened.
-        post.gaps.send_modify(|count| *count += 1);
     }
 }
 
@@ -185,7 +182,6 @@ struct Post {
     meta: Vec<u8>,
     revision: Revision,
     refused: Arc<AtomicBool>,
-    gaps: watch::Sender<u64>,
 }
 
 impl Post {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cocode_wire::{Closed, Inbox as _, LinkError, RawJson, Target, code};
 use http::HeaderMap;
-use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -46,8 +46,6 @@ pub(crate) struct Shared {
     generation: AtomicU64,
     /// Lets one renewal through at a time.
     renewing: Semaphore,
-    /// Counts the times when the server may have changed without our hearing of it.
-    pub(crate) gaps: watch::Sender<u64>,
     pub(crate) tool_headers: ToolHeaders,
     pub(crate) listener: Listener,
     tasks: Mutex<JoinSet<()>>,
@@ -96,7 +94,6 @@ impl Session {
             places: Semaphore::new(MAX_IN_FLIGHT),
             generation: AtomicU64::new(0),
             renewing: Semaphore::new(1),
-            gaps: watch::Sender::new(0),
             tool_headers: ToolHeaders::default(),
             listener: Listener::default(),
             tasks: Mutex::new(serving),
@@ -208,12 +205,6 @@ impl Session {
     /// How many answers have come so far. If it grows, the server is alive.
     pub fn answered(&self) -> u64 {
         self.shared.connection.mux.answered()
-    }
-
-    /// Tells when the server may have changed without our hearing of it: what it listed before
-    /// should be read again.
-    pub(crate) fn gaps(&self) -> watch::Receiver<u64> {
-        self.shared.gaps.subscribe()
     }
 
     /// Ends the connection at once, as something that failed: whoever waits for an answer gets
@@ -386,8 +377,6 @@ impl Session {
             Ok(Ok(_facts)) => {
                 shared.generation.fetch_add(1, Ordering::AcqRel);
                 self.remind().await;
-                // Who has forgotten the session may be another server by now.
-                shared.gaps.send_modify(|count| *count += 1);
                 Ok(())
             }
             Ok(Err(ConnectError::Handshake { error, .. })) => Err(error),

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use cocode_core::ServerSpec;
 use cocode_wire::{StdioTarget, Target};
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::connector::{ReachError, ReachErrorKind, Reached};
@@ -16,7 +15,6 @@ use super::shared::Shared;
 use super::state::{Cause, ConnectionFacts, Trouble};
 use crate::clock::Deadlines;
 use crate::error::ConnectError;
-use crate::list_cache::ListKind;
 use crate::options::{SessionOptions, Timeouts};
 use crate::server_log::LogSource;
 use crate::session::Session;
@@ -102,14 +100,6 @@ pub(crate) async fn subscribe_again(server: Arc<Server>, session: Session) {
         if let Err(error) = session.subscribe(&uri).await {
             tracing::warn!(server = %server.name, uri, %error, "a subscription was lost");
         }
-    }
-}
-
-/// Lets everything be read again when the server may have changed without our hearing of it. Ends
-/// with the session.
-pub(crate) async fn read_again_after_gaps(server: Arc<Server>, mut gaps: watch::Receiver<u64>) {
-    while gaps.changed().await.is_ok() {
-        server.changes.told(&ListKind::ALL);
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cocode_wire::{LinkError, code};
+use cocode_wire::code;
 
 use super::lists::Source;
 use super::server::Server;
@@ -56,21 +56,15 @@ pub(crate) async fn read(
     futures_util::future::join_all(each).await;
 }
 
-/// Reads the tools of a session that was just made. An error that ended the session, or that asks
-/// for credentials, is the caller's; any other leaves a server without tools.
+/// Reads the tools of a session that was just made. An error that ended the session is the
+/// caller's; any other leaves a server without tools.
 pub(crate) async fn first_tools(
     shared: &Shared,
     server: &Server,
     session: &Session,
 ) -> Result<(), RequestError> {
     match read_one(shared, server, session, ListKind::Tools).await {
-        Err(
-            error @ (RequestError::Closed { .. }
-            | RequestError::Link {
-                error: LinkError::AuthRequired(_),
-                ..
-            }),
-        ) => Err(error),
+        Err(error @ RequestError::Closed { .. }) => Err(error),
         outcome => {
             note(server, ListKind::Tools, outcome.err());
             Ok(())

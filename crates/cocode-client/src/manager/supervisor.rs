@@ -188,11 +188,6 @@ impl Supervisor {
             renewing.await;
             None
         });
-        let noticing = attempt::read_again_after_gaps(Arc::clone(server), session.gaps());
-        tasks.spawn(async move {
-            noticing.await;
-            None
-        });
         if sandbox::is_wanted_by(&session) {
             let telling = sandbox::keep_telling(
                 server.name.clone(),

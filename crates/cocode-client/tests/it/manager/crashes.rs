@@ -1,6 +1,6 @@
 //! Servers that die, idle or at work, and come back as they were or as others: over every transport.
 
-use cocode_client::{CallEnd, CallError, Event, Retry, ServerState, StateKind};
+use cocode_client::{CallEnd, CallError, Retry, ServerState, StateKind};
 use cocode_testkit::{Gate, Script};
 
 use crate::manager::faulty::{Faulty, Transport};
@@ -212,29 +212,6 @@ async fn a_server_that_comes_back_with_other_tools_has_another_catalog() {
         );
         let gone = echo(&manager).await.unwrap_err();
         assert_eq!(gone.code(), "unknown-tool", "{transport:?}: {gone:?}");
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_server_that_is_replaced_at_once_has_another_catalog_too() {
-    over_every_transport(|transport| async move {
-        let (server, manager, mut story) = only(transport, &Script::new(), without_pings()).await;
-        server.restart(&Script::new().tools(1, 1));
-        let change = story
-            .hears("another catalog", |event| match event {
-                Event::CatalogChanged(change) => Some(change),
-                _ => None,
-            })
-            .await;
-        assert_eq!(change.added.len(), 1, "{transport:?}: {change:?}");
-        assert_eq!(tools(&manager), ["mcp__one__tool-0"], "{transport:?}");
-        let called = call(&manager, "mcp__one__tool-0").await.unwrap();
-        assert_eq!(
-            text_of(&called.result),
-            r#"{"word":"hello"}"#,
-            "{transport:?}"
-        );
     })
     .await;
 }

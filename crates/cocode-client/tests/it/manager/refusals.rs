@@ -279,20 +279,6 @@ async fn credentials_that_are_refused_later_make_the_server_need_new_ones() {
 }
 
 #[tokio::test]
-async fn a_server_that_greets_everybody_and_shows_its_tools_to_none_needs_authentication() {
-    for_each(BY_REQUEST, |transport| async move {
-        let script = Answer::Unauthorized.here(Script::new().on("tools/list"));
-        let server = Faulty::start(transport, &script);
-        let (manager, mut story) = begun(quick(), vec![server.spec(ONE)]).await;
-        let states = story.reaches(ONE, NeedsAuth).await;
-        assert_eq!(kinds(&states), [NeedsAuth], "{transport:?}: {states:?}");
-        server.restart(&Script::new());
-        assert_echoed(transport, echo(&manager).await);
-    })
-    .await;
-}
-
-#[tokio::test]
 async fn a_server_that_answers_nothing_but_errors_any_more_is_lost() {
     let answers = [
         Answer::NotFound,
