@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cocode_client::{
-    Answer, Applied, CallEnd, Concurrency, Connector, Event, Manager, ManagerOptions, ReachError,
-    Reached, ResourceReference, SANDBOX_STATE_CAPABILITY, SANDBOX_STATE_METHOD, StateKind, Wanted,
+    Answer, Applied, CallEnd, Concurrency, Connector, Event, Health, Manager, ManagerOptions,
+    ReachError, Reached, ResourceReference, SANDBOX_STATE_CAPABILITY, SANDBOX_STATE_METHOD,
+    StateKind, Wanted,
 };
 use cocode_core::{QualifiedName, ServerName, ServerSpec};
 use cocode_testkit::{Gate, Script};
@@ -29,7 +30,11 @@ fn names(names: &[ServerName]) -> Vec<&str> {
 
 #[tokio::test]
 async fn a_storm_of_changes_costs_a_handful_of_lists() {
-    over_every_transport(|transport| async move {
+    let mut options = without_pings();
+    // The usual patience. One storm after the other, so that each is over soon.
+    options.health.relist_after = Health::default().relist_after;
+    options.health.relist_within = Health::default().relist_within;
+    for transport in Transport::ALL {
         let before = r#"{"name":"echo","inputSchema":{"type":"object"}}"#;
         let after = r#"{"name":"echo","inputSchema":{"type":"object"}},{"name":"new","inputSchema":{"type":"object"}}"#;
         let script = Script::new().on("tools/call");
@@ -37,7 +42,7 @@ async fn a_storm_of_changes_costs_a_handful_of_lists() {
         // The first list is that of the start.
         let script = listing_all(script, before).nth(1);
         let script = listing_all(script, after);
-        let (server, manager, mut story) = only(transport, &script, without_pings()).await;
+        let (server, manager, mut story) = only(transport, &script, options.clone()).await;
         assert_echoed(transport, echo(&manager).await);
         let change = story
             .hears("another catalog", |event| match event {
@@ -50,10 +55,14 @@ async fn a_storm_of_changes_costs_a_handful_of_lists() {
         // Whatever is still to come has come when the server was asked once more.
         let until = tokio::time::Instant::now() + Duration::from_secs(20);
         manager.refresh(&ONE.parse().unwrap(), until).await.unwrap();
+        // The record of a program comes by another way than its answers: a last message shows when
+        // it is complete.
+        let session = manager.session(&ONE.parse().unwrap(), until).await.unwrap();
+        session.notify("notifications/last", None).await.unwrap();
+        server.hears("notifications/last", 1).await;
         let lists = server.heard("tools/list");
         assert!((3..=8).contains(&lists), "{transport:?}: {lists} lists");
-    })
-    .await;
+    }
 }
 
 #[tokio::test]

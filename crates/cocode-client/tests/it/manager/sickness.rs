@@ -220,6 +220,8 @@ fn time_of_day() -> SystemTime {
 #[tokio::test]
 async fn a_machine_that_wakes_up_finds_out_who_is_still_there() {
     let mut options = impatient();
+    // Enough for whoever is there, however busy the machine is.
+    options.health.ping_timeout = Duration::from_secs(2);
     // So often that nobody is given up for not answering.
     options.health.max_failures = u32::MAX;
     options.time_of_day = time_of_day;
