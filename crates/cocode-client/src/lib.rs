@@ -120,8 +120,8 @@ pub use list_cache::{
 pub use manager::{
     Aggregated, Applied, Backoff, CallContext, CallEnd, CallError, CallId, Called, Catalog,
     CatalogChange, CatalogTool, Cause, Check, Concurrency, ConnectionFacts, Connector, EVENTS_KEPT,
-    Event, Events, FoundTool, Handlers, Health, Manager, ManagerOptions, Output, OutputWanted,
-    PlainConnector, PromptCommand, PromptError, ReachError, ReachErrorKind, Reached,
+    Event, Events, FoundTool, Handlers, Health, ListReading, Manager, ManagerOptions, Output,
+    OutputWanted, PlainConnector, PromptCommand, PromptError, ReachError, ReachErrorKind, Reached,
     RequiredServersMissing, ResourceReference, SANDBOX_STATE_CAPABILITY, SANDBOX_STATE_METHOD,
     ServerCatalog, ServerState, ServerStatus, Start, Startup, StateKind, Trouble, Wanted, When,
 };

@@ -1,6 +1,7 @@
 //! Many servers, always in a known state: keeps them connected, healthy and catalogued, and turns
 //! the name of a tool into a safe call.
 
+mod asking;
 mod attempt;
 mod backoff;
 mod call_error;
@@ -45,7 +46,7 @@ pub use catalog::{Catalog, CatalogChange, FoundTool, ServerCatalog};
 pub use connector::{Connector, PlainConnector, ReachError, ReachErrorKind, Reached};
 pub use events::{CallEnd, CallId, EVENTS_KEPT, Event, Events};
 pub use lists::CatalogTool;
-pub use options::{Handlers, Health, ManagerOptions, Start, When};
+pub use options::{Handlers, Health, ListReading, ManagerOptions, Start, When};
 pub use output::Output;
 pub use prompts::{PromptCommand, PromptError};
 pub use resources::{Aggregated, ResourceReference};
@@ -165,11 +166,14 @@ impl Manager {
     }
 
     /// Waits until all lists of a server have been read, or could not be. A server that is not
-    /// there is not waited for.
+    /// there is not waited for, nor are lists that are read on demand.
     pub async fn wait_for_lists(&self, server: &ServerName, deadline: Instant) {
         let Ok(server) = self.server(server) else {
             return;
         };
+        if self.shared().options.lists == ListReading::OnDemand {
+            return;
+        }
         let mut read = server.lists_read();
         while server.current().is_some() && !server.lists(lists::Lists::are_all_settled) {
             let changed = tokio::time::timeout_at(deadline, read.changed()).await;

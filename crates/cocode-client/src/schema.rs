@@ -76,10 +76,11 @@ impl CompiledSchema {
         let length = value.as_bytes().len();
         let value: Value = match value.decode() {
             Ok(value) => value,
-            // Such as a number that is beyond all floats, or half of a surrogate pair.
+            // Such as a number that is beyond all floats, or half of a surrogate pair. Who gets the
+            // value byte for byte may well know what to do with it.
             Err(error) => {
-                let wrong = format!("cannot be read: {error}");
-                return Checked::Mismatch(Mismatch::of_whole(wrong));
+                let problem = error.to_string();
+                return Checked::NotCheckable(SchemaError::UnreadableValue { problem });
             }
         };
         let levels = u32::try_from(depth + 1).unwrap_or(u32::MAX);

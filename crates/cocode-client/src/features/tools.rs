@@ -208,14 +208,18 @@ impl Session {
         Ok(listing)
     }
 
+    /// Whether arguments of tools may have to be repeated in headers.
+    pub(crate) fn mirrors_arguments(&self) -> bool {
+        self.shared().connection.link.carries_headers() && self.server().era() == Era::Modern
+    }
+
     /// Reads tools, and learns which of their arguments are repeated in headers where this session
     /// has any.
     fn tool_reader(
         &self,
         learned: &Learned,
     ) -> impl Fn(&RawJson, &RawValue) -> Result<Tool, Quarantined> + Sync {
-        let mirrors =
-            self.shared().connection.link.carries_headers() && self.server().era() == Era::Modern;
+        let mirrors = self.mirrors_arguments();
         move |page, item| {
             let tool = Tool::parse(page, item)?;
             if mirrors {

@@ -10,11 +10,14 @@ use tokio::time::Instant;
 use super::connector::{ReachError, ReachErrorKind, Reached};
 use super::ears::Ears;
 use super::listing;
+use super::lists::Lists;
+use super::options::ListReading;
 use super::server::Server;
 use super::shared::Shared;
 use super::state::{Cause, ConnectionFacts, Trouble};
 use crate::clock::Deadlines;
 use crate::error::ConnectError;
+use crate::list_cache::ListKind;
 use crate::options::{SessionOptions, Timeouts};
 use crate::server_log::LogSource;
 use crate::session::Session;
@@ -61,7 +64,7 @@ pub(crate) async fn connect(
         sse_fallback,
         max_input_rounds: options.max_input_rounds,
         log_level: options.log_level.clone(),
-        listen: true,
+        listen: options.lists == ListReading::Kept,
     };
     let failed = |error: ConnectError| Trouble::from(Cause::Connect(Arc::new(error)));
     let session = Session::connect(target, session_options)
@@ -69,6 +72,10 @@ pub(crate) async fn connect(
         .map_err(failed)?;
     let instructions = session.server().instructions.clone();
     server.change_lists(|lists| lists.instructions = instructions);
+    if options.lists == ListReading::OnDemand {
+        recall(server, &session);
+        return Ok(Connected { session });
+    }
     let listed = listing::first_tools(shared, server, &session).await;
     listed.map_err(|error| {
         let stderr = session.stderr_lines();
@@ -103,6 +110,20 @@ pub(crate) async fn subscribe_again(server: Arc<Server>, session: Session) {
     }
 }
 
+/// Lets a session know the tools that another one listed, where calls depend on it.
+fn recall(server: &Server, session: &Session) {
+    if !session.mirrors_arguments() {
+        return;
+    }
+    let mut remembered = server.lists(Lists::to_remember);
+    let Some(tools) = remembered.remove(&ListKind::Tools) else {
+        return;
+    };
+    if let Err(error) = session.recall_tools(tools.pages) {
+        tracing::debug!(server = %server.name, %error, "remembered tools cannot be read");
+    }
+}
+
 /// What a program writes to stderr goes to its log, and to whoever wanted it before.
 fn write_down(target: &mut Target, server: &Arc<Server>) {
     let Target::Stdio(StdioTarget { process, .. }) = target else {
@@ -126,6 +147,7 @@ fn too_slow(spec: &ServerSpec) -> ReachError {
             spec.name,
             spec.connect_timeout.as_secs()
         ),
+        causes: Vec::new(),
         hints: Vec::new(),
     }
 }

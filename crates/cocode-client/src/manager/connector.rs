@@ -33,7 +33,7 @@ pub struct Reached {
 
 /// Why no target could be made.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{message}")]
+#[error("{}", self.told())]
 pub struct ReachError {
     /// What is missing.
     pub kind: ReachErrorKind,
@@ -41,6 +41,8 @@ pub struct ReachError {
     pub code: &'static str,
     /// What happened.
     pub message: String,
+    /// What led to it, nearest first.
+    pub causes: Vec<String>,
     /// What to do about it.
     pub hints: Vec<String>,
 }
@@ -60,12 +62,21 @@ pub enum ReachErrorKind {
 }
 
 impl ReachError {
+    fn told(&self) -> String {
+        let mut text = self.message.clone();
+        for cause in &self.causes {
+            text = format!("{text}: {cause}");
+        }
+        text
+    }
+
     /// Something in the specification cannot be used.
     pub fn unusable(code: &'static str, message: impl Into<String>) -> Self {
         Self {
             kind: ReachErrorKind::Unusable,
             code,
             message: message.into(),
+            causes: Vec::new(),
             hints: Vec::new(),
         }
     }

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::call_error::CallError;
 use super::calls::CallContext;
 use super::lists::CatalogTool;
+use super::options::ListReading;
 use super::server::{NoSession, Server};
 use super::shared::Shared;
 use crate::clock::Deadlines;
@@ -84,10 +85,10 @@ pub(super) async fn relist(
     server: &Arc<Server>,
     until: Instant,
 ) -> Result<(), CallError> {
-    let was_there = server.current().is_some();
+    let is_unread = server.current().is_some() || shared.options.lists == ListReading::OnDemand;
     let session = server.session(until).await;
     let session = session.map_err(|error| unavailable(server, error))?;
-    if was_there {
+    if is_unread {
         let kinds = [ListKind::Tools].into();
         let reading = super::listing::read(shared, server, &session, &kinds);
         // What could not be read in time is what it was; the caller looks at it.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cocode_wire::code;
 
 use super::lists::Source;
+use super::options::ListReading;
 use super::server::Server;
 use super::shared::Shared;
 use super::state::{Cause, Trouble};
@@ -21,8 +22,12 @@ const LATER: [ListKind; 3] = [
     ListKind::Prompts,
 ];
 
-/// Reads the remaining lists, then whatever is said to have changed. Ends with the session.
+/// Reads the remaining lists, then whatever is said to have changed. Ends with the session, or at
+/// once where lists are read on demand.
 pub(crate) async fn keep(shared: Arc<Shared>, server: Arc<Server>, session: Session) {
+    if shared.options.lists == ListReading::OnDemand {
+        return;
+    }
     let health = shared.options.health;
     read(&shared, &server, &session, &LATER.into()).await;
     remember(&shared, &server, &session).await;
@@ -125,7 +130,7 @@ async fn read_one(
 }
 
 /// Notes that a list could not be read, or could be again. The older list stays.
-fn note(server: &Server, kind: ListKind, error: Option<RequestError>) {
+pub(super) fn note(server: &Server, kind: ListKind, error: Option<RequestError>) {
     let text = error.map(|error| {
         tracing::warn!(server = %server.name, list = kind.method(), %error, "a list could not be read");
         Trouble::from(Cause::Request(Arc::new(error))).to_string()
@@ -141,7 +146,7 @@ fn note(server: &Server, kind: ListKind, error: Option<RequestError>) {
 }
 
 /// Writes down what the server listed. A disk that does not take it costs only the memory.
-async fn remember(shared: &Shared, server: &Server, session: &Session) {
+pub(super) async fn remember(shared: &Shared, server: &Server, session: &Session) {
     let cache = shared.options.cache.clone();
     if cache.is_off() {
         return;

@@ -38,6 +38,8 @@ pub struct ManagerOptions {
     pub output: OutputLimits,
     /// Where results that are too large are kept.
     pub results: Option<ResultStore>,
+    /// Which lists are read without being asked for.
+    pub lists: ListReading,
     /// Where lists are remembered.
     pub cache: ListCache,
     /// Where the words of servers are written down.
@@ -75,6 +77,17 @@ pub enum When {
     Needed,
     /// Only when it is needed.
     OnlyNeeded,
+}
+
+/// Which lists of a server are read without being asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ListReading {
+    /// All of them, and again whenever they change. A server is ready when its tools are known.
+    #[default]
+    Kept,
+    /// None: a server is ready when it can be asked, and nobody listens for changes. For programs
+    /// that do one thing and end.
+    OnDemand,
 }
 
 /// How servers are watched.
@@ -144,6 +157,7 @@ impl Default for ManagerOptions {
             tool_timeout: None,
             output: OutputLimits::default(),
             results: None,
+            lists: ListReading::default(),
             cache: ListCache::off(),
             logs: ServerLogs::off(),
             telemetry: Telemetry::off(),

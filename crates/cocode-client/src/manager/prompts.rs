@@ -71,10 +71,17 @@ impl PromptCommand {
     /// left, in the order in which the server lists them.
     pub fn parse(line: &str, catalog: &Catalog) -> Result<Self, PromptError> {
         let line = line.trim();
-        let command = line.strip_prefix('/').ok_or(PromptError::NotAPrompt)?;
-        let (name, rest) = command
-            .split_once(char::is_whitespace)
-            .unwrap_or((command, ""));
+        let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        Self::from_words(name, words(rest)?, catalog)
+    }
+
+    /// The same of words that are apart already: `/mcp__git__review`, and what follows it.
+    pub fn from_words(
+        command: &str,
+        words: Vec<String>,
+        catalog: &Catalog,
+    ) -> Result<Self, PromptError> {
+        let name = command.strip_prefix('/').ok_or(PromptError::NotAPrompt)?;
         if !name.starts_with("mcp__") {
             return Err(PromptError::NotAPrompt);
         }
@@ -87,7 +94,7 @@ impl PromptCommand {
                 near: near.collect(),
             });
         };
-        let arguments = fill(prompt, name, words(rest)?)?;
+        let arguments = fill(prompt, name, words)?;
         Ok(Self {
             server: server.clone(),
             prompt: prompt.name.clone(),

@@ -9,6 +9,8 @@ use tokio::time::Instant;
 use super::Manager;
 use super::call_error::CallError;
 use super::catalog::ServerCatalog;
+use super::listing;
+use super::options::ListReading;
 use crate::error::RequestError;
 use crate::features::{
     Completion, CompletionTarget, Prompt, ReadResult, Resource, ResourceTemplate,
@@ -207,8 +209,11 @@ impl Manager {
         let is_known = server.lists(|lists| lists.is_known(kind));
         if !is_known || server.state().is_on_its_way() {
             let session = self.session(name, deadline).await;
-            session.map_err(|error| error.to_string())?;
+            let session = session.map_err(|error| error.to_string())?;
             self.wait_for_lists(name, deadline).await;
+            if self.shared().options.lists == ListReading::OnDemand {
+                listing::read(self.shared(), &server, &session, &[kind].into()).await;
+            }
         }
         let error = server.lists(|lists| lists.unlisted.get(&kind).cloned());
         error.map_or(Ok(()), Err)

@@ -189,7 +189,7 @@ impl Manager {
         server
     }
 
-    fn own(&self, task: impl Future<Output = ()> + Send + 'static) {
+    pub(super) fn own(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = self
             .owner
             .tasks

@@ -47,6 +47,12 @@ pub enum SchemaError {
         /// What the parser says.
         problem: String,
     },
+    /// The value is JSON, but has something that cannot be held here.
+    #[error("the value cannot be read: {problem}")]
+    UnreadableValue {
+        /// What the parser says.
+        problem: String,
+    },
     /// Checking this value would have cost too much.
     #[error("checking the value against the schema takes too much work")]
     TooMuchWork,
