@@ -55,6 +55,12 @@ impl<T: Clone + Debug + Send + 'static> Recorder<T> {
         self.items().iter().filter(|item| fits(item)).count()
     }
 
+    /// Forgets everything recorded so far, for servers that hear more than anybody wants to keep.
+    /// Nobody may be waiting meanwhile.
+    pub fn clear(&self) {
+        self.items().clear();
+    }
+
     /// The first item that fits, waiting for it if need be.
     pub async fn wait_for(&self, fits: impl Fn(&T) -> bool) -> T {
         self.wait_until(|items| items.iter().any(&fits)).await;
