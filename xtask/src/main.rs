@@ -76,6 +76,12 @@ const TASKS: &[Task] = &[
         run: tools::bench,
     },
     Task {
+        name: "soak",
+        usage: "soak [--seconds 60] [--calls 10000] [--servers 50] [--seed N]",
+        about: "call many servers at once while they are killed, and count what is left",
+        run: tools::soak,
+    },
+    Task {
         name: "macos",
         usage: "macos",
         about: "check that everything compiles for macOS; needs the Rust target, no Mac",

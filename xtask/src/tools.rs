@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::shell::{cargo, output, program, run};
-use crate::workspace;
+use crate::{peers, workspace};
 
 /// A cargo subcommand at the version the project is checked with.
 struct Tool {
@@ -85,8 +85,21 @@ pub(crate) fn package(arguments: &[String]) -> Result<(), Failure> {
 }
 
 pub(crate) fn bench(arguments: &[String]) -> Result<(), Failure> {
+    let is_named = |name: &str| arguments.iter().any(|argument| argument == name);
+    let is_any_named = arguments.iter().any(|argument| !argument.starts_with('-'));
+    if !is_any_named || is_named("startup") || is_named("persistent") {
+        peers::ensure()?;
+    }
     // The program itself is timed as well, and found beside the benchmarks.
     run(cargo().args(["build", "--release", "--locked", "--package", "cocode"]))?;
+    run_bench(&[], arguments)
+}
+
+pub(crate) fn soak(arguments: &[String]) -> Result<(), Failure> {
+    run_bench(&["soak"], arguments)
+}
+
+fn run_bench(first: &[&str], arguments: &[String]) -> Result<(), Failure> {
     run(cargo()
         .args([
             "run",
@@ -96,7 +109,9 @@ pub(crate) fn bench(arguments: &[String]) -> Result<(), Failure> {
             "cocode-bench",
             "--",
         ])
-        .args(arguments))
+        .args(first)
+        .args(arguments)
+        .env(peers::VARIABLE, workspace::peers()))
 }
 
 impl Tool {

@@ -4,9 +4,11 @@ mod call;
 mod configured;
 mod large;
 mod list;
+mod manager;
 mod memory;
 mod persistent;
 mod start;
+mod startup;
 
 use tokio::runtime::Builder;
 
@@ -42,6 +44,14 @@ pub(crate) const ALL: &[Benchmark] = &[
     Benchmark {
         name: "start",
         run: start::run,
+    },
+    Benchmark {
+        name: "manager",
+        run: manager::run,
+    },
+    Benchmark {
+        name: "startup",
+        run: startup::run,
     },
     Benchmark {
         name: "configured",

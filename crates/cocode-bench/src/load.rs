@@ -32,6 +32,14 @@ pub(crate) async fn one_by_one<C: Caller>(
     Ok(watch.stop())
 }
 
+impl Round {
+    /// The times of many users at once, since `meter` was started.
+    pub(crate) fn of(mut times: Vec<Duration>, meter: Meter) -> Self {
+        let median = median(&mut times);
+        meter.stop(times.len(), median)
+    }
+}
+
 /// At least `n_calls` calls, with `in_flight` of them under way at any time.
 pub(crate) async fn at_once<C: Caller + Clone>(
     caller: &C,
@@ -99,15 +107,21 @@ impl Stopwatch {
         let median = median(&mut self.times);
         self.meter.stop(self.times.len(), median)
     }
+
+    /// The times alone, of one user among many.
+    pub(crate) fn times(self) -> Vec<Duration> {
+        self.times
+    }
 }
 
-struct Meter {
+/// Time and processor time, from a start on.
+pub(crate) struct Meter {
     begun: Instant,
     processor: Duration,
 }
 
 impl Meter {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self {
             begun: Instant::now(),
             processor: usage::processor_time(),

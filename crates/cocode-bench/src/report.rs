@@ -293,6 +293,11 @@ impl Report {
     }
 }
 
+/// Says something that is no measurement.
+pub(crate) fn say(text: &str) {
+    println!("{text}");
+}
+
 /// Says what went wrong, with its causes.
 pub(crate) fn complain(failure: &Failure) {
     eprintln!("cocode-bench: {failure}");

@@ -30,13 +30,13 @@ struct Server {
     echoes: HashMap<(usize, bool), Vec<u8>>,
 }
 
-/// Answers until the input ends.
-pub(crate) fn serve(n_tools: usize) -> io::Result<()> {
+/// Answers until the input ends. `tools` is what [`tool_list`] or [`search_tool`] gives.
+pub(crate) fn serve(tools: Vec<u8>) -> io::Result<()> {
     let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut server = Server {
         output: File::from(io::stdout().as_fd().try_clone_to_owned()?),
         gathered: Vec::with_capacity(2 * GATHERED_BYTES),
-        tools: tool_list(n_tools),
+        tools,
         echoes: HashMap::new(),
     };
     let mut buffer = vec![0; READ_BYTES];
@@ -135,7 +135,7 @@ fn echo(size: usize, escapes: bool) -> Vec<u8> {
 }
 
 /// An answer with tools of about 650 bytes each, as real servers have them.
-fn tool_list(n_tools: usize) -> Vec<u8> {
+pub(crate) fn tool_list(n_tools: usize) -> Vec<u8> {
     let mut text: String = r#","result":{"tools":["#.into();
     for index in 0..n_tools {
         let comma = if index == 0 { "" } else { "," };
@@ -159,9 +159,31 @@ fn tool_list(n_tools: usize) -> Vec<u8> {
     text.into_bytes()
 }
 
+/// An answer with one tool whose schema says as much about its arguments as those of real servers
+/// do. It answers as every tool here, by `size`.
+pub(crate) fn search_tool() -> Vec<u8> {
+    concat!(
+        r#","result":{"tools":[{"name":"search_issues","title":"Search issues","#,
+        r#""description":"Finds issues by words, labels and time, newest first.","#,
+        r#""inputSchema":{"type":"object","properties":{"#,
+        r#""query":{"type":"string","minLength":1,"maxLength":256,"description":"Words to find"},"#,
+        r#""state":{"type":"string","enum":["open","closed","all"],"default":"open"},"#,
+        r#""labels":{"type":"array","items":{"type":"string","minLength":1},"maxItems":20},"#,
+        r#""range":{"type":"object","properties":{"#,
+        r#""from":{"type":"string","pattern":"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},"#,
+        r#""to":{"type":"string","pattern":"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}},"#,
+        r#""required":["from"],"additionalProperties":false},"#,
+        r#""limit":{"type":"integer","minimum":1,"maximum":100,"default":20},"#,
+        r#""size":{"type":"integer","minimum":0}},"#,
+        r#""required":["query","size"],"additionalProperties":false},"#,
+        r#""annotations":{"readOnlyHint":true,"openWorldHint":false}}]}}"#,
+    )
+    .into()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{echo, number_after, tool_list};
+    use super::{echo, number_after, search_tool, tool_list};
 
     fn result(tail: &[u8]) -> serde_json::Value {
         let whole = [br#"{"id":1"#, tail].concat();
@@ -182,6 +204,12 @@ mod tests {
         let list = tool_list(100);
         assert_eq!(result(&list)["tools"].as_array().unwrap().len(), 100);
         assert!((60_000..70_000).contains(&list.len()), "{}", list.len());
+    }
+
+    #[test]
+    fn the_search_tool_has_a_schema() {
+        let result = result(&search_tool());
+        assert_eq!(result["tools"][0]["inputSchema"]["required"][1], "size");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `persistent`: one session for all calls, against a process for each call.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use cocode_client::{RequestOptions, Session, SessionOptions, stdio};
 
@@ -10,6 +10,7 @@ use crate::Failure;
 use crate::caller::{Caller as _, Echo};
 use crate::load::{one_by_one, repeat};
 use crate::ours::Ours;
+use crate::peers::Peers;
 use crate::report::{Better, Case, Findings, Series, Target};
 
 const ROUNDS: usize = 5;
@@ -95,23 +96,9 @@ struct NodeServer {
 impl NodeServer {
     /// Where `cargo xtask peers` installs it.
     fn find() -> Option<Self> {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "cargo says where the source tree is, and the caller where the peers are"
-        )]
-        let (manifest, peers) = (
-            std::env::var_os("CARGO_MANIFEST_DIR"),
-            std::env::var_os("COCODE_PEERS"),
-        );
-        let manifest = manifest.map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
-        let root = manifest.parent().and_then(Path::parent)?;
-        let peers = peers.map_or_else(|| root.join("target/peers"), PathBuf::from);
-        let modules = peers.join("npm/node_modules");
-        let found = Self {
-            node: modules.join(".bin/node"),
-            script: modules.join("@modelcontextprotocol/server-memory/dist/index.js"),
-        };
-        (found.node.exists() && found.script.exists()).then_some(found)
+        let peers = Peers::find().ok()?;
+        let (node, script) = peers.node_server("memory").ok()?;
+        Some(Self { node, script })
     }
 
     async fn connect(&self) -> Result<Session, Failure> {

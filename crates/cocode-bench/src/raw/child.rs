@@ -1,5 +1,7 @@
 //! Starts the server with plain pipes.
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::Stdio;
 
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -19,14 +21,25 @@ pub(crate) struct Pipes {
 
 impl Pipes {
     pub(crate) fn start(n_tools: usize) -> Result<Self, Failure> {
+        let words = ["serve".to_owned(), n_tools.to_string()];
+        Self::run(&std::env::current_exe()?, &words, &[])
+    }
+
+    /// Any program, with this environment and no other.
+    pub(crate) fn run(
+        program: &Path,
+        words: &[String],
+        environment: &[(OsString, OsString)],
+    ) -> Result<Self, Failure> {
         #[expect(
             clippy::disallowed_methods,
             reason = "the yardstick has no guard for its process"
         )]
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(program);
         command
-            .args(["serve", &n_tools.to_string()])
+            .args(words)
             .env_clear()
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

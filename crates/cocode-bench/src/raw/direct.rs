@@ -24,8 +24,13 @@ pub(crate) struct Direct {
 impl Direct {
     /// Starts the server and shakes hands.
     pub(crate) async fn start(n_tools: usize) -> Result<Self, Failure> {
+        Self::greet(Pipes::start(n_tools)?).await
+    }
+
+    /// Shakes hands with a server that was just started.
+    pub(crate) async fn greet(pipes: Pipes) -> Result<Self, Failure> {
         let mut client = Self {
-            pipes: Pipes::start(n_tools)?,
+            pipes,
             next_id: 1,
             line: Vec::new(),
             buffer: Vec::with_capacity(READ_BYTES),
@@ -71,6 +76,13 @@ impl Direct {
                 return Err("the server has ended".into());
             }
         }
+    }
+
+    /// Kills the server and waits for it: some take seconds to end by themselves.
+    pub(crate) async fn kill(self) -> Result<(), Failure> {
+        let mut child = self.pipes.child;
+        child.kill().await?;
+        Ok(())
     }
 
     /// Ends the server and waits for it.
