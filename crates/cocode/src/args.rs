@@ -151,30 +151,35 @@ pub(crate) enum McpVerb {
 /// What is done with one server, be it configured or given on the command line.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// List the tools, or show one of them in full
+    /// List the tools of a server or of all, or show one of them in full
     Tools {
         /// A configured server, and a tool to show in full; with `--url` or `--`, the tool alone
         #[arg(value_name = "[SERVER] [TOOL]", num_args = 0..=2)]
         words: Vec<String>,
+        #[command(flatten)]
+        cached: CachedArgs,
         #[command(flatten)]
         target: TargetArgs,
     },
     /// Call a tool
     #[command(after_help = CALL_HELP)]
     Call(CallArgs),
-    /// List the resources
+    /// List the resources of a server, or of all
     Resources {
-        /// A configured server
+        /// A configured server; all of them, if none is named
         server: Option<String>,
         /// List the resource templates instead
         #[arg(long)]
         templates: bool,
         #[command(flatten)]
+        cached: CachedArgs,
+        #[command(flatten)]
         target: TargetArgs,
     },
     /// Read a resource
     Read {
-        /// A configured server, and the resource; with `--url` or `--`, the resource alone
+        /// A configured server, and the resource (or @SERVER:URI); with `--url` or `--`, the resource
+        /// alone
         #[arg(value_name = "[SERVER] URI", num_args = 1..=2, required = true)]
         words: Vec<String>,
         /// Write the contents to this file
@@ -183,18 +188,20 @@ pub(crate) enum Verb {
         #[command(flatten)]
         target: TargetArgs,
     },
-    /// List the prompts, or show one of them in full
+    /// List the prompts of a server or of all, or show one of them in full
     Prompts {
         /// A configured server, and a prompt to show in full; with `--url` or `--`, the prompt alone
         #[arg(value_name = "[SERVER] [PROMPT]", num_args = 0..=2)]
         words: Vec<String>,
+        #[command(flatten)]
+        cached: CachedArgs,
         #[command(flatten)]
         target: TargetArgs,
     },
     /// Get a prompt, filled in
     Prompt {
         /// A configured server, the prompt, and KEY=VALUE for what it wants to be told; with `--url`
-        /// or `--`, without the server
+        /// or `--`, without the server; or `/mcp__SERVER__PROMPT`, and values by place or by name
         #[arg(value_name = "[SERVER] PROMPT", num_args = 1.., required = true)]
         words: Vec<String>,
         /// Get it without asking the server for its prompts first: nothing is checked
@@ -235,6 +242,14 @@ pub(crate) enum Verb {
     },
 }
 
+/// Whether servers are asked.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct CachedArgs {
+    /// Answer with what was listed before, and start or contact nothing
+    #[arg(long)]
+    pub(crate) cached: bool,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CallArgs {
     /// A configured server and its tool (or SERVER.TOOL), and arguments: key=value, key:=json,
@@ -244,7 +259,7 @@ pub(crate) struct CallArgs {
     /// Arguments of the tool as one JSON object
     #[arg(long, value_name = "JSON")]
     pub(crate) args: Option<String>,
-    /// Call without asking the server for its tools first: nothing is checked or converted
+    /// Call without knowing the tool: nothing is checked or converted
     #[arg(long)]
     pub(crate) no_check: bool,
     /// Save images, sounds and other binary content in this directory
@@ -326,6 +341,18 @@ impl Verb {
             | Self::Complete { target, .. }
             | Self::Ping { target, .. }
             | Self::Inspect { target, .. } => target,
+        }
+    }
+}
+
+impl Verb {
+    /// Whether the answer is what was listed before.
+    pub(crate) fn is_cached(&self) -> bool {
+        match self {
+            Self::Tools { cached, .. }
+            | Self::Resources { cached, .. }
+            | Self::Prompts { cached, .. } => cached.cached,
+            _ => false,
         }
     }
 }

@@ -25,6 +25,10 @@ pub(crate) struct Environment {
     pub(crate) homes: Homes,
     /// The D-Bus session bus, which has the keyring.
     pub(crate) session_bus: Option<String>,
+    /// How long any tool may be silent, in milliseconds: `MCP_TOOL_TIMEOUT`.
+    pub(crate) tool_timeout: Option<String>,
+    /// How large a result may be: `MAX_MCP_OUTPUT_TOKENS`.
+    pub(crate) max_output_tokens: Option<String>,
     /// What the variables of OpenTelemetry ask for, if anything.
     pub(crate) telemetry: Option<TelemetrySettings>,
 }
@@ -98,6 +102,8 @@ impl Environment {
                 text("DBUS_SESSION_BUS_ADDRESS").as_deref(),
                 filled("XDG_RUNTIME_DIR").as_deref().map(Path::new),
             ),
+            tool_timeout: text("MCP_TOOL_TIMEOUT"),
+            max_output_tokens: text("MAX_MCP_OUTPUT_TOKENS"),
             telemetry: TelemetrySettings::read(&text),
             homes: Homes {
                 cocode: filled("COCODE_HOME").map(PathBuf::from),

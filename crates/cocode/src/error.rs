@@ -43,6 +43,7 @@ pub(crate) enum Code {
     InvalidFilter,
     InvalidTarget,
     InvalidUsage,
+    NotCached,
     PendingTrust,
     PermissionDenied,
     SecretUnavailable,
@@ -58,7 +59,7 @@ pub(crate) enum Code {
 
 impl Code {
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 20] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::AlreadyThere,
         Self::BlockedByPolicy,
         Self::FileError,
@@ -68,6 +69,7 @@ impl Code {
         Self::InvalidFilter,
         Self::InvalidTarget,
         Self::InvalidUsage,
+        Self::NotCached,
         Self::PendingTrust,
         Self::PermissionDenied,
         Self::SecretUnavailable,
@@ -92,6 +94,7 @@ impl Code {
             Self::InvalidFilter => "invalid-filter",
             Self::InvalidTarget => "invalid-target",
             Self::InvalidUsage => "invalid-usage",
+            Self::NotCached => "not-cached",
             Self::PendingTrust => "pending-trust",
             Self::PermissionDenied => "permission-denied",
             Self::SecretUnavailable => "secret-unavailable",
@@ -121,6 +124,7 @@ impl Code {
             | Self::InvalidFilter
             | Self::InvalidTarget
             | Self::InvalidUsage
+            | Self::NotCached
             | Self::SetupFailed
             | Self::UnknownPrompt
             | Self::UnknownResult

@@ -47,6 +47,7 @@ pub(crate) const PAGES: &[Page] = pages![
     "malformed-answer",
     "message-too-large",
     "no-answer",
+    "not-cached",
     "pending-trust",
     "permission-denied",
     "redirect-refused",

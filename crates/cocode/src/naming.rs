@@ -1,7 +1,8 @@
 //! Which configured server the words of a command line mean.
 //!
-//! `SERVER TOOL …`, `SERVER.TOOL …` and the name that models see, `mcp__SERVER__TOOL …`, all work.
-//! Names of servers may have dots themselves: the longest one that fits is meant.
+//! `SERVER TOOL …`, `SERVER.TOOL …` and the name that models see, `mcp__SERVER__TOOL …`, all work, as do
+//! `@SERVER:URI` for resources and `/mcp__SERVER__PROMPT` for prompts. Names of servers may have dots
+//! themselves: the longest one that fits is meant.
 
 use cocode_core::nearest;
 
@@ -22,11 +23,20 @@ pub(crate) fn take_server(verb: &mut Verb, names: &[&str]) -> Result<String, Cli
             let given = server.take().ok_or_else(|| none_given(names))?;
             whole(&given, names)
         }
-        Verb::Tools { words, .. } | Verb::Prompts { words, .. } | Verb::Prompt { words, .. } => {
-            first(words, names)
-        }
+        Verb::Tools { words, .. } | Verb::Prompts { words, .. } => first(words, names),
+        Verb::Prompt { words, .. } => match words.first() {
+            Some(word) if is_command(word) => of_command(word, names),
+            _ => first(words, names),
+        },
         Verb::Call(call) => first(&mut call.words, names),
         Verb::Read { words, .. } => {
+            if let [word] = words.as_mut_slice()
+                && word.starts_with('@')
+            {
+                let (server, uri) = of_reference(word, names)?;
+                *word = uri;
+                return Ok(server);
+            }
             if words.len() < 2 {
                 return Err(none_given(names));
             }
@@ -39,6 +49,45 @@ pub(crate) fn take_server(verb: &mut Verb, names: &[&str]) -> Result<String, Cli
             whole(&words.remove(0), names)
         }
     }
+}
+
+/// Whether a word names a prompt as a command: `/mcp__server__prompt`.
+pub(crate) fn is_command(word: &str) -> bool {
+    word.starts_with("/mcp__")
+}
+
+/// The server of `/mcp__server__prompt`. Of a name that had to be altered, only servers with plain
+/// names can be told.
+fn of_command(word: &str, names: &[&str]) -> Result<String, CliError> {
+    let name = word.trim_start_matches('/');
+    if let Some((server, _)) = split(name, names) {
+        return Ok(server);
+    }
+    let rest = name.trim_start_matches("mcp__");
+    let given = rest.split_once("__").map_or(rest, |(server, _)| server);
+    Err(unknown(given, names))
+}
+
+/// The server and the URI of `@server:uri`; the longest server wins, because names may have colons.
+fn of_reference(word: &str, names: &[&str]) -> Result<(String, String), CliError> {
+    let text = word.trim_start_matches('@');
+    let uri_of = |name: &&&str| {
+        let rest = text.strip_prefix(**name)?.strip_prefix(':')?;
+        (!rest.is_empty()).then_some(rest)
+    };
+    let longest = names
+        .iter()
+        .filter(|name| uri_of(name).is_some())
+        .max_by_key(|name| name.len());
+    if let Some(name) = longest {
+        let uri = uri_of(&name).unwrap_or_default();
+        return Ok(((*name).to_owned(), uri.to_owned()));
+    }
+    let Some((server, _)) = text.split_once(':').filter(|(_, uri)| !uri.is_empty()) else {
+        let message = format!("`{}` names no resource", plain(word));
+        return Err(CliError::new(Code::InvalidUsage, message).hint("write @SERVER:URI"));
+    };
+    Err(unknown(server, names))
 }
 
 /// No server of this name, where a program may have been meant.

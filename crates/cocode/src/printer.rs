@@ -140,6 +140,17 @@ impl Printer {
         self.settings.stderr_is_terminal && !self.settings.quiet
     }
 
+    /// Whether what is on the screen may be drawn again in place.
+    pub(crate) fn shows_live(&self) -> bool {
+        self.settings.stdout_is_terminal && !self.settings.json && !self.settings.verbose
+    }
+
+    /// How many lines the terminal has.
+    pub(crate) fn height(&self) -> usize {
+        let size = terminal_size::terminal_size().filter(|_| self.settings.stdout_is_terminal);
+        size.map_or(usize::MAX / 4, |(_, height)| usize::from(height.0))
+    }
+
     /// The paint for stdout.
     pub(crate) fn paint(&self) -> Paint {
         let on = self.settings.stdout_color;
@@ -224,6 +235,14 @@ impl Printer {
     /// Names a file that was written while stdout belongs to the server's own JSON.
     pub(crate) fn saved(&self, path: &str) {
         self.err_line(&format!("{{\"saved\":{}}}", quoted(path)));
+    }
+
+    /// Says how old a list is while stdout belongs to the server's own JSON.
+    pub(crate) fn cached(&self, server: &str, seconds: u64, is_fresh: bool) {
+        self.err_line(&format!(
+            "{{\"cached\":{{\"server\":{},\"ageSeconds\":{seconds},\"fresh\":{is_fresh}}}}}",
+            quoted(server)
+        ));
     }
 
     /// Says something that is good to know for people.

@@ -1,5 +1,5 @@
 //! From a server's specification to a target: the one place where variables are passed on, secrets
-//! are looked up, and headers are made, right before the server is contacted.
+//! are looked up, and headers are made, right before the server is contacted, each time anew.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,15 +10,18 @@ use std::time::Duration;
 use ::http::{HeaderMap, HeaderName, HeaderValue};
 use cocode_auth::{CommandSettings, Reference, References, SecretStore, StoreChoice, StoreOptions};
 use cocode_client::{
-    HttpClient, HttpTarget, StdioTarget, Target, UnixTarget, Url, WebSocketTarget, http,
-    legacy_sse, stdio, unix, websocket,
+    Answer, Connector, HttpClient, HttpSettings, HttpTarget, ReachError, ReachErrorKind, Reached,
+    StdioTarget, Target, UnixTarget, Url, WebSocketTarget, http, legacy_sse, stdio, unix,
+    websocket,
 };
 use cocode_core::{
     Program, Reach, Remote, RemoteTransport, Sandbox, ServerSpec, Template, TemplatePart,
 };
 
+use crate::args::TargetArgs;
 use crate::environment;
 use crate::error::{CliError, Code};
+use crate::printer::Printer;
 use crate::target::{Server, socket_path};
 use crate::text::plain;
 use crate::workspace::Workspace;
@@ -26,24 +29,100 @@ use crate::workspace::Workspace;
 /// How long looking up all secrets of one server may take.
 const SECRETS_LIMIT: Duration = Duration::from_mins(1);
 
-/// Makes the target of a configured server.
-pub(crate) async fn reach(spec: &ServerSpec, workspace: &Workspace) -> Result<Server, CliError> {
-    let looked_up = tokio::time::timeout(SECRETS_LIMIT, target(spec, workspace)).await;
-    looked_up.unwrap_or_else(|_elapsed| {
-        let message = format!("the secrets of server `{}` took too long", spec.name);
-        Err(CliError::new(Code::SecretUnavailable, message))
-    })
+/// Reaches servers that stand in files.
+#[derive(Clone, Debug)]
+pub(crate) struct Configured {
+    store: SecretStore,
+    http: HttpSettings,
+    printer: Arc<Printer>,
 }
 
-async fn target(spec: &ServerSpec, workspace: &Workspace) -> Result<Server, CliError> {
-    let work = Work {
-        spec,
-        workspace,
-        references: references(spec, workspace)?,
-    };
-    match &spec.reach {
-        Reach::Program(program) => work.program(program).await,
-        Reach::Remote(remote) => work.remote(remote).await,
+/// Reaches the one server that the command line gives.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    pub(crate) args: TargetArgs,
+    pub(crate) http: HttpSettings,
+    pub(crate) printer: Arc<Printer>,
+}
+
+impl Configured {
+    pub(crate) fn new(workspace: &Workspace) -> Result<Self, CliError> {
+        Ok(Self {
+            store: secret_store(workspace)?,
+            http: workspace.environment.http.clone(),
+            printer: Arc::clone(&workspace.printer),
+        })
+    }
+
+    async fn target(&self, spec: &ServerSpec) -> Result<Reached, CliError> {
+        let work = Work {
+            spec,
+            by: self,
+            references: self.references(spec),
+        };
+        match &spec.reach {
+            Reach::Program(program) => work.program(program).await,
+            Reach::Remote(remote) => work.remote(remote).await,
+        }
+    }
+
+    /// Commands run where the server starts: a script that they name is one beside the entry, not
+    /// one that lies where the user happens to be.
+    fn references(&self, spec: &ServerSpec) -> References {
+        let mut commands = CommandSettings::new(environment::for_servers());
+        commands.directory = match &spec.reach {
+            Reach::Program(program) => program.directory().map(Path::to_owned),
+            Reach::Remote(remote) => remote.base.clone(),
+        };
+        References::new(self.store.clone(), commands)
+    }
+}
+
+impl Connector for Configured {
+    fn reach<'a>(&'a self, spec: &'a ServerSpec) -> Answer<'a, Result<Reached, ReachError>> {
+        Box::pin(async move {
+            let reached = tokio::time::timeout(SECRETS_LIMIT, self.target(spec)).await;
+            let reached = reached.unwrap_or_else(|_elapsed| {
+                let message = format!("the secrets of server `{}` took too long", spec.name);
+                Err(CliError::new(Code::SecretUnavailable, message))
+            });
+            reached.map_err(for_manager)
+        })
+    }
+}
+
+impl Connector for Given {
+    fn reach<'a>(&'a self, _spec: &'a ServerSpec) -> Answer<'a, Result<Reached, ReachError>> {
+        Box::pin(async move {
+            let server = Server::of(&self.args, &self.http, &self.printer);
+            let reached = server.map(|server| Reached {
+                target: server.target,
+                sse_fallback: server.sse_fallback,
+            });
+            reached.map_err(for_manager)
+        })
+    }
+}
+
+/// The error as the manager knows it; [`trouble`](crate::trouble) makes it ours again.
+fn for_manager(error: CliError) -> ReachError {
+    let CliError {
+        code,
+        message,
+        causes,
+        hints,
+        ..
+    } = error;
+    ReachError {
+        kind: if code == Code::SecretUnavailable.as_str() {
+            ReachErrorKind::Temporary
+        } else {
+            ReachErrorKind::Unusable
+        },
+        code,
+        message,
+        causes,
+        hints,
     }
 }
 
@@ -66,17 +145,6 @@ pub(crate) fn secret_store_of(choice: StoreChoice, workspace: &Workspace) -> Sec
     })
 }
 
-/// Commands run where the server starts: a script that they name is one beside the entry, not one
-/// that lies where the user happens to be.
-fn references(spec: &ServerSpec, workspace: &Workspace) -> Result<References, CliError> {
-    let mut commands = CommandSettings::new(environment::for_servers());
-    commands.directory = match &spec.reach {
-        Reach::Program(program) => program.directory().map(Path::to_owned),
-        Reach::Remote(remote) => remote.base.clone(),
-    };
-    Ok(References::new(secret_store(workspace)?, commands))
-}
-
 /// A server that wants a sandbox is not started without one.
 pub(crate) fn refused_sandbox(spec: &ServerSpec) -> Option<CliError> {
     if spec.sandbox == Sandbox::Off || !matches!(spec.reach, Reach::Program(_)) {
@@ -94,12 +162,12 @@ pub(crate) fn refused_sandbox(spec: &ServerSpec) -> Option<CliError> {
 
 struct Work<'a> {
     spec: &'a ServerSpec,
-    workspace: &'a Workspace,
+    by: &'a Configured,
     references: References,
 }
 
 impl Work<'_> {
-    async fn program(&self, program: &Program) -> Result<Server, CliError> {
+    async fn program(&self, program: &Program) -> Result<Reached, CliError> {
         let Program {
             command: _,
             args,
@@ -130,21 +198,20 @@ impl Work<'_> {
         let mut target = stdio(program.path(), args, variables);
         if let Target::Stdio(StdioTarget { process, .. }) = &mut target {
             process.cwd = cwd.map(Path::to_owned);
-            if self.workspace.printer.verbose() {
-                let printer = Arc::clone(&self.workspace.printer);
+            if self.by.printer.verbose() {
+                let printer = Arc::clone(&self.by.printer);
                 process.stderr_tap = Some(Arc::new(move |line: &str| {
                     printer.err_line(&format!("server: {}", plain(line)));
                 }));
             }
         }
-        Ok(Server {
+        Ok(Reached {
             target,
-            shown: self.spec.name.to_string(),
             sse_fallback: false,
         })
     }
 
-    async fn remote(&self, remote: &Remote) -> Result<Server, CliError> {
+    async fn remote(&self, remote: &Remote) -> Result<Reached, CliError> {
         let bad = |message: &str| {
             let message = format!("server `{}`: {message}", self.spec.name);
             CliError::new(Code::InvalidTarget, message)
@@ -168,16 +235,15 @@ impl Work<'_> {
                 headers, client, ..
             }) => {
                 *headers = made_headers;
-                *client = HttpClient::new(self.workspace.environment.http.clone());
+                *client = HttpClient::new(self.by.http.clone());
             }
             Target::Unix(UnixTarget { .. }) if !made_headers.is_empty() => {
                 return Err(bad("a unix socket carries no headers"));
             }
             _ => {}
         }
-        Ok(Server {
+        Ok(Reached {
             target,
-            shown: self.spec.name.to_string(),
             sse_fallback: remote.transport == RemoteTransport::HttpWithFallback,
         })
     }

@@ -1,52 +1,69 @@
-//! One session with one server, configured or given on the command line: connects, does the work,
-//! closes.
+//! One command on one server, configured or given on the command line: connects, does the work,
+//! closes. Commands on all servers are sent on their way here.
 
 use std::io::Read as _;
 use std::sync::Arc;
 use std::time::Instant;
 
-use cocode_client::{Session, SessionOptions, Target};
+use cocode_client::{Connector, Handler, Manager, ServerName, Session};
 use cocode_core::ServerSpec;
 
 use crate::args::{TargetArgs, Verb};
 use crate::configured;
 use crate::error::{CliError, Code, Exit};
+use crate::fleet::until;
 use crate::gate::Gate;
 use crate::handler::TerminalHandler;
 use crate::hints;
 use crate::interrupt::Interrupts;
+use crate::managing::{self, Purpose, Setup};
 use crate::naming;
 use crate::printer::Printer;
-use crate::reach;
-use crate::target::{Server, is_protocol_chosen, session_options, unlisted};
-use crate::verbs::{Context, Plan, all_tools};
+use crate::reach::{Configured, Given};
+use crate::target::{self, Server, adjusted, is_protocol_chosen, unlisted};
+use crate::trouble::About;
+use crate::verbs::{Context, Plan, cached, everywhere};
 use crate::workspace::Workspace;
 
 /// Everything that can be found wrong before a server is started is found wrong here.
 pub(crate) fn run(mut verb: Verb, workspace: &Workspace) -> Result<Exit, CliError> {
     let config = workspace.config()?;
-    if let Verb::Tools { words, target } = &verb
-        && words.is_empty()
-        && !target.is_given()
-    {
-        fits_configured(target)?;
-        return all_tools::run(target, workspace);
+    if let Some(kind) = everywhere::meant(&verb) {
+        fits_configured(verb.target())?;
+        return everywhere::run(kind, verb.is_cached(), verb.target(), workspace);
     }
-    let spec = if verb.target().is_given() {
+    let is_given = verb.target().is_given();
+    let spec = if is_given {
+        if verb.is_cached() {
+            let message = "`--cached` is for configured servers: of others nothing is remembered";
+            return Err(CliError::new(Code::InvalidUsage, message));
+        }
         let spec = unlisted(verb.target())?;
         if let Some(reason) = config.refuses_unlisted(&spec) {
             return Err(configured::blocked("this server", &reason));
         }
-        None
+        spec
     } else {
         let names: Vec<&str> = config.servers.keys().map(String::as_str).collect();
         let name = naming::take_server(&mut verb, &names)
             .map_err(|error| configured::with_files(error, config))?;
         fits_configured(verb.target())?;
-        Some(configured::ready(&name, workspace)?)
+        *configured::ready(&name, workspace)?
     };
+    let spec = adjusted(spec, verb.target());
     let plan = Plan::of(&verb, &read_stdin)?;
-    on_runtime(connect(verb.target(), spec.as_deref(), plan, workspace))
+    if verb.is_cached() {
+        return cached::run(&plan, &spec, workspace).map(|()| Exit::Ok);
+    }
+    let setup = Setup::new(Purpose::OneThing, workspace)?;
+    let setup = if is_given {
+        setup.without_memory()
+    } else {
+        setup
+    };
+    let outcome = on_runtime(connect(verb.target(), spec, plan, &setup, workspace));
+    setup.end();
+    outcome
 }
 
 /// Does work that waits for others.
@@ -67,47 +84,59 @@ pub(crate) fn on_runtime<T>(
 }
 
 async fn connect(
-    target: &TargetArgs,
-    spec: Option<&ServerSpec>,
+    args: &TargetArgs,
+    spec: ServerSpec,
     plan: Plan,
+    setup: &Setup,
     workspace: &Workspace,
 ) -> Result<Exit, CliError> {
     let printer = &workspace.printer;
-    let mut interrupts = Interrupts::catch()?;
-    let server = match spec {
-        Some(spec) => tokio::select! {
-            biased;
-            exit = interrupts.next() => return Err(interrupted(printer, exit)),
-            server = reach::reach(spec, workspace) => server?,
-        },
-        None => Server::of(target, &workspace.environment, printer)?,
-    };
-    let handler = Arc::new(TerminalHandler::new(target, &server.shown, printer)?);
-    let options = session_options(
-        target,
-        spec,
-        &server,
-        workspace.output.verbose,
-        Arc::clone(&handler) as _,
-    );
-    let gate = Gate::new(spec, workspace)?;
-    let Server {
-        target: server,
-        shown,
-        sse_fallback: _,
-    } = server;
+    let interrupts = Interrupts::catch()?;
+    let (connector, about) = subject(args, &spec, workspace)?;
+    let handler = Arc::new(TerminalHandler::new(args, &about.shown, printer)?);
+    let gate = Gate::new(about.configured.as_ref(), workspace)?;
+    let manager = setup.manager(|options| {
+        let handler = Arc::clone(&handler);
+        options.connector = connector;
+        options.handlers =
+            Arc::new(move |_server: &ServerName| Arc::clone(&handler) as Arc<dyn Handler>);
+        options.timeouts = target::timeouts(args);
+    });
     let run = Run {
-        shown,
-        protocol_chosen: is_protocol_chosen(target),
-        authorization_given: target.header.iter().any(|header| {
+        server: spec.name.clone(),
+        about,
+        authorization_given: args.header.iter().any(|header| {
             let name = header.split(':').next().unwrap_or_default();
             name.trim().eq_ignore_ascii_case("authorization")
         }),
+        deadlines: target::deadlines(args),
         handler,
         gate,
         printer: Arc::clone(printer),
     };
-    run.all(server, options, plan, interrupts).await
+    manager.apply([spec]).await;
+    run.all(&manager, plan, interrupts).await
+}
+
+/// Who makes the target, and how errors speak of it.
+fn subject(
+    args: &TargetArgs,
+    spec: &ServerSpec,
+    workspace: &Workspace,
+) -> Result<(Arc<dyn Connector>, About), CliError> {
+    let mut about = About::configured(spec, "--connect-timeout");
+    about.protocol_chosen = is_protocol_chosen(args);
+    if !args.is_given() {
+        return Ok((Arc::new(Configured::new(workspace)?), about));
+    }
+    let given = Given {
+        args: args.clone(),
+        http: workspace.environment.http.clone(),
+        printer: Arc::clone(&workspace.printer),
+    };
+    about.shown = Server::of(&given.args, &given.http, &given.printer)?.shown;
+    about.configured = None;
+    Ok((Arc::new(given), about))
 }
 
 /// Options that describe a server are for servers that are described here.
@@ -141,12 +170,13 @@ fn read_stdin() -> Result<String, CliError> {
     read.map_err(cannot).map(|_length| text)
 }
 
-/// One session and what is done with it.
+/// One server and what is done with it.
 struct Run {
-    shown: String,
-    protocol_chosen: bool,
+    server: ServerName,
+    about: About,
     /// Credentials are sent with every request.
     authorization_given: bool,
+    deadlines: Option<cocode_client::Deadlines>,
     handler: Arc<TerminalHandler>,
     gate: Gate,
     printer: Arc<Printer>,
@@ -155,27 +185,24 @@ struct Run {
 impl Run {
     async fn all(
         self,
-        target: Target,
-        options: SessionOptions,
+        manager: &Manager,
         plan: Plan,
         mut interrupts: Interrupts,
     ) -> Result<Exit, CliError> {
         let begun = Instant::now();
-        let connecting = Box::pin(Session::connect(target, options));
         let connected = tokio::select! {
             biased;
             exit = interrupts.next() => return Err(interrupted(&self.printer, exit)),
-            connected = connecting => connected,
+            connected = manager.session(&self.server, until()) => connected,
         };
-        let session = connected.map_err(|error| {
-            self.without_repetition(hints::connect_error(
-                &error,
-                &self.shown,
-                self.protocol_chosen,
-            ))
-        })?;
+        let session =
+            connected.map_err(|error| self.without_repetition(self.about.failure(&error).error))?;
         let context = Context {
+            manager,
+            server: &self.server,
             session: &session,
+            about: &self.about,
+            deadlines: self.deadlines,
             printer: &self.printer,
             gate: &self.gate,
             handler: &self.handler,
@@ -200,12 +227,7 @@ impl Run {
                 error.exit
             }
         };
-        let closing = Box::pin(session.close());
-        tokio::select! {
-            () = closing => {}
-            // The second time, nobody wants to wait. What is left of the server ends without us.
-            _exit = interrupts.next() => {}
-        }
+        managing::close(manager, &mut interrupts).await;
         Ok(exit)
     }
 

@@ -1,4 +1,5 @@
-//! Which server is meant: from the options of the command line to a target and session options.
+//! Which server is meant, and how it is to be used: from the options of the command line to a target,
+//! limits and wishes.
 //!
 //! Values of headers and variables and the query of a URL may be secrets, so no message repeats
 //! them.
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cocode_client::{
-    Handler, HttpClient, HttpTarget, Protocol, SessionOptions, StdioTarget, Target, Timeouts,
+    Deadlines, HttpClient, HttpSettings, HttpTarget, Protocol, StdioTarget, Target, Timeouts,
     UnixTarget, WebSocketTarget, http as http_target, legacy_sse, stdio, unix, websocket,
 };
 use cocode_core::{OAuth, Program, Reach, Remote, RemoteTransport, ServerSpec, Template};
@@ -18,7 +19,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
 use crate::args::{TargetArgs, Transport};
-use crate::environment::{self, Environment};
+use crate::environment;
 use crate::error::{CliError, Code};
 use crate::printer::Printer;
 use crate::text::plain;
@@ -41,7 +42,7 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn of(
         args: &TargetArgs,
-        environment: &Environment,
+        http: &HttpSettings,
         printer: &Arc<Printer>,
     ) -> Result<Self, CliError> {
         match (args.command.split_first(), &args.url) {
@@ -53,10 +54,10 @@ impl Server {
             (Some((address_after_dashes, [])), None)
                 if address_after_dashes.to_str().is_some_and(is_address) =>
             {
-                address(&address_after_dashes.to_string_lossy(), args, environment)
+                address(&address_after_dashes.to_string_lossy(), args, http)
             }
             (Some((program, rest)), None) => process(program, rest, args, printer),
-            (None, Some(url)) => address(url, args, environment),
+            (None, Some(url)) => address(url, args, http),
         }
     }
 }
@@ -122,48 +123,46 @@ pub(crate) fn is_address(word: &str) -> bool {
     })
 }
 
-/// How the session is to be made.
-pub(crate) fn session_options(
-    args: &TargetArgs,
-    spec: Option<&ServerSpec>,
-    server: &Server,
-    verbose: u8,
-    handler: Arc<dyn Handler>,
-) -> SessionOptions {
-    let mut timeouts = Timeouts::default();
-    if let Some(spec) = spec {
-        timeouts.connect = spec.connect_timeout;
-        timeouts.call.idle = spec.tool_timeout;
-        timeouts.call.total = timeouts.call.total.max(spec.tool_timeout);
+/// A server as this command line wants it used.
+pub(crate) fn adjusted(mut spec: ServerSpec, args: &TargetArgs) -> ServerSpec {
+    if is_protocol_chosen(args) {
+        spec.protocol = args.protocol;
     }
     if let Some(limit) = args.timeout {
-        timeouts.request = limit;
-        timeouts.call.idle = limit;
-        timeouts.call.total = timeouts.call.total.max(limit);
         // Who waits two seconds for an answer does not wait a minute for the server.
-        timeouts.connect = timeouts.connect.min(limit);
+        spec.connect_timeout = spec.connect_timeout.min(limit);
     }
     if let Some(limit) = args.connect_timeout {
-        timeouts.connect = limit;
+        spec.connect_timeout = limit;
     }
-    let log_level = match verbose {
+    spec
+}
+
+/// How long requests may take.
+pub(crate) fn timeouts(args: &TargetArgs) -> Timeouts {
+    let mut timeouts = Timeouts::default();
+    if let Some(limit) = args.timeout {
+        timeouts.request = limit;
+    }
+    timeouts
+}
+
+/// How long a call may take, if the command line says.
+pub(crate) fn deadlines(args: &TargetArgs) -> Option<Deadlines> {
+    args.timeout.map(|idle| Deadlines {
+        idle,
+        total: Timeouts::default().call.total.max(idle),
+    })
+}
+
+/// The least severe log messages that the server should send.
+pub(crate) fn log_level(verbose: u8) -> Option<String> {
+    let level = match verbose {
         0 => None,
         1 => LOG_LEVELS.first(),
         _ => LOG_LEVELS.last(),
     };
-    SessionOptions {
-        protocol: match (args.protocol, spec) {
-            (Protocol::Auto, Some(spec)) => spec.protocol,
-            (given, _) => given,
-        },
-        handler,
-        timeouts,
-        sse_fallback: server.sse_fallback,
-        log_level: log_level.map(|level| (*level).to_owned()),
-        // Nobody waits for changes while one command runs.
-        listen: false,
-        ..SessionOptions::default()
-    }
+    level.map(|level| (*level).to_owned())
 }
 
 /// Whether the user chose what to speak.
@@ -234,7 +233,7 @@ fn variable(given: &OsStr) -> Result<(OsString, OsString), CliError> {
     Ok((name, value))
 }
 
-fn address(given: &str, args: &TargetArgs, environment: &Environment) -> Result<Server, CliError> {
+fn address(given: &str, args: &TargetArgs, http: &HttpSettings) -> Result<Server, CliError> {
     if !args.env.is_empty() || args.cwd.is_some() {
         return Err(usage(
             "`--env` and `--cwd` are for servers that are programs",
@@ -271,7 +270,7 @@ fn address(given: &str, args: &TargetArgs, environment: &Environment) -> Result<
     let shown = shown(&url);
     let parts = HttpParts {
         headers: headers(&args.header)?,
-        client: HttpClient::new(environment.http.clone()),
+        client: HttpClient::new(http.clone()),
     };
     let mut target = match transport {
         Some(Transport::Ws) => websocket(url),

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser as _;
-use cocode_client::{NoHandler, Target, Timeouts};
+use cocode_client::{Target, Timeouts};
+use cocode_core::ServerSpec;
 
-use super::{Server, session_options};
+use super::{Server, adjusted, deadlines, log_level, timeouts, unlisted};
 use crate::args::{Cli, Command, McpVerb, OutputArgs, TargetArgs};
 use crate::environment::Environment;
 use crate::error::CliError;
@@ -26,7 +27,7 @@ fn args(words: &[&str]) -> TargetArgs {
 fn server(words: &[&str]) -> Result<Server, CliError> {
     let environment = Environment::read();
     let printer = Arc::new(Printer::new(&OutputArgs::default(), &environment));
-    Server::of(&args(words), &environment, &printer)
+    Server::of(&args(words), &environment.http, &printer)
 }
 
 #[track_caller]
@@ -166,27 +167,22 @@ fn variables_are_set_or_passed_on() {
     assert_eq!(value("CARGO_MANIFEST_DIR"), None);
 }
 
-/// The limits of a session with a server by name.
-fn timeouts(words: &[&str]) -> Timeouts {
+/// A server as these words want it used.
+fn spec(words: &[&str]) -> ServerSpec {
     let words = [words, &["--", "server"]].concat();
     let args = args(&words);
-    session_options(
-        &args,
-        None,
-        &server(&words).unwrap(),
-        0,
-        Arc::new(NoHandler),
-    )
-    .timeouts
+    adjusted(unlisted(&args).unwrap(), &args)
 }
 
 #[test]
 fn timeouts_bound_requests_and_calls() {
+    let words = ["--timeout", "7200", "--connect-timeout", "0.5"];
     let hours = Duration::from_hours(2);
-    let limits = timeouts(&["--timeout", "7200", "--connect-timeout", "0.5"]);
-    assert_eq!(limits.request, hours);
-    assert_eq!((limits.call.idle, limits.call.total), (hours, hours));
-    assert_eq!(limits.connect, Duration::from_millis(500));
+    let args = args(&words);
+    assert_eq!(timeouts(&args).request, hours);
+    let limits = deadlines(&args).unwrap();
+    assert_eq!((limits.idle, limits.total), (hours, hours));
+    assert_eq!(spec(&words).connect_timeout, Duration::from_millis(500));
 }
 
 #[test]
@@ -201,16 +197,13 @@ fn a_timeout_shortens_connecting_unless_that_has_its_own() {
         ),
         (&[], usual),
     ] {
-        assert_eq!(timeouts(words).connect, expected, "{words:?}");
+        assert_eq!(spec(words).connect_timeout, expected, "{words:?}");
     }
 }
 
 #[test]
 fn verbosity_asks_the_server_for_log_messages() {
-    let words = ["--", "server"];
     for (verbose, expected) in [(0, None), (1, Some("info")), (2, Some("debug"))] {
-        let server = server(&words).unwrap();
-        let options = session_options(&args(&words), None, &server, verbose, Arc::new(NoHandler));
-        assert_eq!(options.log_level.as_deref(), expected);
+        assert_eq!(log_level(verbose).as_deref(), expected);
     }
 }

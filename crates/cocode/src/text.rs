@@ -116,6 +116,17 @@ pub(crate) fn duration(duration: std::time::Duration) -> String {
     }
 }
 
+/// How long ago, as people say it.
+pub(crate) fn age(age: std::time::Duration) -> String {
+    let seconds = age.as_secs();
+    match seconds {
+        0..=99 => format!("{seconds} s"),
+        100..=5999 => format!("{} min", seconds / 60),
+        6000..=359_999 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
 /// `a, b or c`.
 pub(crate) fn either<S: AsRef<str>>(names: &[S]) -> String {
     let mut text = String::new();

@@ -1,7 +1,8 @@
 //! What can be done with a session, one file for each kind of thing.
 
-pub(crate) mod all_tools;
+pub(crate) mod cached;
 mod call;
+pub(crate) mod everywhere;
 mod inspect;
 mod listing;
 mod ping;
@@ -14,14 +15,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use cocode_client::{CompletionTarget, Session};
+use cocode_client::{CallError, CompletionTarget, Deadlines, Manager, ServerName, Session};
 
 use crate::args::{CallArgs, Verb};
 use crate::arguments::{Gathered, ReadStdin, pairs};
 use crate::error::{CliError, Code};
 use crate::gate::Gate;
 use crate::handler::TerminalHandler;
+use crate::hints::Doing;
+use crate::naming::is_command;
 use crate::printer::Printer;
+use crate::trouble::About;
 
 /// What is to be done, with everything read that can be before a server is there.
 #[derive(Debug)]
@@ -46,6 +50,12 @@ pub(crate) enum Plan {
         /// Ask the server for its prompts first.
         check: bool,
     },
+    /// A prompt by its command.
+    Command {
+        command: String,
+        words: Vec<String>,
+        check: bool,
+    },
     Complete {
         target: CompletionTarget,
         argument: String,
@@ -59,7 +69,15 @@ pub(crate) enum Plan {
 /// What the work has to work with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'a> {
+    pub(crate) manager: &'a Manager,
+    /// The one server.
+    pub(crate) server: &'a ServerName,
+    /// The session with it, as it was made.
     pub(crate) session: &'a Session,
+    /// What errors tell of it.
+    pub(crate) about: &'a About,
+    /// How long a call may take, if the command line says.
+    pub(crate) deadlines: Option<Deadlines>,
     pub(crate) printer: &'a Arc<Printer>,
     /// What may be called.
     pub(crate) gate: &'a Gate,
@@ -68,10 +86,17 @@ pub(crate) struct Context<'a> {
     pub(crate) begun: Instant,
 }
 
+impl Context<'_> {
+    /// Says why something was not done.
+    fn error(&self, error: &CallError) -> CliError {
+        self.about.told(error, Doing::Other)
+    }
+}
+
 impl Plan {
     pub(crate) fn of(verb: &Verb, read_stdin: ReadStdin<'_>) -> Result<Self, CliError> {
         Ok(match verb {
-            Verb::Tools { words, target: _ } => {
+            Verb::Tools { words, .. } => {
                 let name = optional(words, "tool")?;
                 Self::Tools { name }
             }
@@ -91,11 +116,7 @@ impl Plan {
                     save: save.clone(),
                 })
             }
-            Verb::Resources {
-                server: _,
-                templates,
-                target: _,
-            } => Self::Resources {
+            Verb::Resources { templates, .. } => Self::Resources {
                 templates: *templates,
             },
             Verb::Read {
@@ -108,16 +129,23 @@ impl Plan {
                 let (uri, output) = (uri.clone(), output.clone());
                 Self::Read { uri, output }
             }
-            Verb::Prompts { words, target: _ } => {
+            Verb::Prompts { words, .. } => {
                 let name = optional(words, "prompt")?;
                 Self::Prompts { name }
             }
             Verb::Prompt {
                 words,
                 no_check,
-                target: _,
+                target,
             } => {
                 let (name, arguments) = required(words, "prompt")?;
+                if is_command(name) && !target.is_given() {
+                    return Ok(Self::Command {
+                        command: name.clone(),
+                        words: arguments.to_vec(),
+                        check: !no_check,
+                    });
+                }
                 Self::Prompt {
                     name: name.clone(),
                     arguments: pairs(arguments)?,
@@ -154,8 +182,10 @@ impl Plan {
             Self::Resources { templates: false } => resources::resources(context).await,
             Self::Resources { templates: true } => resources::templates(context).await,
             Self::Read { uri, output } => resources::read(context, &uri, output.as_deref()).await,
-            Self::Prompts { name: None } => prompts::prompts(context).await,
-            Self::Prompts { name: Some(name) } => prompts::show(context, &name).await,
+            Self::Prompts { name } => {
+                let listing = prompts::list(context).await?;
+                prompts::print(&listing, name.as_deref(), context.printer)
+            }
             Self::Prompt {
                 name,
                 arguments,
@@ -166,16 +196,20 @@ impl Plan {
                 }
                 prompts::prompt(context, &name, &arguments).await
             }
+            Self::Command {
+                command,
+                words,
+                check,
+            } => prompts::command(context, &command, &words, check).await,
             Self::Complete {
                 target,
                 argument,
                 value,
                 others,
             } => {
-                let completed = context
-                    .session
-                    .complete(&target, &argument, &value, &others)
-                    .await;
+                let (manager, server) = (context.manager, context.server);
+                let typed = (argument.as_str(), value.as_str());
+                let completed = manager.complete(server, &target, typed, &others).await;
                 prompts::completions(context, completed)
             }
             Self::Ping => ping::run(context).await,

@@ -66,17 +66,18 @@ impl Gathered {
     /// The arguments as one JSON object. Without a schema, nothing is checked and texts stay texts.
     /// What is odd and can be sent all the same is told to `warn`.
     pub(crate) fn fit(
-        self,
+        &self,
         tool: &str,
         schema: Option<&InputSchema>,
         warn: &dyn Fn(&str),
     ) -> Result<RawJson, CliError> {
-        let Self { mut object, values } = self;
+        let Self { object, values } = self;
+        let mut object = object.clone();
         let subject = Subject { tool, schema };
         subject.warn_of_undescribed(&object, warn);
         for (key, values) in values {
-            let value = subject.value(&key, &values)?;
-            object.set(&key, value);
+            let value = subject.value(key, values)?;
+            object.set(key, value);
         }
         subject.check(&object)?;
         let broken = |error| invalid("the arguments are not JSON").because(&error);

@@ -45,14 +45,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawMembers<'a> {
 }
 
 /// An object under construction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ObjectText {
     /// The text it began with, as long as nothing was changed.
     untouched: Option<String>,
     members: Vec<Member>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Member {
     name: String,
     /// The name as JSON.

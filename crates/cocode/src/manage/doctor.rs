@@ -10,16 +10,18 @@ mod tools;
 
 use std::collections::BTreeSet;
 
-use cocode_config::Server;
+use cocode_config::{Server, State};
+use cocode_core::ServerSpec;
 use serde::Serialize;
 
 use crate::args::manage::DoctorArgs;
 use crate::configured;
 use crate::error::{CliError, Exit};
+use crate::fleet::{self, Fleet, Wishes};
 use crate::interrupt::Interrupts;
+use crate::managing::{Purpose, Setup};
 use crate::printer::{Style, print_json};
 use crate::session::{interrupted, on_runtime};
-use crate::survey;
 use crate::text::plain;
 use crate::workspace::Workspace;
 
@@ -43,10 +45,17 @@ struct ServerReport<'a> {
 }
 
 pub(crate) fn run(args: &DoctorArgs, workspace: &Workspace) -> Result<Exit, CliError> {
-    on_runtime(examine(args, workspace))
+    let setup = Setup::new(Purpose::OneThing, workspace)?;
+    let outcome = on_runtime(examine(args, &setup, workspace));
+    setup.end();
+    outcome
 }
 
-async fn examine(args: &DoctorArgs, workspace: &Workspace) -> Result<Exit, CliError> {
+async fn examine(
+    args: &DoctorArgs,
+    setup: &Setup,
+    workspace: &Workspace,
+) -> Result<Exit, CliError> {
     let config = workspace.config()?;
     let servers = chosen(args, workspace)?;
     let names: Vec<&str> = servers.iter().map(|(name, _)| *name).collect();
@@ -57,29 +66,40 @@ async fn examine(args: &DoctorArgs, workspace: &Workspace) -> Result<Exit, CliEr
         exit = interrupts.next() => return Err(interrupted(printer, exit)),
         general = general::examine(config, workspace) => general,
     };
+    let wishes = Wishes {
+        request_timeout: None,
+        more_time: "--timeout",
+    };
+    let patients = servers
+        .iter()
+        .filter_map(|(_, server)| match &server.state {
+            State::Ready(spec) => Some(ServerSpec {
+                connect_timeout: args.timeout.unwrap_or(spec.connect_timeout),
+                ..(**spec).clone()
+            }),
+            _ => None,
+        });
+    let fleet = Fleet::new(patients.collect(), wishes, setup, workspace).await?;
     let doctor = Doctor {
         workspace,
         config,
+        fleet: &fleet,
         offline: args.offline,
-        timeout: args.timeout,
     };
-    let visited = survey::visit(&names, printer, &mut interrupts, |index| {
+    let diagnoses = fleet::visit(&names, printer, &mut interrupts, |index| {
         let server = servers.get(index).copied();
         async move {
             match server {
-                Some((name, server)) => {
-                    let (diagnosis, session) = Box::pin(doctor.examine(name, server)).await;
-                    (Some(diagnosis), session)
-                }
-                None => (None, None),
+                Some((name, server)) => Some(Box::pin(doctor.examine(name, server)).await),
+                None => None,
             }
         }
     })
     .await?;
-    let diagnoses: Vec<&Diagnosis<'_>> = visited.outcomes.iter().flatten().collect();
+    let diagnoses: Vec<&Diagnosis<'_>> = diagnoses.iter().flatten().collect();
     let exit = exit(&general, &diagnoses, !args.names.is_empty());
     let printed = print(&general, &diagnoses, exit, workspace);
-    visited.close(&mut interrupts).await;
+    fleet.close(&mut interrupts).await;
     printed.map(|()| exit)
 }
 

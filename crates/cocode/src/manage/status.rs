@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use cocode_client::{Listing, RequestError, Session};
+use cocode_client::{CallError, Listing, ServerCapabilities, Session};
 use cocode_config::{Server, State};
 use cocode_core::ServerSpec;
 use serde::Serialize;
@@ -11,16 +11,17 @@ use serde_json::value::RawValue;
 
 use super::list;
 use super::report::{ProblemReport, ServerReport};
-use crate::args::TargetArgs;
 use crate::error::{CliError, Exit};
+use crate::fleet::{self, Fleet, Wishes, error_object, short, until};
 use crate::gate::Gate;
-use crate::hints::{Doing, request_error};
+use crate::hints::Doing;
 use crate::interrupt::Interrupts;
+use crate::managing::{Purpose, Setup};
 use crate::printer::{Style, print_json};
 use crate::session::on_runtime;
-use crate::survey::{self, Manner, error_object, short};
 use crate::table::{Cell, table};
 use crate::text::duration;
+use crate::trouble::About;
 use crate::workspace::Workspace;
 
 /// How a server that was contacted is.
@@ -102,34 +103,43 @@ pub(crate) fn run(
     timeout: Option<Duration>,
     workspace: &Workspace,
 ) -> Result<Exit, CliError> {
-    on_runtime(contact(servers, timeout, workspace))
+    let setup = Setup::new(Purpose::OneThing, workspace)?;
+    let outcome = on_runtime(contact(servers, timeout, &setup, workspace));
+    setup.end();
+    outcome
 }
 
 async fn contact(
     servers: &[(&str, &Server)],
     timeout: Option<Duration>,
+    setup: &Setup,
     workspace: &Workspace,
 ) -> Result<Exit, CliError> {
-    let ready: Vec<(&str, &ServerSpec)> = servers
+    let ready: Vec<ServerSpec> = servers
         .iter()
-        .filter_map(|(name, server)| match &server.state {
-            State::Ready(spec) => Some((*name, &**spec)),
+        .filter_map(|(_, server)| match &server.state {
+            State::Ready(spec) => Some(hurried(spec, timeout)),
             _ => None,
         })
         .collect();
-    let names: Vec<&str> = ready.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = ready.iter().map(|spec| spec.name.as_str()).collect();
     let mut interrupts = Interrupts::catch()?;
-    let visited = survey::visit(&names, &workspace.printer, &mut interrupts, |index| {
-        let spec = ready.get(index).map(|(_, spec)| *spec);
+    let wishes = Wishes {
+        request_timeout: timeout,
+        more_time: "--timeout",
+    };
+    let fleet = Fleet::new(ready.clone(), wishes, setup, workspace).await?;
+    let outcomes = fleet::visit(&names, &workspace.printer, &mut interrupts, |index| {
+        let (spec, fleet) = (ready.get(index), &fleet);
         async move {
             match spec {
-                Some(spec) => Box::pin(status(spec, timeout, workspace)).await,
-                None => (None, None),
+                Some(spec) => Some(Box::pin(status(spec, fleet, workspace)).await),
+                None => None,
             }
         }
     })
     .await?;
-    let outcomes = visited.outcomes.iter().map(Option::as_ref);
+    let outcomes = outcomes.iter().map(Option::as_ref);
     let found: Vec<(&str, &Status)> = names
         .iter()
         .zip(outcomes)
@@ -137,42 +147,38 @@ async fn contact(
         .collect();
     let printed = print(servers, &found, workspace);
     let exit = exit(&found);
-    visited.close(&mut interrupts).await;
+    fleet.close(&mut interrupts).await;
     printed.map(|()| exit)
 }
 
+/// Who looks at a list does not wait for a download.
+pub(super) fn hurried(spec: &ServerSpec, timeout: Option<Duration>) -> ServerSpec {
+    let usual = spec.startup_timeout.min(spec.connect_timeout);
+    ServerSpec {
+        connect_timeout: timeout.unwrap_or(usual),
+        ..spec.clone()
+    }
+}
+
 /// How one server is, found out within its own time.
-async fn status(
-    spec: &ServerSpec,
-    timeout: Option<Duration>,
-    workspace: &Workspace,
-) -> (Option<Status>, Option<Session>) {
+async fn status(spec: &ServerSpec, fleet: &Fleet, workspace: &Workspace) -> Status {
     let begun = Instant::now();
-    // Who looks at a list does not wait for a download.
-    let limit = timeout.unwrap_or(spec.startup_timeout.min(spec.connect_timeout));
-    let manner = Manner {
-        workspace,
-        target: TargetArgs {
-            timeout: Some(limit),
-            ..TargetArgs::default()
-        },
-        more_time: "--timeout",
-    };
     let failed = |error| {
         let took = begun.elapsed();
-        Some(Status::Failed { error, took })
+        Status::Failed { error, took }
     };
     let gate = match Gate::new(Some(spec), workspace) {
         Ok(gate) => gate,
-        Err(error) => return (failed(error), None),
+        Err(error) => return failed(error),
     };
-    match manner.connect(spec, limit).await {
-        Err(failure) => (failed(failure.error), None),
+    match fleet.session(spec).await {
+        Err(failure) => failed(failure.error),
         Ok(session) => {
-            let left = limit.saturating_sub(begun.elapsed());
+            let left = spec.connect_timeout.saturating_sub(begun.elapsed());
             let mut connected = Connected::of(&session, begun.elapsed());
-            Box::pin(connected.count(&session, &gate, left)).await;
-            (Some(Status::Connected(Box::new(connected))), Some(session))
+            let has = &session.server().capabilities;
+            Box::pin(connected.count(has, spec, fleet, &gate, left)).await;
+            Status::Connected(Box::new(connected))
         }
     }
 }
@@ -196,12 +202,29 @@ impl Connected {
     }
 
     /// Counts what the server says it has, all lists at once.
-    async fn count(&mut self, session: &Session, gate: &Gate, left: Duration) {
-        let known = &session.server().capabilities;
+    async fn count(
+        &mut self,
+        has: &ServerCapabilities,
+        spec: &ServerSpec,
+        fleet: &Fleet,
+        gate: &Gate,
+        left: Duration,
+    ) {
+        let (manager, server, about) = (&fleet.manager, &spec.name, fleet.about(spec));
         let (tools, resources, prompts) = tokio::join!(
-            listed(known.tools, left, session.tools()),
-            listed(known.resources, left, session.resources()),
-            listed(known.prompts, left, session.prompts()),
+            listed(has.tools, left, &about, manager.list_tools(server, until())),
+            listed(
+                has.resources,
+                left,
+                &about,
+                manager.list_resources(server, until())
+            ),
+            listed(
+                has.prompts,
+                left,
+                &about,
+                manager.list_prompts(server, until())
+            ),
         );
         if let Some(listing) = self.take("tools", tools) {
             let shown = listing
@@ -252,13 +275,14 @@ impl Connected {
 async fn listed<T>(
     has: bool,
     left: Duration,
-    list: impl Future<Output = Result<Listing<T>, RequestError>>,
+    about: &About,
+    list: impl Future<Output = Result<Listing<T>, CallError>>,
 ) -> Option<Result<Listing<T>, CliError>> {
     if !has {
         return None;
     }
     Some(match tokio::time::timeout(left, list).await {
-        Ok(listed) => listed.map_err(|error| request_error(&error, Doing::Other)),
+        Ok(listed) => listed.map_err(|error| about.told(&error, Doing::Other)),
         Err(_elapsed) => {
             let message = "it took too long";
             Err(CliError::with(Exit::Timeout, "request-timeout", message)

@@ -1,13 +1,17 @@
 //! Calls a tool and shows what it gave.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 
-use cocode_client::{Annotations, CallResult, Content, RequestOptions};
+use cocode_client::{
+    Annotations, CallContext, CallResult, Called, Check, Content, Output, OutputWanted, RawJson,
+    Tool,
+};
 
 use super::{Context, tools};
 use crate::arguments::{Gathered, InputSchema};
 use crate::error::{CliError, Code};
-use crate::hints::{Doing, request_error};
+use crate::hints::Doing;
 use crate::progress::reporter;
 use crate::render::{Saver, content, ended};
 use crate::text::plain;
@@ -17,41 +21,158 @@ use crate::text::plain;
 pub(crate) struct Call {
     pub(crate) tool: String,
     pub(crate) gathered: Gathered,
-    /// Ask the server for its tools first.
+    /// Check and convert the arguments, by what the server says of the tool.
     pub(crate) check: bool,
     pub(crate) save: Option<PathBuf>,
 }
 
+/// A tool, as far as it is known.
+struct Known {
+    schema: Option<InputSchema>,
+    annotations: Annotations,
+    /// From a list that was read before: the server may have changed its mind since.
+    is_remembered: bool,
+}
+
 impl Call {
     pub(crate) async fn run(self, context: &Context<'_>) -> Result<(), CliError> {
-        let Self {
-            tool,
-            gathered,
-            check,
-            save,
-        } = self;
-        let (schema, annotations) = if check {
-            schema_of(context, &tool).await?
+        let known = if self.check {
+            Some(self.known(context).await?)
         } else {
-            (None, Annotations::default())
+            None
         };
+        let annotations = known.as_ref().map(|known| known.annotations);
         context
             .gate
-            .pass(&tool, annotations, context.handler)
+            .pass(&self.tool, annotations.unwrap_or_default(), context.handler)
             .await?;
-        let arguments = gathered.fit(&tool, schema.as_ref(), &|message| {
-            context.printer.warn(message);
-        })?;
-        let options = RequestOptions {
-            on_progress: reporter(context.printer),
-            ..RequestOptions::default()
+        let arguments = self.arguments(context, known).await?;
+        let called = self.called(context, &arguments).await?;
+        self.show(context, &called)
+    }
+
+    /// What is known of the tool, from a list that is fresh or is read now.
+    async fn known(&self, context: &Context<'_>) -> Result<Known, CliError> {
+        let (manager, server) = (context.manager, context.server);
+        match manager.fresh_tool(server, &self.tool) {
+            Some(listed) => self.look_at(context, &listed.tool, true),
+            None => self.ask(context).await,
+        }
+    }
+
+    async fn ask(&self, context: &Context<'_>) -> Result<Known, CliError> {
+        let listing = tools::list(context).await?;
+        self.look_at(context, tools::find(&listing, &self.tool)?, false)
+    }
+
+    /// The schema of the tool's arguments and what the server says of its effects.
+    fn look_at(
+        &self,
+        context: &Context<'_>,
+        found: &Tool,
+        is_remembered: bool,
+    ) -> Result<Known, CliError> {
+        let tool = plain(&self.tool);
+        if tools::needs_tasks(found) {
+            let message =
+                format!("the tool `{tool}` can only be called as a task, which is not supported");
+            return Err(CliError::new(Code::UnusableTool, message)
+                .hint("`call --no-check` calls it nevertheless"));
+        }
+        let schema = InputSchema::parse(&found.input_schema);
+        let schema = schema
+            .map_err(|error| {
+                let message = format!(
+                    "the schema of `{tool}` cannot be read ({error}); values are sent as texts"
+                );
+                context.printer.warn(&message);
+            })
+            .ok();
+        Ok(Known {
+            schema,
+            annotations: found.annotations,
+            is_remembered,
+        })
+    }
+
+    /// The arguments as the tool wants them. Nothing is refused for a schema that is only
+    /// remembered.
+    async fn arguments(
+        &self,
+        context: &Context<'_>,
+        known: Option<Known>,
+    ) -> Result<RawJson, CliError> {
+        let fit = |known: Option<&Known>| {
+            let warnings = RefCell::new(Vec::new());
+            let schema = known.and_then(|known| known.schema.as_ref());
+            let fitted = self.gathered.fit(&self.tool, schema, &|message| {
+                warnings.borrow_mut().push(message.to_owned());
+            });
+            (fitted, warnings.into_inner())
         };
-        let called = context
-            .session
-            .call_tool(&tool, Some(&arguments), options)
-            .await;
-        context.printer.end_bar();
-        let result = called.map_err(|error| request_error(&error, Doing::Call))?;
+        let (mut fitted, mut warnings) = fit(known.as_ref());
+        let is_remembered = known.is_some_and(|known| known.is_remembered);
+        if is_remembered && (fitted.is_err() || !warnings.is_empty()) {
+            (fitted, warnings) = fit(Some(&self.ask(context).await?));
+        }
+        for warning in warnings {
+            context.printer.warn(&warning);
+        }
+        fitted
+    }
+
+    async fn called(&self, context: &Context<'_>, arguments: &RawJson) -> Result<Called, CliError> {
+        let printer = context.printer;
+        let for_people = !printer.json() && self.save.is_none();
+        let wishes = CallContext {
+            deadlines: context.deadlines,
+            on_progress: reporter(printer),
+            output: if for_people {
+                OutputWanted::Limited
+            } else {
+                OutputWanted::Whole
+            },
+            check: if self.check {
+                Check::Arguments
+            } else {
+                Check::Nothing
+            },
+            ..CallContext::default()
+        };
+        let (manager, server) = (context.manager, context.server);
+        let calling = manager.call_tool(server, &self.tool, Some(arguments), wishes);
+        let called = Box::pin(calling).await;
+        printer.end_bar();
+        let called = called.map_err(|error| context.about.told(&error, Doing::Call))?;
+        if let Some(mismatch) = &called.output_mismatch {
+            let problems = mismatch.problems().iter().map(ToString::to_string);
+            let problems: Vec<String> = problems.collect();
+            printer.warn(&format!(
+                "the structured content is not what the tool promises: {}",
+                problems.join("; ")
+            ));
+        }
+        match &called.output {
+            Output::Large { tokens } => {
+                printer.note(&format!("a large result: about {tokens} tokens"));
+            }
+            Output::Shortened { tokens, handle } => {
+                let whole = match handle {
+                    Some(handle) => format!("; `cocode mcp result show {handle}` has all of it"),
+                    None => "; the rest could not be kept, and `--json` prints it".to_owned(),
+                };
+                printer.warn(&format!(
+                    "the result is too large to be shown, about {tokens} tokens{whole}"
+                ));
+            }
+            _ => {}
+        }
+        Ok(called)
+    }
+
+    fn show(self, context: &Context<'_>, called: &Called) -> Result<(), CliError> {
+        let Self { tool, save, .. } = self;
+        let result = &called.result;
         let saver = save.map(|directory| Saver {
             directory,
             stem: tool.clone(),
@@ -66,7 +187,7 @@ impl Call {
                 }
             }
         } else {
-            let shown = shown(&result, saver.as_ref())?;
+            let shown = shown(result, saver.as_ref())?;
             if result.is_error {
                 context.printer.err_text(&context.printer.for_stderr(shown));
             } else {
@@ -79,33 +200,6 @@ impl Call {
         }
         Ok(())
     }
-}
-
-/// The schema of the tool's arguments and what the server says of its effects.
-async fn schema_of(
-    context: &Context<'_>,
-    tool: &str,
-) -> Result<(Option<InputSchema>, Annotations), CliError> {
-    let listing = tools::list(context).await?;
-    let found = tools::find(&listing, tool)?;
-    if tools::needs_tasks(found) {
-        let message = format!(
-            "the tool `{}` can only be called as a task, which is not supported",
-            plain(tool)
-        );
-        return Err(CliError::new(Code::UnusableTool, message)
-            .hint("`call --no-check` calls it nevertheless"));
-    }
-    let schema = InputSchema::parse(&found.input_schema);
-    let schema = schema
-        .map_err(|error| {
-            let message = format!(
-                "the schema of `{tool}` cannot be read ({error}); values are sent as texts"
-            );
-            context.printer.warn(&message);
-        })
-        .ok();
-    Ok((schema, found.annotations))
 }
 
 /// A result as people want to see it.

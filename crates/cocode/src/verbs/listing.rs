@@ -3,16 +3,16 @@
 use cocode_client::{Listing, Quarantined, RawJson};
 use serde_json::value::RawValue;
 
-use super::Context;
 use crate::arguments::members;
 use crate::error::CliError;
+use crate::printer::Printer;
 use crate::render::{Row, rows};
 use crate::text::plain;
 
 /// Warns about items that cannot be used, and about an end that was not reached.
-pub(crate) fn warn<T>(context: &Context<'_>, kind: &str, listing: &Listing<T>) {
+pub(super) fn warn<T>(printer: &Printer, kind: &str, listing: &Listing<T>) {
     for warning in warnings(kind, listing) {
-        context.printer.warn(&warning);
+        printer.warn(&warning);
     }
 }
 
@@ -35,15 +35,15 @@ pub(super) fn warnings<T>(kind: &str, listing: &Listing<T>) -> Vec<String> {
 }
 
 /// Prints a list as the server sent it: its one page, or the items of all pages as they are.
-pub(crate) fn print_raw(
-    context: &Context<'_>,
+pub(super) fn print_raw(
+    printer: &Printer,
     member: &str,
     pages: &[RawJson],
 ) -> Result<(), CliError> {
     if let [page] = pages {
-        return context.printer.out_line(page.as_str());
+        return printer.out_line(page.as_str());
     }
-    context.printer.out_line(&joined(member, pages))
+    printer.out_line(&joined(member, pages))
 }
 
 fn joined(member: &str, pages: &[RawJson]) -> String {
@@ -61,22 +61,16 @@ fn joined(member: &str, pages: &[RawJson]) -> String {
 }
 
 /// Prints a list for people; `nothing` says that it is empty.
-pub(crate) fn print_rows(
-    context: &Context<'_>,
-    list: &[Row],
-    nothing: &str,
-) -> Result<(), CliError> {
+pub(super) fn print_rows(printer: &Printer, list: &[Row], nothing: &str) -> Result<(), CliError> {
     if list.is_empty() {
-        context.printer.warn(nothing);
+        printer.warn(nothing);
         return Ok(());
     }
-    context
-        .printer
-        .out(rows(list, context.printer.width(), context.printer.paint()))
+    printer.out(rows(list, printer.width(), printer.paint()))
 }
 
 /// A row for an item that cannot be used.
-pub(crate) fn quarantined_row(quarantined: &Quarantined) -> Row {
+pub(super) fn quarantined_row(quarantined: &Quarantined) -> Row {
     let Quarantined { name, reason } = quarantined;
     Row {
         name: name.clone().unwrap_or_else(|| "(no name)".to_owned()),

@@ -2,13 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use cocode_client::{Completion, Listing, Prompt, PromptArgument, RequestError, RequestOptions};
+use cocode_client::{
+    CallError, Completion, Listing, Prompt, PromptArgument, PromptCommand, PromptError,
+    RequestError, RequestOptions,
+};
 
 use super::Context;
 use super::listing::{print_raw, print_rows, quarantined_row, warn};
+use crate::arguments::pairs;
 use crate::error::{CliError, Code};
-use crate::hints::{Doing, request_error};
-use crate::printer::Style;
+use crate::fleet::until;
+use crate::naming;
+use crate::printer::{Printer, Style};
 use crate::render::{Row, content, rows};
 use crate::text::{either, plain, summary, wrap};
 use cocode_core::nearest;
@@ -16,50 +21,59 @@ use cocode_core::nearest;
 /// With no more prompts than this, an error names all of them.
 const MAX_NAMES_SHOWN: usize = 20;
 
-pub(crate) async fn prompts(context: &Context<'_>) -> Result<(), CliError> {
-    let listing = context.session.prompts().await;
-    let listing = listing.map_err(|error| request_error(&error, Doing::Other))?;
-    warn(context, "prompt", &listing);
-    if context.printer.json() {
-        return print_raw(context, "prompts", &listing.pages);
+pub(super) async fn list(context: &Context<'_>) -> Result<Listing<Prompt>, CliError> {
+    let listing = context.manager.list_prompts(context.server, until()).await;
+    listing.map_err(|error| context.error(&error))
+}
+
+/// Prints prompts, or one of them in full.
+pub(super) fn print(
+    listing: &Listing<Prompt>,
+    name: Option<&str>,
+    printer: &Printer,
+) -> Result<(), CliError> {
+    if let Some(name) = name {
+        return show(listing, name, printer);
     }
-    let items = listing.items.iter().map(|prompt| {
-        let arguments = prompt.arguments.iter().map(|argument| {
-            let name = plain(&argument.name);
-            if argument.required {
-                format!("{name}=…")
-            } else {
-                format!("[{name}=…]")
-            }
-        });
-        Row {
-            name: prompt.name.clone(),
-            text: summary(
-                prompt
-                    .description
-                    .as_deref()
-                    .or(prompt.title.as_deref())
-                    .unwrap_or_default(),
-            ),
-            note: arguments.collect::<Vec<_>>().join(" "),
-        }
-    });
-    let list: Vec<Row> = items
+    warn(printer, "prompt", listing);
+    if printer.json() {
+        return print_raw(printer, "prompts", &listing.pages);
+    }
+    let list: Vec<Row> = listing
+        .items
+        .iter()
+        .map(row_of)
         .chain(listing.quarantined.iter().map(quarantined_row))
         .collect();
-    print_rows(context, &list, "the server has no prompts")
+    print_rows(printer, &list, "the server has no prompts")
+}
+
+/// A prompt in a list.
+pub(super) fn row_of(prompt: &Prompt) -> Row {
+    let arguments = prompt.arguments.iter().map(|argument| {
+        let name = plain(&argument.name);
+        if argument.required {
+            format!("{name}=…")
+        } else {
+            format!("[{name}=…]")
+        }
+    });
+    let text = prompt.description.as_deref().or(prompt.title.as_deref());
+    Row {
+        name: prompt.name.clone(),
+        text: summary(text.unwrap_or_default()),
+        note: arguments.collect::<Vec<_>>().join(" "),
+    }
 }
 
 /// Shows one prompt in full.
-pub(crate) async fn show(context: &Context<'_>, name: &str) -> Result<(), CliError> {
-    let listing = context.session.prompts().await;
-    let listing = listing.map_err(|error| request_error(&error, Doing::Other))?;
-    let prompt = find(&listing, name)?;
-    if context.printer.json() {
-        return context.printer.out_line(prompt.raw.as_str());
+fn show(listing: &Listing<Prompt>, name: &str, printer: &Printer) -> Result<(), CliError> {
+    let prompt = find(listing, name)?;
+    if printer.json() {
+        return printer.out_line(prompt.raw.as_str());
     }
-    let paint = context.printer.paint();
-    let width = context.printer.width().saturating_sub(2);
+    let paint = printer.paint();
+    let width = printer.width().saturating_sub(2);
     let mut head = paint.paint(Style::Bold, &plain(&prompt.name));
     if let Some(title) = prompt.title.as_ref().filter(|title| **title != prompt.name) {
         head = format!("{head} - {}", plain(title));
@@ -93,20 +107,23 @@ pub(crate) async fn show(context: &Context<'_>, name: &str) -> Result<(), CliErr
     lines.extend([String::new(), title.to_owned()]);
     lines.extend(rows.lines().map(|line| format!("  {line}")));
     let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
-    context.printer.out(format!("{}\n", lines.join("\n")))
+    printer.out(format!("{}\n", lines.join("\n")))
 }
 
 /// Tells what is wrong with a name or arguments before the server is asked for the prompt.
-pub(crate) async fn check(
+pub(super) async fn check(
     context: &Context<'_>,
     name: &str,
     arguments: &BTreeMap<String, String>,
 ) -> Result<(), CliError> {
-    let listing = match context.session.prompts().await {
+    let listing = match context.manager.list_prompts(context.server, until()).await {
         Ok(listing) => listing,
         // A server need not list its prompts to have them.
-        Err(RequestError::Rpc { .. }) => return Ok(()),
-        Err(error) => return Err(request_error(&error, Doing::Other)),
+        Err(CallError::Request {
+            error: RequestError::Rpc { .. },
+            ..
+        }) => return Ok(()),
+        Err(error) => return Err(context.error(&error)),
     };
     let prompt = find(&listing, name)?;
     let names = || prompt.arguments.iter().map(|one| one.name.as_str());
@@ -135,6 +152,36 @@ pub(crate) async fn check(
     Err(CliError::new(Code::InvalidArguments, message)
         .hint(usage(prompt))
         .hint("write key=value for each"))
+}
+
+/// Gets a prompt by the command it is known by, with arguments by place or by name.
+pub(super) async fn command(
+    context: &Context<'_>,
+    command: &str,
+    words: &[String],
+    check: bool,
+) -> Result<(), CliError> {
+    if !check {
+        let names = [context.server.as_str()];
+        let split = naming::split(command.trim_start_matches('/'), &names);
+        let name = split.map_or_else(|| command.to_owned(), |(_, name)| name);
+        return prompt(context, &name, &pairs(words)?).await;
+    }
+    let listing = list(context).await?;
+    let catalog = context.manager.catalog();
+    let understood = PromptCommand::from_words(command, words.to_vec(), &catalog);
+    let understood = understood.map_err(|error| {
+        let code = match error {
+            PromptError::Unknown { .. } | PromptError::NotAPrompt => Code::UnknownPrompt,
+            _ => Code::InvalidArguments,
+        };
+        let told = CliError::new(code, error.to_string());
+        if code == Code::UnknownPrompt && listing.items.is_empty() {
+            return told.hint("its server lists no prompts at all");
+        }
+        told
+    })?;
+    prompt(context, &understood.prompt, &understood.arguments).await
 }
 
 /// All arguments of the prompt in one sentence.
@@ -179,16 +226,18 @@ fn find<'a>(listing: &'a Listing<Prompt>, name: &str) -> Result<&'a Prompt, CliE
     Err(error.hint("`prompt --no-check` asks for one that is not listed"))
 }
 
-pub(crate) async fn prompt(
+pub(super) async fn prompt(
     context: &Context<'_>,
     name: &str,
     arguments: &BTreeMap<String, String>,
 ) -> Result<(), CliError> {
-    let result = context
-        .session
-        .get_prompt(name, arguments, RequestOptions::default())
-        .await;
-    let result = result.map_err(|error| request_error(&error, Doing::Other))?;
+    let command = PromptCommand {
+        server: context.server.clone(),
+        prompt: name.to_owned(),
+        arguments: arguments.clone(),
+    };
+    let got = context.manager.prompt(&command, RequestOptions::default());
+    let result = got.await.map_err(|error| context.error(&error))?;
     if context.printer.json() {
         return context.printer.out_line(result.raw.as_str());
     }
@@ -209,16 +258,16 @@ pub(crate) async fn prompt(
     context.printer.out(text)
 }
 
-pub(crate) fn completions(
+pub(super) fn completions(
     context: &Context<'_>,
-    completed: Result<Completion, RequestError>,
+    completed: Result<Completion, CallError>,
 ) -> Result<(), CliError> {
     let Completion {
         values,
         total,
         has_more,
         raw,
-    } = completed.map_err(|error| request_error(&error, Doing::Other))?;
+    } = completed.map_err(|error| context.error(&error))?;
     if context.printer.json() {
         return context.printer.out_line(raw.as_str());
     }

@@ -2,55 +2,81 @@
 
 use std::path::Path;
 
-use cocode_client::{ReadResult, RequestOptions, ResourceContents};
+use cocode_client::{
+    Listing, ReadResult, RequestOptions, Resource, ResourceContents, ResourceReference,
+    ResourceTemplate,
+};
 
 use super::Context;
 use super::listing::{print_raw, print_rows, quarantined_row, warn};
 use crate::error::{CliError, Exit};
-use crate::hints::{Doing, request_error};
+use crate::fleet::until;
+use crate::printer::Printer;
 use crate::render::{Row, decoded};
 use crate::text::{plain, size, summary, tame};
 
-pub(crate) async fn resources(context: &Context<'_>) -> Result<(), CliError> {
-    let listing = context.session.resources().await;
-    let listing = listing.map_err(|error| request_error(&error, Doing::Other))?;
-    warn(context, "resource", &listing);
-    if context.printer.json() {
-        return print_raw(context, "resources", &listing.pages);
-    }
-    let items = listing.items.iter().map(|one| {
-        row(
-            &one.uri,
-            &one.name,
-            one.description.as_deref(),
-            one.mime_type.as_deref(),
-        )
-    });
-    let list: Vec<Row> = items
-        .chain(listing.quarantined.iter().map(quarantined_row))
-        .collect();
-    print_rows(context, &list, "the server has no resources")
+pub(super) async fn resources(context: &Context<'_>) -> Result<(), CliError> {
+    let listing = context.manager.list_resources(context.server, until());
+    let listing = listing.await.map_err(|error| context.error(&error))?;
+    print(&listing, context.printer)
 }
 
-pub(crate) async fn templates(context: &Context<'_>) -> Result<(), CliError> {
-    let listing = context.session.resource_templates().await;
-    let listing = listing.map_err(|error| request_error(&error, Doing::Other))?;
-    warn(context, "resource template", &listing);
-    if context.printer.json() {
-        return print_raw(context, "resourceTemplates", &listing.pages);
+pub(super) async fn templates(context: &Context<'_>) -> Result<(), CliError> {
+    let (manager, server) = (context.manager, context.server);
+    let listing = manager.list_resource_templates(server, until());
+    let listing = listing.await.map_err(|error| context.error(&error))?;
+    print_templates(&listing, context.printer)
+}
+
+pub(super) fn print(listing: &Listing<Resource>, printer: &Printer) -> Result<(), CliError> {
+    warn(printer, "resource", listing);
+    if printer.json() {
+        return print_raw(printer, "resources", &listing.pages);
     }
-    let items = listing.items.iter().map(|one| {
-        row(
-            &one.uri_template,
-            &one.name,
-            one.description.as_deref(),
-            one.mime_type.as_deref(),
-        )
-    });
-    let list: Vec<Row> = items
+    let list: Vec<Row> = listing
+        .items
+        .iter()
+        .map(row_of)
         .chain(listing.quarantined.iter().map(quarantined_row))
         .collect();
-    print_rows(context, &list, "the server has no resource templates")
+    print_rows(printer, &list, "the server has no resources")
+}
+
+pub(super) fn print_templates(
+    listing: &Listing<ResourceTemplate>,
+    printer: &Printer,
+) -> Result<(), CliError> {
+    warn(printer, "resource template", listing);
+    if printer.json() {
+        return print_raw(printer, "resourceTemplates", &listing.pages);
+    }
+    let list: Vec<Row> = listing
+        .items
+        .iter()
+        .map(row_of_template)
+        .chain(listing.quarantined.iter().map(quarantined_row))
+        .collect();
+    print_rows(printer, &list, "the server has no resource templates")
+}
+
+/// A resource in a list.
+pub(super) fn row_of(one: &Resource) -> Row {
+    row(
+        &one.uri,
+        &one.name,
+        one.description.as_deref(),
+        one.mime_type.as_deref(),
+    )
+}
+
+/// A template in a list.
+pub(super) fn row_of_template(one: &ResourceTemplate) -> Row {
+    row(
+        &one.uri_template,
+        &one.name,
+        one.description.as_deref(),
+        one.mime_type.as_deref(),
+    )
 }
 
 fn row(uri: &str, name: &str, description: Option<&str>, mime_type: Option<&str>) -> Row {
@@ -69,16 +95,17 @@ fn row(uri: &str, name: &str, description: Option<&str>, mime_type: Option<&str>
     }
 }
 
-pub(crate) async fn read(
+pub(super) async fn read(
     context: &Context<'_>,
     uri: &str,
     output: Option<&Path>,
 ) -> Result<(), CliError> {
-    let result = context
-        .session
-        .read_resource(uri, RequestOptions::default())
-        .await;
-    let result = result.map_err(|error| request_error(&error, Doing::Other))?;
+    let reference = ResourceReference {
+        server: context.server.clone(),
+        uri: uri.to_owned(),
+    };
+    let read = context.manager.read(&reference, RequestOptions::default());
+    let result = read.await.map_err(|error| context.error(&error))?;
     if let Some(path) = output {
         let bytes = bytes(uri, &result, BlobsAs::Bytes)?;
         std::fs::write(path, &bytes).map_err(|error| CliError::file("write", path, &error))?;

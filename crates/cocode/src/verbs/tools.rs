@@ -7,7 +7,8 @@ use super::Context;
 use super::listing::{print_raw, print_rows, quarantined_row, warn};
 use crate::arguments::{InputSchema, Property};
 use crate::error::{CliError, Code};
-use crate::hints::{Doing, request_error};
+use crate::fleet::until;
+use crate::gate::Gate;
 use crate::printer::{Printer, Style};
 use crate::render::{Row, marks, rows};
 use crate::text::{cut, plain, summary, wrap};
@@ -19,41 +20,48 @@ const MAX_SUMMARY_CHARACTERS: usize = 160;
 /// With no more tools than this, an error names all of them.
 const MAX_NAMES_SHOWN: usize = 20;
 
-pub(crate) async fn run(context: &Context<'_>, name: Option<&str>) -> Result<(), CliError> {
-    let mut listing = list(context).await?;
+pub(super) async fn run(context: &Context<'_>, name: Option<&str>) -> Result<(), CliError> {
+    let listing = list(context).await?;
+    print(listing, name, context.gate, context.printer)
+}
+
+/// Prints tools, or one of them in full.
+pub(super) fn print(
+    mut listing: Listing<Tool>,
+    name: Option<&str>,
+    gate: &Gate,
+    printer: &Printer,
+) -> Result<(), CliError> {
     let all = listing.items.len();
     listing
         .items
-        .retain(|tool| context.gate.shows(&tool.name, tool.annotations));
+        .retain(|tool| gate.shows(&tool.name, tool.annotations));
     let hidden = all - listing.items.len();
     if let Some(name) = name {
         let tool = find(&listing, name)?;
-        if context.printer.json() {
-            return context.printer.out_line(tool.raw.as_str());
+        if printer.json() {
+            return printer.out_line(tool.raw.as_str());
         }
-        return context.printer.out(detail(context, tool));
+        return printer.out(detail(printer, tool));
     }
-    warn(context, "tool", &listing);
+    warn(printer, "tool", &listing);
     if hidden > 0 {
         let message = format!("{hidden} of {all} tools are hidden by filters or rules");
-        context.printer.note(&message);
+        printer.note(&message);
     }
-    if context.printer.json() {
+    if printer.json() {
         if hidden > 0 {
             let shown: Vec<&str> = listing.items.iter().map(|tool| tool.raw.as_str()).collect();
             let line = format!("{{\"tools\":[{}]}}", shown.join(","));
-            return context.printer.out_line(&line);
+            return printer.out_line(&line);
         }
-        return print_raw(context, "tools", &listing.pages);
+        return print_raw(printer, "tools", &listing.pages);
     }
-    let usable = listing
-        .items
-        .iter()
-        .map(|tool| row_of(tool, context.printer));
+    let usable = listing.items.iter().map(|tool| row_of(tool, printer));
     let list: Vec<Row> = usable
         .chain(listing.quarantined.iter().map(quarantined_row))
         .collect();
-    print_rows(context, &list, "the server has no tools")
+    print_rows(printer, &list, "the server has no tools")
 }
 
 /// A tool in a list.
@@ -71,13 +79,13 @@ pub(super) fn row_of(tool: &Tool, printer: &Printer) -> Row {
     }
 }
 
-pub(crate) async fn list(context: &Context<'_>) -> Result<Listing<Tool>, CliError> {
-    let listing = context.session.tools().await;
-    listing.map_err(|error| request_error(&error, Doing::Other))
+pub(super) async fn list(context: &Context<'_>) -> Result<Listing<Tool>, CliError> {
+    let listing = context.manager.list_tools(context.server, until()).await;
+    listing.map_err(|error| context.error(&error))
 }
 
 /// The tool of this name, or an error that helps to find the right one.
-pub(crate) fn find<'a>(listing: &'a Listing<Tool>, name: &str) -> Result<&'a Tool, CliError> {
+pub(super) fn find<'a>(listing: &'a Listing<Tool>, name: &str) -> Result<&'a Tool, CliError> {
     if let Some(tool) = listing.items.iter().find(|tool| tool.name == name) {
         return Ok(tool);
     }
@@ -115,7 +123,7 @@ pub(crate) fn find<'a>(listing: &'a Listing<Tool>, name: &str) -> Result<&'a Too
 }
 
 /// Whether the tool can only be called as a task, which this client does not do.
-pub(crate) fn needs_tasks(tool: &Tool) -> bool {
+pub(super) fn needs_tasks(tool: &Tool) -> bool {
     let raw: Result<Value, _> = tool.raw.decode();
     let support = raw.ok().map(|raw| {
         raw.pointer("/execution/taskSupport")
@@ -135,8 +143,8 @@ fn notes(tool: &Tool) -> String {
     }
 }
 
-fn detail(context: &Context<'_>, tool: &Tool) -> String {
-    let (width, paint) = (context.printer.width(), context.printer.paint());
+fn detail(printer: &Printer, tool: &Tool) -> String {
+    let (width, paint) = (printer.width(), printer.paint());
     let width = width.saturating_sub(2);
     let mut head = paint.paint(Style::Bold, &plain(&tool.name));
     if let Some(title) = tool.title.as_ref().filter(|title| **title != tool.name) {

@@ -19,6 +19,7 @@ mod home;
 mod interrupting;
 mod keeping;
 mod logs;
+mod managed;
 mod named_peer;
 mod output;
 mod permissions;

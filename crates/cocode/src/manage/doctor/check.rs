@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::error::{CliError, Exit};
+use crate::fleet::error_object;
 use crate::printer::{Paint, Style};
-use crate::survey::error_object;
 use crate::text::plain;
 
 /// The width of the column with the names of steps.

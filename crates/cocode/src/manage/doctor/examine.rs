@@ -2,7 +2,7 @@
 //! that server; what is not ready is never started or contacted.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use cocode_auth::Reference;
 use cocode_client::Session;
@@ -12,12 +12,12 @@ use cocode_core::{Reach, ServerSpec, TemplatePart};
 use super::before::{self, Lookup};
 use super::check::{Check, Outcome, more_serious};
 use super::tools;
-use crate::args::TargetArgs;
 use crate::error::{CliError, Exit};
+use crate::fleet::{Fleet, until};
 use crate::gate::Gate;
-use crate::hints::{Doing, request_error, stderr_may_explain};
-use crate::survey::{Failure, Manner, Phase};
+use crate::hints::{Doing, stderr_may_explain};
 use crate::text::duration;
+use crate::trouble::{Failure, Phase};
 use crate::workspace::Workspace;
 
 /// The steps that need a connection.
@@ -28,8 +28,8 @@ const ONLINE: [&str; 4] = ["secrets", "connect", "handshake", "tools"];
 pub(super) struct Doctor<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) config: &'a Config,
+    pub(super) fleet: &'a Fleet,
     pub(super) offline: bool,
-    pub(super) timeout: Option<Duration>,
 }
 
 /// What was found out about a server.
@@ -79,26 +79,22 @@ impl Diagnosis<'_> {
 }
 
 impl<'a> Doctor<'a> {
-    /// Examines one server. A session that was made is given back to be closed.
-    pub(super) async fn examine(
-        self,
-        name: &'a str,
-        server: &'a Server,
-    ) -> (Diagnosis<'a>, Option<Session>) {
+    /// Examines one server.
+    pub(super) async fn examine(self, name: &'a str, server: &'a Server) -> Diagnosis<'a> {
         let mut diagnosis = Diagnosis {
             name,
             state: server.state.as_str(),
             checks: Vec::new(),
         };
         let Some(spec) = self.before(&mut diagnosis, server).await else {
-            return (diagnosis, None);
+            return diagnosis;
         };
         if self.offline {
             leave_online(&mut diagnosis, &spec);
-            return (diagnosis, None);
+            return diagnosis;
         }
-        let session = self.online(&mut diagnosis, &spec).await;
-        (diagnosis, session)
+        self.online(&mut diagnosis, &spec).await;
+        diagnosis
     }
 
     /// The steps without a connection. Gives the specification of a server that may be contacted.
@@ -159,21 +155,15 @@ impl<'a> Doctor<'a> {
         spec
     }
 
-    async fn online(self, diagnosis: &mut Diagnosis<'_>, spec: &ServerSpec) -> Option<Session> {
+    async fn online(self, diagnosis: &mut Diagnosis<'_>, spec: &ServerSpec) {
         let begun = Instant::now();
-        let manner = Manner {
-            workspace: self.workspace,
-            target: TargetArgs::default(),
-            more_time: "--timeout",
-        };
-        let limit = self.timeout.unwrap_or(spec.connect_timeout);
         let references = references(spec);
         let secrets = || match references.len() {
             0 => Check::skipped("secrets", "none are needed"),
             1 => Check::ok("secrets", "the one that is needed was found"),
             n_secrets => Check::ok("secrets", format!("all {n_secrets} were found")),
         };
-        let session = match manner.connect(spec, limit).await {
+        let session = match self.fleet.session(spec).await {
             Ok(session) => session,
             Err(Failure { phase, error }) => {
                 match phase {
@@ -193,7 +183,7 @@ impl<'a> Doctor<'a> {
                         diagnosis.leave_out(&["tools"]);
                     }
                 }
-                return None;
+                return;
             }
         };
         let facts = session.server();
@@ -218,7 +208,6 @@ impl<'a> Doctor<'a> {
             ),
         ));
         diagnosis.push(self.tools(spec, &session).await);
-        Some(session)
     }
 
     async fn tools(self, spec: &ServerSpec, session: &Session) -> Check {
@@ -229,10 +218,11 @@ impl<'a> Doctor<'a> {
             Ok(gate) => gate,
             Err(error) => return Check::failed("tools", error),
         };
-        match session.tools().await {
+        match self.fleet.manager.list_tools(&spec.name, until()).await {
             Ok(listing) => tools::examine(spec, &gate, &listing),
             Err(error) => {
-                let mut error = unlisted(request_error(&error, Doing::Other));
+                let about = self.fleet.about(spec);
+                let mut error = unlisted(about.told(&error, Doing::Other));
                 if stderr_may_explain(&error) && error.stderr.is_empty() {
                     error.stderr = session.stderr_lines();
                 }

@@ -1,0 +1,199 @@
+//! The one manager of a command: what settings, environment and the place for our own files decide
+//! about it.
+
+use std::time::{Duration, Instant};
+
+use cocode_client::{
+    Concurrency, Health, ListCache, ListReading, Manager, ManagerOptions, ServerLogs, Start, When,
+};
+use cocode_config::{HealthSettings, StartConcurrency};
+use cocode_core::OutputLimits;
+
+use crate::environment::Environment;
+use crate::error::{CliError, Code};
+use crate::interrupt::Interrupts;
+use crate::manage::logs;
+use crate::results;
+use crate::target::log_level;
+use crate::telemetry;
+use crate::workspace::Workspace;
+
+/// How long the end of the program waits for logs to be written.
+const LOGS_WRITTEN_WITHIN: Duration = Duration::from_millis(500);
+
+/// What a manager is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// One thing, and then the end: servers are started when they are asked for something and tried
+    /// once, and nothing is read that nobody wants.
+    OneThing,
+    /// Keeping servers connected for as long as somebody watches.
+    Watching,
+}
+
+/// Everything that a manager is made with, apart from its servers. Outlives the runtime that the
+/// manager runs on.
+pub(crate) struct Setup {
+    options: ManagerOptions,
+    logs: ServerLogs,
+    // The last: what is left of telemetry is delivered when everybody who records is gone.
+    _telemetry: telemetry::Guard,
+}
+
+impl Setup {
+    pub(crate) fn new(purpose: Purpose, workspace: &Workspace) -> Result<Self, CliError> {
+        let Environment {
+            tool_timeout,
+            max_output_tokens,
+            ..
+        } = &workspace.environment;
+        let settings = &workspace.config()?.settings;
+        let (tool_timeout, output) = (
+            tool_timeout.as_deref().map(milliseconds).transpose()?,
+            max_output_tokens.as_deref().map(tokens).transpose()?,
+        );
+        let logs = ServerLogs::open(
+            logs::directory(workspace),
+            logs::limits(&settings.retention),
+        );
+        let (telemetry, guard) = telemetry::install(&workspace.environment, &workspace.printer);
+        let options = ManagerOptions {
+            start: start(purpose, &settings.health),
+            health: health(&settings.health),
+            tool_timeout,
+            output: output.unwrap_or_default(),
+            results: Some(results::store(workspace)?),
+            lists: match purpose {
+                Purpose::OneThing => ListReading::OnDemand,
+                Purpose::Watching => ListReading::Kept,
+            },
+            cache: list_cache(workspace),
+            logs: logs.clone(),
+            telemetry,
+            log_level: log_level(workspace.output.verbose),
+            ..ManagerOptions::default()
+        };
+        Ok(Self {
+            options,
+            logs,
+            _telemetry: guard,
+        })
+    }
+
+    /// For a server that stands in no file: its name, under which things would be kept, is that of
+    /// all such servers.
+    #[must_use]
+    pub(crate) fn without_memory(mut self) -> Self {
+        self.options.cache = ListCache::off();
+        self.options.logs = ServerLogs::off();
+        self
+    }
+
+    /// Makes the manager, within a runtime.
+    pub(crate) fn manager(&self, change: impl FnOnce(&mut ManagerOptions)) -> Manager {
+        let mut options = self.options.clone();
+        change(&mut options);
+        Manager::new(options)
+    }
+
+    /// Writes down what is still to be written.
+    pub(crate) fn end(self) {
+        let is_written = self.logs.flush(Instant::now() + LOGS_WRITTEN_WITHIN);
+        if !is_written {
+            tracing::debug!("the logs of servers were not written to their end in time");
+        }
+    }
+}
+
+/// Where lists of servers are remembered.
+pub(crate) fn list_cache(workspace: &Workspace) -> ListCache {
+    ListCache::open(workspace.places.state.join("cache").join("lists"))
+}
+
+/// Ends every connection politely, unless nobody wants to wait for that.
+pub(crate) async fn close(manager: &Manager, interrupts: &mut Interrupts) {
+    tokio::select! {
+        () = manager.shutdown() => {}
+        // What is left of the servers ends without us.
+        _exit = interrupts.next() => {}
+    }
+}
+
+fn start(purpose: Purpose, settings: &HealthSettings) -> Start {
+    let at_once = &settings.start_concurrency;
+    let (when, once) = match purpose {
+        Purpose::OneThing => (When::OnlyNeeded, true),
+        Purpose::Watching => (When::AtOnce, false),
+    };
+    Start {
+        // Who asks about all servers wants to know soon.
+        concurrency: match at_once.value {
+            StartConcurrency::AtMost(most) if at_once.from.is_some() => {
+                Concurrency::AtMost(usize::try_from(most).unwrap_or(usize::MAX))
+            }
+            StartConcurrency::AtMost(_) | StartConcurrency::All => Concurrency::All,
+        },
+        when,
+        once,
+    }
+}
+
+fn health(settings: &HealthSettings) -> Health {
+    let HealthSettings {
+        start_concurrency: _,
+        ping_interval,
+        ping_timeout,
+        max_failures,
+        reconnect_attempts,
+        idle_stop,
+    } = settings;
+    let count = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
+    let mut health = Health {
+        ping_interval: ping_interval.value,
+        ping_timeout: ping_timeout.value,
+        max_failures: count(max_failures.value),
+        idle_stop: idle_stop.as_ref().map(|setting| setting.value),
+        ..Health::default()
+    };
+    health.reconnect.attempts = count(reconnect_attempts.value);
+    health
+}
+
+fn milliseconds(text: &str) -> Result<Duration, CliError> {
+    positive("MCP_TOOL_TIMEOUT", "of milliseconds", text).map(Duration::from_millis)
+}
+
+fn tokens(text: &str) -> Result<OutputLimits, CliError> {
+    positive("MAX_MCP_OUTPUT_TOKENS", "of tokens", text).map(OutputLimits::with_cap)
+}
+
+/// A number in a variable.
+fn positive(variable: &str, unit: &str, text: &str) -> Result<u64, CliError> {
+    let number: Option<u64> = text.trim().parse().ok();
+    number.filter(|number| *number > 0).ok_or_else(|| {
+        let message = format!("the variable {variable} is `{text}`, which is no number {unit}");
+        CliError::new(Code::InvalidUsage, message).hint(format!(
+            "set it to a whole number {unit}, or leave it unset"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{milliseconds, tokens};
+
+    #[test]
+    fn variables_hold_whole_numbers_above_zero() {
+        assert_eq!(milliseconds(" 1500 ").unwrap(), Duration::from_millis(1500));
+        let limits = tokens("500").unwrap();
+        assert_eq!((limits.warn_tokens, limits.cap_tokens), (500, 500));
+        for bad in ["0", "-1", "1.5", "10s", "many"] {
+            let error = milliseconds(bad).unwrap_err();
+            assert_eq!(error.code, "invalid-usage", "{bad}");
+            assert!(error.message.contains("MCP_TOOL_TIMEOUT"), "{bad}");
+            assert!(tokens(bad).is_err(), "{bad}");
+        }
+    }
+}

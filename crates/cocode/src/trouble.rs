@@ -1,0 +1,260 @@
+//! Why a server cannot be used, or has not done what it was asked: from the errors of the manager to
+//! errors with exit codes, causes and hints.
+
+use std::time::Duration;
+
+use cocode_client::{
+    CallError, Cause, Closed, ConnectError, LinkError, OpenError, ReachError, RequestError,
+    ServerState, Trouble,
+};
+use cocode_core::{Protocol, Reach, ServerSpec};
+
+use crate::error::{CliError, Code, Exit};
+use crate::hints::{self, Doing};
+use crate::text::{duration, plain};
+
+/// How far an attempt to connect came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Secrets were being looked up.
+    Secrets,
+    /// The program was being started, or the address contacted.
+    Connect,
+    /// The two were getting to know each other.
+    Handshake,
+}
+
+/// Why there is no session, and how far it came.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) phase: Phase,
+    pub(crate) error: CliError,
+}
+
+/// What errors of one server have to tell of it.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    /// How the server is called.
+    pub(crate) shown: String,
+    /// The user chose what to speak on the command line.
+    pub(crate) protocol_chosen: bool,
+    /// The specification of a server that stands in a file.
+    pub(crate) configured: Option<ServerSpec>,
+    /// The option of this command that allows more time for connecting.
+    pub(crate) more_time: &'static str,
+    /// That time.
+    pub(crate) limit: Duration,
+}
+
+impl About {
+    /// A server that stands in a file.
+    pub(crate) fn configured(spec: &ServerSpec, more_time: &'static str) -> Self {
+        Self {
+            shown: spec.name.to_string(),
+            protocol_chosen: false,
+            configured: Some(spec.clone()),
+            more_time,
+            limit: spec.connect_timeout,
+        }
+    }
+
+    /// Says why something was not done.
+    pub(crate) fn told(&self, error: &CallError, doing: Doing) -> CliError {
+        match error {
+            CallError::Request { error, .. } => hints::request_error(error, doing),
+            CallError::Unavailable { state, .. } => self.unavailable(error, state).error,
+            CallError::Arguments { tool, mismatch, .. } => {
+                let message = format!(
+                    "the arguments do not fit the tool `{}`",
+                    plain(tool.as_str())
+                );
+                let mut told = CliError::new(Code::InvalidArguments, message);
+                let problems = mismatch.problems().iter().map(ToString::to_string);
+                told.causes = problems.collect();
+                if mismatch.has_more() {
+                    told.causes.push("and more".into());
+                }
+                told.hint("`--no-check` sends them nevertheless")
+            }
+            CallError::UnknownTool { near, .. } => {
+                let told = CliError::new(Code::UnknownTool, error.to_string());
+                let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+                if near.is_empty() {
+                    return told;
+                }
+                told.hint(format!("did you mean {}?", crate::text::either(&near)))
+            }
+            CallError::UnknownServer { .. } => {
+                CliError::new(Code::UnknownServer, error.to_string())
+            }
+            other => CliError::with(Exit::Server, other.code(), other.to_string()),
+        }
+    }
+
+    /// Says why there is no session, and how far it came.
+    pub(crate) fn failure(&self, error: &CallError) -> Failure {
+        match error {
+            CallError::Unavailable { state, .. } => self.unavailable(error, state),
+            other => Failure {
+                phase: Phase::Connect,
+                error: self.told(other, Doing::Other),
+            },
+        }
+    }
+
+    /// Says what is wrong with a server.
+    pub(crate) fn trouble(&self, trouble: &Trouble) -> Failure {
+        match &trouble.cause {
+            Cause::Reach(error) => Failure {
+                phase: Phase::Secrets,
+                error: self.unreached(error),
+            },
+            Cause::Connect(error) => {
+                let told = hints::connect_error(error, &self.shown, self.protocol_chosen);
+                Failure {
+                    phase: phase(error),
+                    error: self.for_configured(told),
+                }
+            }
+            Cause::Lost(closed) => {
+                let message = format!("the connection to `{}` was lost", self.shown);
+                let code = match closed {
+                    Closed::Exited { .. } => "server-exited",
+                    _ => "connection-closed",
+                };
+                let mut error = CliError::with(Exit::Server, code, message);
+                error.causes.push(closed.to_string());
+                error.stderr = trouble.stderr().to_vec();
+                let phase = Phase::Handshake;
+                Failure { phase, error }
+            }
+            Cause::Request(error) => Failure {
+                phase: Phase::Handshake,
+                error: hints::request_error(error, Doing::Other),
+            },
+            _ => Failure {
+                phase: Phase::Connect,
+                error: CliError::with(Exit::Server, "transport-error", trouble.to_string()),
+            },
+        }
+    }
+
+    fn unavailable(&self, error: &CallError, state: &ServerState) -> Failure {
+        if let Some(trouble) = state.trouble() {
+            return self.trouble(trouble);
+        }
+        let told = CliError::with(Exit::Timeout, "connect-timeout", error.to_string());
+        Failure {
+            phase: Phase::Connect,
+            error: told.hint(format!("`{} SECONDS` allows more time", self.more_time)),
+        }
+    }
+
+    /// What the connector said, as it said it.
+    fn unreached(&self, error: &ReachError) -> CliError {
+        let ReachError {
+            kind: _,
+            code,
+            message,
+            causes,
+            hints,
+        } = error;
+        if *code == "connect-timeout" {
+            let message = format!("cannot connect to `{}`", self.shown);
+            let mut error = CliError::with(Exit::Timeout, code, message);
+            let limit = duration(self.limit);
+            let cause = format!("its secrets were not looked up within {limit}");
+            error.causes.push(cause);
+            return error.hint(format!("`{} SECONDS` allows more time", self.more_time));
+        }
+        let ours = [
+            Code::SecretUnavailable,
+            Code::InvalidConfig,
+            Code::InvalidTarget,
+            Code::InvalidUsage,
+        ];
+        let ours = ours.into_iter().find(|ours| ours.as_str() == *code);
+        let mut told = match ours {
+            Some(ours) => CliError::new(ours, message.clone()),
+            None => CliError::with(Exit::Server, code, message.clone()),
+        };
+        told.causes.clone_from(causes);
+        told.hints.clone_from(hints);
+        told
+    }
+
+    /// Hints that speak of options, for a server that has its options in a file.
+    fn for_configured(&self, mut error: CliError) -> CliError {
+        let Some(spec) = &self.configured else {
+            return error;
+        };
+        let name = &spec.name;
+        match error.code {
+            "auth-required" => error.hints = vec![auth_hint(spec)],
+            "connect-timeout" => {
+                error.hints = vec![
+                    format!(
+                        "a first download by npx or uvx takes long; `{} SECONDS` allows more",
+                        self.more_time
+                    ),
+                    format!(
+                        "`connect_timeout_sec` in its file allows it always: `cocode mcp explain {name}`"
+                    ),
+                ];
+            }
+            "version-mismatch" if self.protocol_chosen => {}
+            "version-mismatch" if spec.protocol != Protocol::Auto => {
+                error.hints =
+                    vec!["take the key `protocol` out of its file to speak what it speaks".into()];
+            }
+            "version-mismatch" => error.hints.clear(),
+            _ => {}
+        }
+        for hint in &mut error.hints {
+            *hint = hint.replace("`--cwd`", "`cwd`").replace(
+                "leave out the quotes around it",
+                "its arguments belong into `args`",
+            );
+        }
+        error
+    }
+}
+
+fn auth_hint(spec: &ServerSpec) -> String {
+    let sends_credentials = match &spec.reach {
+        Reach::Program(_) => false,
+        Reach::Remote(remote) => {
+            let mut headers = remote.headers.keys().chain(remote.env_headers.keys());
+            remote.bearer_token_env_var.is_some()
+                || remote.headers_helper.is_some()
+                || headers.any(|header| header.eq_ignore_ascii_case("authorization"))
+        }
+    };
+    if sends_credentials {
+        "the configured credentials were not accepted: are they still valid?".to_owned()
+    } else {
+        "it wants credentials: name the variable that has its token in `bearer_token_env_var`, or \
+         keep it with `cocode secret set` and write `headers.Authorization = \"Bearer \
+         ${keyring:NAME}\"`"
+            .to_owned()
+    }
+}
+
+/// How far it came: HTTP connects only when it sends its first request.
+fn phase(error: &ConnectError) -> Phase {
+    match error {
+        ConnectError::Open(OpenError::Link(error))
+        | ConnectError::Handshake {
+            error: RequestError::Link { error, .. },
+            ..
+        } => match error {
+            LinkError::Unreachable { .. } => Phase::Connect,
+            _ => Phase::Handshake,
+        },
+        ConnectError::Open(_) => Phase::Connect,
+        ConnectError::Timeout { step, .. } if matches!(*step, "starting" | "connecting") => {
+            Phase::Connect
+        }
+        _ => Phase::Handshake,
+    }
+}

@@ -1,0 +1,461 @@
+//! Lists of all servers that are ready, side by side. A server that fails is a warning, and the
+//! others are listed all the same; one that is not ready is never started.
+
+use cocode_client::{
+    CallError, ListCache, ListKind, Listing, Prompt, RawJson, Resource, ResourceTemplate, Tool,
+};
+use cocode_config::State;
+use cocode_core::ServerSpec;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::cached::{self, Remembered};
+use super::listing::{quarantined_row, warnings};
+use super::{prompts, resources, tools};
+use crate::args::{TargetArgs, Verb};
+use crate::configured::warn_of_passed_over;
+use crate::error::{CliError, Code, Exit};
+use crate::fleet::{self, Fleet, Wishes, error_object, short, until};
+use crate::gate::Gate;
+use crate::hints::{Doing, request_error};
+use crate::interrupt::Interrupts;
+use crate::managing::{Purpose, Setup, list_cache};
+use crate::printer::{Printer, print_json};
+use crate::render::{Row, rows};
+use crate::session::on_runtime;
+use crate::target::{adjusted, timeouts};
+use crate::workspace::Workspace;
+
+/// What one server lists, after filters and rules.
+struct Listed {
+    rows: Vec<Row>,
+    /// The items as the server sent them.
+    raw: Vec<RawJson>,
+    warnings: Vec<String>,
+    hidden: usize,
+    /// How old the list is in words, and in seconds, if nobody was asked for it.
+    age: Option<(String, u64)>,
+}
+
+type Outcome = Result<Listed, CliError>;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    servers: Vec<OneReport<'a>>,
+    /// Servers that are configured and were left alone.
+    #[serde(rename = "notContacted")]
+    not_contacted: Vec<LeftAlone<'a>>,
+}
+
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OneReport<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<Vec<&'a RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resources: Option<Vec<&'a RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_templates: Option<Vec<&'a RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompts: Option<Vec<&'a RawValue>>,
+    /// How old the list is, where nobody was asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    age_seconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Box<RawValue>>,
+}
+
+#[derive(Serialize)]
+struct LeftAlone<'a> {
+    name: &'a str,
+    state: &'static str,
+}
+
+/// The list of all servers that a verb means, if it names none.
+pub(crate) fn meant(verb: &Verb) -> Option<ListKind> {
+    if verb.target().is_given() {
+        return None;
+    }
+    match verb {
+        Verb::Tools { words, .. } if words.is_empty() => Some(ListKind::Tools),
+        Verb::Prompts { words, .. } if words.is_empty() => Some(ListKind::Prompts),
+        Verb::Resources {
+            server: None,
+            templates,
+            ..
+        } => Some(if *templates {
+            ListKind::ResourceTemplates
+        } else {
+            ListKind::Resources
+        }),
+        _ => None,
+    }
+}
+
+pub(crate) fn run(
+    kind: ListKind,
+    is_cached: bool,
+    target: &TargetArgs,
+    workspace: &Workspace,
+) -> Result<Exit, CliError> {
+    let for_one = [
+        ("--root", !target.root.is_empty()),
+        ("--answer", !target.answer.is_empty()),
+        ("--max-message-bytes", target.max_message_bytes.is_some()),
+    ];
+    if let Some((option, _)) = for_one.iter().find(|(_, is_given)| *is_given) {
+        let message = format!("`{option}` is for one server, and none is named");
+        return Err(CliError::new(Code::InvalidUsage, message));
+    }
+    let config = workspace.config()?;
+    workspace.warn_of_files(config);
+    for server in config.servers.values() {
+        if matches!(server.state, State::Ready(_)) {
+            warn_of_passed_over(server, workspace);
+        }
+    }
+    let specs: Vec<ServerSpec> = config.ready().map(|spec| hurried(spec, target)).collect();
+    let work = Work {
+        kind,
+        specs: &specs,
+        workspace,
+    };
+    if is_cached {
+        let cache = list_cache(workspace);
+        let outcomes = specs.iter().map(|spec| work.recall(spec, &cache));
+        return work.finish(&outcomes.collect::<Vec<_>>());
+    }
+    let setup = Setup::new(Purpose::OneThing, workspace)?;
+    let outcome = on_runtime(work.all(target, &setup));
+    setup.end();
+    outcome
+}
+
+/// As with one server, but nobody waits for a download of one of many.
+fn hurried(spec: &ServerSpec, target: &TargetArgs) -> ServerSpec {
+    let mut spec = spec.clone();
+    spec.connect_timeout = spec.connect_timeout.min(spec.startup_timeout);
+    adjusted(spec, target)
+}
+
+struct Work<'a> {
+    kind: ListKind,
+    specs: &'a [ServerSpec],
+    workspace: &'a Workspace,
+}
+
+impl Work<'_> {
+    async fn all(&self, target: &TargetArgs, setup: &Setup) -> Result<Exit, CliError> {
+        let mut interrupts = Interrupts::catch()?;
+        let wishes = Wishes {
+            request_timeout: Some(timeouts(target).request),
+            more_time: "--connect-timeout",
+        };
+        let fleet = Fleet::new(self.specs.to_vec(), wishes, setup, self.workspace).await?;
+        let names = self.names();
+        let printer = &self.workspace.printer;
+        let outcomes = fleet::visit(&names, printer, &mut interrupts, |index| {
+            let (spec, fleet) = (self.specs.get(index), &fleet);
+            async move {
+                match spec {
+                    Some(spec) => Some(Box::pin(self.list(spec, fleet)).await),
+                    None => None,
+                }
+            }
+        })
+        .await?;
+        let outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
+        let finished = self.finish(&outcomes);
+        fleet.close(&mut interrupts).await;
+        finished
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.specs.iter().map(|spec| spec.name.as_str()).collect()
+    }
+
+    async fn list(&self, spec: &ServerSpec, fleet: &Fleet) -> Outcome {
+        let gate = Gate::new(Some(spec), self.workspace)?;
+        let session = fleet.session(spec).await.map_err(|failure| failure.error)?;
+        let (manager, name) = (&fleet.manager, &spec.name);
+        let printer = &self.workspace.printer;
+        let has = &session.server().capabilities;
+        // A server that has no such list is not asked for it, and nothing is wrong with it.
+        let listed = match self.kind {
+            ListKind::Tools => {
+                let listing = manager.list_tools(name, until()).await;
+                listing.map(|listing| Listed::tools(listing, &gate, printer))
+            }
+            ListKind::Resources if has.resources => {
+                let listing = manager.list_resources(name, until()).await;
+                listing.map(|listing| Listed::resources(&listing))
+            }
+            ListKind::ResourceTemplates if has.resources => {
+                let listing = manager.list_resource_templates(name, until()).await;
+                listing.map(|listing| Listed::templates(&listing))
+            }
+            ListKind::Prompts if has.prompts => {
+                let listing = manager.list_prompts(name, until()).await;
+                listing.map(|listing| Listed::prompts(&listing))
+            }
+            _ => Ok(Listed::none()),
+        };
+        listed.map_err(|error| self.not_listed(&error, spec, fleet))
+    }
+
+    fn not_listed(&self, error: &CallError, spec: &ServerSpec, fleet: &Fleet) -> CliError {
+        let mut error = fleet.about(spec).told(error, Doing::Other);
+        let message = format!("the {} of `{}` could not be listed", self.what(), spec.name);
+        let cause = std::mem::replace(&mut error.message, message);
+        error.causes.insert(0, cause);
+        error
+    }
+
+    fn what(&self) -> &'static str {
+        match self.kind {
+            ListKind::Tools => "tools",
+            ListKind::Resources => "resources",
+            ListKind::ResourceTemplates => "resource templates",
+            ListKind::Prompts => "prompts",
+        }
+    }
+
+    /// What is remembered of a server's list.
+    fn recall(&self, spec: &ServerSpec, cache: &ListCache) -> Outcome {
+        let Remembered {
+            pages,
+            age,
+            seconds,
+            is_fresh: _,
+        } = cached::load(cache, self.kind, spec)?;
+        let printer = &self.workspace.printer;
+        let gate = Gate::new(Some(spec), self.workspace)?;
+        let listed = match self.kind {
+            ListKind::Tools => Listing::<Tool>::from_pages(pages)
+                .map(|listing| Listed::tools(listing, &gate, printer)),
+            ListKind::Resources => {
+                Listing::<Resource>::from_pages(pages).map(|listing| Listed::resources(&listing))
+            }
+            ListKind::ResourceTemplates => Listing::<ResourceTemplate>::from_pages(pages)
+                .map(|listing| Listed::templates(&listing)),
+            ListKind::Prompts => {
+                Listing::<Prompt>::from_pages(pages).map(|listing| Listed::prompts(&listing))
+            }
+        };
+        let mut listed = listed.map_err(|error| request_error(&error, Doing::Other))?;
+        listed.age = Some((age, seconds));
+        Ok(listed)
+    }
+
+    fn finish(&self, outcomes: &[Outcome]) -> Result<Exit, CliError> {
+        let names = self.names();
+        let found: Vec<(&str, &Outcome)> = names.into_iter().zip(outcomes).collect();
+        self.print(&found)?;
+        let none_worked = !found.is_empty() && outcomes.iter().all(Result::is_err);
+        let is_cache = |outcome: &Outcome| {
+            let error = outcome.as_ref().err();
+            error.is_some_and(|error| error.code == Code::NotCached.as_str())
+        };
+        Ok(match none_worked {
+            false => Exit::Ok,
+            true if outcomes.iter().all(is_cache) => Exit::Usage,
+            true => Exit::Server,
+        })
+    }
+
+    fn print(&self, found: &[(&str, &Outcome)]) -> Result<(), CliError> {
+        let workspace = self.workspace;
+        let printer = &workspace.printer;
+        let servers = workspace.config()?.servers.iter();
+        let left_alone: Vec<LeftAlone<'_>> = servers
+            .filter(|(_, server)| !matches!(server.state, State::Ready(_)))
+            .map(|(name, server)| LeftAlone {
+                name,
+                state: server.state.as_str(),
+            })
+            .collect();
+        if printer.json() {
+            let servers = found.iter();
+            let report = Report {
+                servers: servers.map(|(name, one)| self.report(name, one)).collect(),
+                not_contacted: left_alone,
+            };
+            return print_json(printer, &report);
+        }
+        let what = self.what();
+        let mut list = Vec::new();
+        for (name, outcome) in found {
+            match outcome {
+                Ok(listed) => {
+                    listed.tell(name, what, printer);
+                    list.extend(listed.named(name, self.kind));
+                }
+                Err(error) => {
+                    let reason = short(error);
+                    let doctor = if error.code == Code::NotCached.as_str() {
+                        String::new()
+                    } else {
+                        format!(" (`cocode mcp doctor {name}`)")
+                    };
+                    printer.warn(&format!("server `{name}`: {reason}{doctor}"));
+                }
+            }
+        }
+        note_left_alone(&left_alone, workspace);
+        if found.is_empty() {
+            printer.note("no server is ready: `cocode mcp list` shows all");
+        } else if list.is_empty() && found.iter().any(|(_, outcome)| outcome.is_ok()) {
+            printer.warn(&format!("there are no {what}"));
+        }
+        printer.out(rows(&list, printer.width(), printer.paint()))
+    }
+
+    fn report<'a>(&self, name: &'a str, outcome: &'a Outcome) -> OneReport<'a> {
+        let mut report = OneReport {
+            name,
+            ..OneReport::default()
+        };
+        match outcome {
+            Err(error) => report.error = error_object(error),
+            Ok(listed) => {
+                let raw = listed.raw.iter().filter_map(|item| item.decode().ok());
+                let raw = Some(raw.collect());
+                match self.kind {
+                    ListKind::Tools => report.tools = raw,
+                    ListKind::Resources => report.resources = raw,
+                    ListKind::ResourceTemplates => report.resource_templates = raw,
+                    ListKind::Prompts => report.prompts = raw,
+                }
+                report.age_seconds = listed.age.as_ref().map(|(_, seconds)| *seconds);
+            }
+        }
+        report
+    }
+}
+
+impl Listed {
+    fn none() -> Self {
+        Self {
+            rows: Vec::new(),
+            raw: Vec::new(),
+            warnings: Vec::new(),
+            hidden: 0,
+            age: None,
+        }
+    }
+
+    fn of<T>(
+        listing: &Listing<T>,
+        kind: &str,
+        row_of: impl Fn(&T) -> Row,
+        raw_of: impl Fn(&T) -> RawJson,
+    ) -> Self {
+        let usable = listing.items.iter().map(row_of);
+        Self {
+            rows: usable
+                .chain(listing.quarantined.iter().map(quarantined_row))
+                .collect(),
+            raw: listing.items.iter().map(raw_of).collect(),
+            warnings: warnings(kind, listing),
+            ..Self::none()
+        }
+    }
+
+    fn tools(mut listing: Listing<Tool>, gate: &Gate, printer: &Printer) -> Self {
+        let all = listing.items.len();
+        listing
+            .items
+            .retain(|tool| gate.shows(&tool.name, tool.annotations));
+        let hidden = all - listing.items.len();
+        let row = |tool: &Tool| tools::row_of(tool, printer);
+        Self {
+            hidden,
+            ..Self::of(&listing, "tool", row, |tool| tool.raw.clone())
+        }
+    }
+
+    fn resources(listing: &Listing<Resource>) -> Self {
+        let raw = |one: &Resource| one.raw.clone();
+        Self::of(listing, "resource", resources::row_of, raw)
+    }
+
+    fn templates(listing: &Listing<ResourceTemplate>) -> Self {
+        let raw = |one: &ResourceTemplate| one.raw.clone();
+        Self::of(
+            listing,
+            "resource template",
+            resources::row_of_template,
+            raw,
+        )
+    }
+
+    fn prompts(listing: &Listing<Prompt>) -> Self {
+        let raw = |one: &Prompt| one.raw.clone();
+        Self::of(listing, "prompt", prompts::row_of, raw)
+    }
+
+    /// Says what is to be known about the list.
+    fn tell(&self, server: &str, what: &str, printer: &Printer) {
+        for warning in &self.warnings {
+            printer.warn(&format!("server `{server}`: {warning}"));
+        }
+        if let Some((age, _)) = &self.age {
+            printer.note(&format!("server `{server}`: as it was listed {age} ago"));
+        }
+        if self.hidden > 0 {
+            let (hidden, all) = (self.hidden, self.hidden + self.raw.len());
+            printer.note(&format!(
+                "server `{server}`: {hidden} of {all} {what} are hidden by filters or rules"
+            ));
+        }
+    }
+
+    /// The rows, each with the name by which it can be used.
+    fn named(&self, server: &str, kind: ListKind) -> impl Iterator<Item = Row> {
+        let named = |row: &Row| Row {
+            name: match kind {
+                ListKind::Tools | ListKind::Prompts => format!("{server}.{}", row.name),
+                ListKind::Resources | ListKind::ResourceTemplates => {
+                    format!("@{server}:{}", row.name)
+                }
+            },
+            text: row.text.clone(),
+            note: row.note.clone(),
+        };
+        let rows: Vec<Row> = self.rows.iter().map(named).collect();
+        rows.into_iter()
+    }
+}
+
+fn note_left_alone(left_alone: &[LeftAlone<'_>], workspace: &Workspace) {
+    for (state, what, way_out) in [
+        (
+            "pending",
+            "wait for approval",
+            "`cocode mcp trust` shows them and asks",
+        ),
+        (
+            "blocked",
+            "are blocked by your organization",
+            "`cocode policy check` says why",
+        ),
+        (
+            "invalid",
+            "cannot be used as they are written",
+            "`cocode mcp list` says why",
+        ),
+    ] {
+        let names: Vec<&str> = left_alone
+            .iter()
+            .filter(|one| one.state == state)
+            .map(|one| one.name)
+            .collect();
+        if !names.is_empty() {
+            workspace.printer.note(&format!(
+                "not started, because they {what}: {} ({way_out})",
+                names.join(", ")
+            ));
+        }
+    }
+}
