@@ -29,6 +29,7 @@ mod progress;
 mod reach;
 mod render;
 mod results;
+mod screen;
 mod session;
 mod table;
 mod target;

@@ -11,6 +11,7 @@ mod get;
 mod import;
 mod list;
 pub(crate) mod logs;
+mod overview;
 mod remove;
 pub(crate) mod report;
 mod status;
@@ -37,6 +38,7 @@ pub(crate) fn run(verb: &ManageVerb, workspace: &Workspace) -> Result<Exit, CliE
         ManageVerb::Export(args) => export::run(args, workspace),
         ManageVerb::Doctor(args) => doctor::run(args, workspace),
         ManageVerb::Logs(args) => logs::run(args, workspace),
+        ManageVerb::Status(args) => overview::run(args, workspace),
     }
 }
 

@@ -40,6 +40,9 @@ pub(crate) enum ManageVerb {
     /// Find out what is wrong with servers, step by step
     #[command(after_help = DOCTOR_HELP)]
     Doctor(DoctorArgs),
+    /// Connect to all servers and show how they are, as it happens
+    #[command(after_help = STATUS_HELP)]
+    Status(StatusArgs),
     /// Show what a server wrote and what became of it
     #[command(after_help = LOGS_HELP)]
     Logs(LogsArgs),
@@ -66,6 +69,18 @@ approval stop at trust and are never started.
 Exit code, the most serious first: 2 something is written wrong, 3 a server cannot be reached or \
 failed, 5 one took too long, 4 one wants credentials, 6 one that was named is pending or blocked, 0 \
 all is well, warnings included.";
+
+const STATUS_HELP: &str = "\
+States: starting, ready, needs-auth, needs-client-registration, reconnecting, failed, stopped; disabled, \
+pending-trust, blocked and invalid servers are shown and never contacted. READY is how long it took to \
+connect.
+
+Exit code: 0 if all servers are ready, 4 if only credentials are missing, else 3; a server that is named \
+or `required` counts as well if it is invalid (2), pending or blocked (6).
+
+With --watch, servers are kept connected and files of configuration are followed until Ctrl-C: a change \
+counts at once, and one that cannot be understood leaves the servers as they were. Without a terminal \
+each event is one line, with --json one JSON object.";
 
 const LOGS_HELP: &str = "\
 Each line has a time in UTC, a source (stderr; message:LEVEL for log messages of the server; state for \
@@ -318,6 +333,19 @@ pub(crate) struct ExportArgs {
     /// Bring back what the file was before the last export; again for the one before
     #[arg(long, conflicts_with_all = ["write", "only"])]
     pub(crate) undo: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Which servers; all, if none is named
+    pub(crate) names: Vec<String>,
+    /// Keep the servers connected and show what happens, until Ctrl-C
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    /// How long each server may take [default: its `startup_timeout_sec`, or 10; with --watch its
+    /// `connect_timeout_sec`, or 60]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
 }
 
 #[derive(Debug, Args)]

@@ -29,6 +29,7 @@ mod quiet;
 mod results;
 mod secrets;
 mod status;
+mod status_verb;
 mod terminal;
 mod transports;
 mod trusting;

@@ -1,0 +1,384 @@
+//! How all servers are at one moment: as a table for people, as one object for scripts, and as an
+//! exit code.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use cocode_client::{ListKind, Manager, ServerState, ServerStatus, StateKind};
+use cocode_config::{Server, State};
+use cocode_core::{ServerName, ServerSpec};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::super::report::reason;
+use super::tools;
+use crate::error::{CliError, Exit};
+use crate::fleet::{error_object, short};
+use crate::printer::{Paint, Printer, Style};
+use crate::table::{Cell, table};
+use crate::text::duration;
+use crate::trouble::About;
+
+/// What is looked at.
+pub(super) struct Outlook<'a> {
+    /// The servers as they are configured, by name.
+    pub(super) servers: Vec<(&'a str, &'a Server)>,
+    /// Those that are used, as they are used.
+    pub(super) specs: &'a [ServerSpec],
+    /// The option that allows more time.
+    pub(super) more_time: &'static str,
+    /// The calls of each server, where somebody counts them.
+    pub(super) calls: Option<&'a BTreeMap<ServerName, Calls>>,
+}
+
+/// The calls of one server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Calls {
+    pub(super) started: u64,
+    pub(super) finished: u64,
+    pub(super) failed: u64,
+}
+
+/// All servers at one moment.
+pub(super) struct View {
+    lines: Vec<Line>,
+    counts_calls: bool,
+}
+
+/// One server at one moment.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Line {
+    name: String,
+    state: &'static str,
+    /// Nobody waits for its start any more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    slow: bool,
+    required: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    era: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transport: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ready_milliseconds: Option<u128>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hidden_tools: Option<usize>,
+    #[serde(skip_serializing_if = "is_zero")]
+    reconnects: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<Calls>,
+    /// Why it is not used, or what is to be known about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Box<RawValue>>,
+    #[serde(skip)]
+    kind: Kind,
+    #[serde(skip)]
+    took: Option<Duration>,
+    #[serde(skip)]
+    last: String,
+}
+
+/// What a server means for the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Good,
+    /// It may still come.
+    Awaited,
+    NeedsAuth,
+    Failed,
+    Off,
+    Pending,
+    Blocked,
+    Invalid,
+}
+
+#[derive(Serialize)]
+pub(super) struct Report<'a> {
+    servers: &'a [Line],
+}
+
+impl View {
+    pub(super) fn of(outlook: &Outlook<'_>, manager: &Manager) -> Self {
+        let statuses = manager.status();
+        let lines = outlook.servers.iter().map(|(name, server)| {
+            let status = statuses.iter().find(|one| one.name.as_str() == *name);
+            let spec = outlook.specs.iter().find(|one| one.name.as_str() == *name);
+            match (status, spec) {
+                (Some(status), Some(spec)) => {
+                    let mut line = Line::used(status, spec, outlook.more_time, manager);
+                    line.calls = outlook
+                        .calls
+                        .map(|calls| calls.get(&status.name).copied().unwrap_or_default());
+                    line
+                }
+                _ => Line::withheld(name, server),
+            }
+        });
+        Self {
+            lines: lines.collect(),
+            counts_calls: outlook.calls.is_some(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    pub(super) fn report(&self) -> Report<'_> {
+        Report {
+            servers: &self.lines,
+        }
+    }
+
+    pub(super) fn line(&self, name: &ServerName) -> Option<&Line> {
+        self.lines.iter().find(|line| line.name == name.as_str())
+    }
+
+    /// 0 if all are ready, 4 if nothing but credentials is missing, else 3. Servers that may not run
+    /// count where they were asked for by name or are required.
+    pub(super) fn exit(&self, is_named: impl Fn(&str) -> bool) -> Exit {
+        let counts = |line: &&Line| line.required || is_named(&line.name);
+        let has = |kind: Kind| self.lines.iter().any(|line| line.kind == kind);
+        let held = |kind: Kind| {
+            self.lines
+                .iter()
+                .filter(counts)
+                .any(|line| line.kind == kind)
+        };
+        if has(Kind::Failed) || has(Kind::Awaited) {
+            Exit::Server
+        } else if held(Kind::Invalid) {
+            Exit::Usage
+        } else if has(Kind::NeedsAuth) {
+            Exit::Auth
+        } else if held(Kind::Pending) || held(Kind::Blocked) {
+            Exit::Blocked
+        } else {
+            Exit::Ok
+        }
+    }
+
+    /// Says where more is to be learned.
+    pub(super) fn advise(&self, printer: &Printer) {
+        let failed = self.lines.iter().filter(|line| line.kind == Kind::Failed);
+        let failed: Vec<&str> = failed.map(|line| line.name.as_str()).collect();
+        if !failed.is_empty() {
+            printer.note(&format!(
+                "`cocode mcp doctor {}` says more",
+                failed.join(" ")
+            ));
+        }
+    }
+
+    pub(super) fn table(&self, paint: Paint) -> String {
+        let mut head = vec!["NAME", "STATE", "ERA", "TRANSPORT", "TOOLS", "READY"];
+        if self.counts_calls {
+            head.extend(["CALLS", "RECONNECTS"]);
+        }
+        head.push("LAST ERROR");
+        let rows: Vec<Vec<Cell>> = self
+            .lines
+            .iter()
+            .map(|line| line.cells(self.counts_calls))
+            .collect();
+        table(&head, &rows, paint)
+    }
+}
+
+impl Line {
+    fn new(name: &str, state: &'static str, kind: Kind) -> Self {
+        Self {
+            name: name.to_owned(),
+            state,
+            slow: false,
+            required: false,
+            era: None,
+            revision: None,
+            transport: None,
+            server_name: None,
+            server_version: None,
+            pid: None,
+            ready_milliseconds: None,
+            tools: None,
+            hidden_tools: None,
+            reconnects: 0,
+            calls: None,
+            reason: None,
+            error: None,
+            kind,
+            took: None,
+            last: String::new(),
+        }
+    }
+
+    /// A server that is known, and not used.
+    fn withheld(name: &str, server: &Server) -> Self {
+        let (state, kind) = match &server.state {
+            State::Disabled(_) => (StateKind::Disabled.as_str(), Kind::Off),
+            State::Pending => (StateKind::PendingTrust.as_str(), Kind::Pending),
+            State::Blocked { .. } => ("blocked", Kind::Blocked),
+            State::Invalid(_) => ("invalid", Kind::Invalid),
+            State::Ready(_) => (StateKind::Stopped.as_str(), Kind::Awaited),
+        };
+        let reason = reason(name, server);
+        Self {
+            required: server.winner.found.entry.required == Some(true),
+            last: reason.clone().unwrap_or_default(),
+            reason,
+            ..Self::new(name, state, kind)
+        }
+    }
+
+    fn used(
+        status: &ServerStatus,
+        spec: &ServerSpec,
+        more_time: &'static str,
+        manager: &Manager,
+    ) -> Self {
+        let state = status.state.kind();
+        let kind = match state {
+            StateKind::Ready => Kind::Good,
+            StateKind::NeedsAuth | StateKind::NeedsClientRegistration => Kind::NeedsAuth,
+            StateKind::Failed => Kind::Failed,
+            _ => Kind::Awaited,
+        };
+        let mut line = Self::new(status.name.as_str(), state.as_str(), kind);
+        line.slow = matches!(status.state, ServerState::Starting { slow: true });
+        line.required = spec.required;
+        line.reconnects = status.reconnects;
+        if let Some(facts) = &status.connection {
+            line.era = Some(facts.revision.era().to_string());
+            line.revision = Some(facts.revision.as_str());
+            line.transport = Some(facts.transport);
+            line.server_name.clone_from(&facts.server_name);
+            line.server_version.clone_from(&facts.server_version);
+            line.pid = facts.pid.filter(|_| kind == Kind::Good);
+            line.took = Some(facts.time_to_ready);
+            line.ready_milliseconds = Some(facts.time_to_ready.as_millis());
+            if let Some((tools, hidden)) = tools(manager, &status.name) {
+                line.tools = Some(tools);
+                line.hidden_tools = Some(hidden);
+            }
+        }
+        let about = About::configured(spec, more_time);
+        let trouble = status.last_trouble.as_ref().map(|trouble| {
+            let is_over = status.state.trouble().is_none();
+            (about.trouble(trouble).error, is_over)
+        });
+        match trouble {
+            Some((error, is_over)) => line.troubled(&error, is_over),
+            None => line.unlisted(manager, &status.name),
+        }
+        line
+    }
+
+    /// A trouble that may be over is still worth knowing.
+    fn troubled(&mut self, error: &CliError, is_over: bool) {
+        self.last = short(error);
+        if is_over {
+            self.reason = Some(format!("before: {}", self.last));
+            self.last = format!("({})", self.last);
+        } else {
+            self.error = error_object(error);
+            if error.exit == Exit::Auth && self.kind == Kind::Failed {
+                self.kind = Kind::NeedsAuth;
+            }
+        }
+    }
+
+    /// A list that the server has and did not give.
+    fn unlisted(&mut self, manager: &Manager, name: &ServerName) {
+        let catalog = manager.catalog();
+        let unlisted = catalog
+            .server(name)
+            .and_then(|server| server.unlisted.get(&ListKind::Tools));
+        if let Some(why) = unlisted {
+            self.tools = None;
+            self.last = format!("tools could not be listed: {why}");
+            self.reason = Some(self.last.clone());
+        }
+    }
+
+    fn cells(&self, counts_calls: bool) -> Vec<Cell> {
+        let or_dash = |text: Option<String>| Cell::new(text.unwrap_or_else(|| "-".into()));
+        let state = if self.slow {
+            Cell::new(format!("{} (slow)", self.state))
+        } else {
+            Cell::new(self.state)
+        };
+        let state = match self.kind {
+            Kind::Good => state,
+            Kind::Off => state.styled(Style::Dim),
+            Kind::Awaited | Kind::Pending | Kind::NeedsAuth => state.styled(Style::Yellow),
+            Kind::Failed | Kind::Blocked | Kind::Invalid => state.styled(Style::Red),
+        };
+        let tools = self.tools.map(|tools| match self.hidden_tools {
+            Some(hidden @ 1..) => format!("{tools} of {}", tools + hidden),
+            _ => tools.to_string(),
+        });
+        let mut cells = vec![
+            Cell::new(&self.name).styled(Style::Bold),
+            state,
+            or_dash(self.era.clone()),
+            or_dash(self.transport.map(str::to_owned)),
+            or_dash(tools),
+            or_dash(self.took.map(duration)),
+        ];
+        if counts_calls {
+            let calls = self.calls.unwrap_or_default();
+            let running = calls.started.saturating_sub(calls.finished);
+            cells.push(Cell::new(match (running, calls.failed) {
+                (0, 0) => calls.finished.to_string(),
+                (0, failed) => format!("{}, {failed} failed", calls.finished),
+                (running, 0) => format!("{}, {running} running", calls.finished),
+                (running, failed) => {
+                    format!("{}, {running} running, {failed} failed", calls.finished)
+                }
+            }));
+            cells.push(Cell::new(self.reconnects.to_string()));
+        }
+        cells.push(Cell::new(&self.last));
+        cells
+    }
+
+    /// One line of text, for those who watch without a terminal.
+    pub(super) fn told(&self) -> String {
+        let mut text = format!("{} {}", self.name, self.state);
+        if self.slow {
+            text.push_str(" (slow)");
+        }
+        if self.kind == Kind::Good {
+            let facts = [
+                self.era.clone(),
+                self.transport.map(str::to_owned),
+                self.tools.map(|tools| format!("{tools} tools")),
+                self.took.map(duration),
+            ];
+            let facts: Vec<String> = facts.into_iter().flatten().collect();
+            text = format!("{text}: {}", facts.join(", "));
+        } else if !self.last.is_empty() {
+            text = format!("{text}: {}", self.last);
+        }
+        text
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde wants"
+)]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}

@@ -1,0 +1,403 @@
+//! Watches servers until somebody wants it to end: keeps them connected, follows the files of
+//! configuration, and tells what happens.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cocode_client::{CallEnd, CallId, CatalogChange, Event, Manager, QualifiedName, ServerName};
+use cocode_config::{Live, Reload, Watcher};
+use cocode_core::ServerSpec;
+use serde::Serialize;
+use tokio::sync::mpsc;
+
+use super::view::{Calls, Line, Outlook, View};
+use super::{Chosen, wanted};
+use crate::args::manage::StatusArgs;
+use crate::environment;
+use crate::error::{CliError, Code, Exit};
+use crate::interrupt::Interrupts;
+use crate::manage::status::hurried;
+use crate::managing::{self, Purpose, Setup};
+use crate::printer::{Printer, print_json};
+use crate::reach::Configured;
+use crate::screen::Screen;
+use crate::session::on_runtime;
+use crate::text::plain;
+use crate::workspace::{Workspace, told};
+
+const MORE_TIME: &str = "--timeout";
+
+/// One thing that happened, as scripts see it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Happened<'a> {
+    event: &'static str,
+    /// Since the beginning.
+    at_milliseconds: u128,
+    #[serde(flatten)]
+    what: What<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum What<'a> {
+    State {
+        server: &'a Line,
+    },
+    #[serde(rename_all = "camelCase")]
+    Startup {
+        ready: Vec<&'a str>,
+        failed: BTreeMap<&'a str, &'a str>,
+        slow: Vec<&'a str>,
+    },
+    Catalog {
+        added: Vec<&'a str>,
+        removed: Vec<&'a str>,
+        changed: Vec<&'a str>,
+    },
+    #[serde(rename_all = "camelCase")]
+    Call {
+        call: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        server: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tool: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        outcome: Option<&'static str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        milliseconds: Option<u128>,
+    },
+    Configuration {
+        changes: Vec<String>,
+        problems: Vec<String>,
+        kept: Vec<String>,
+    },
+    Missed {
+        count: u64,
+    },
+}
+
+pub(super) fn run(
+    args: &StatusArgs,
+    chosen: &Chosen,
+    workspace: &Workspace,
+) -> Result<Exit, CliError> {
+    let setup = Setup::new(Purpose::Watching, workspace)?;
+    let outcome = on_runtime(watch(args, chosen, &setup, workspace));
+    setup.end();
+    outcome
+}
+
+async fn watch(
+    args: &StatusArgs,
+    chosen: &Chosen,
+    setup: &Setup,
+    workspace: &Workspace,
+) -> Result<Exit, CliError> {
+    let mut interrupts = Interrupts::catch()?;
+    let connector = Arc::new(Configured::new(workspace)?);
+    let manager = setup.manager(|options| {
+        options.connector = connector;
+        options.log_level = None;
+    });
+    // One change that waits to be read is as good as many.
+    let (changed, mut changes) = mpsc::channel(1);
+    let watching = Watcher::start(workspace.places.clone(), move || {
+        let _one_waits_already = changed.try_send(());
+    });
+    let watcher = watching.map_err(|error| {
+        CliError::new(Code::SetupFailed, "the configuration cannot be watched").because(&error)
+    })?;
+    let live = Live::new(workspace.places.clone(), environment::text_variable);
+    let printer = &*workspace.printer;
+    let mut events = manager.events();
+    let mut watch = Watch {
+        args,
+        chosen,
+        manager: &manager,
+        live,
+        specs: Vec::new(),
+        calls: BTreeMap::new(),
+        running: HashMap::new(),
+        screen: printer.shows_live().then(|| Screen::new(printer)),
+        printer,
+        begun: Instant::now(),
+    };
+    watch.apply().await;
+    watch.tell_withheld()?;
+    let exit = loop {
+        watch.draw()?;
+        if !printer.is_read() {
+            break Exit::Ok;
+        }
+        tokio::select! {
+            biased;
+            exit = interrupts.next() => {
+                printer.leave_line();
+                break exit;
+            }
+            Some(()) = changes.recv() => {
+                let reload = watch.live.reload();
+                watch.reloaded(&reload)?;
+                watch.apply().await;
+            }
+            Some(event) = events.next() => watch.happened(&event)?,
+        }
+    };
+    drop(watcher);
+    managing::close(&manager, &mut interrupts).await;
+    Ok(exit)
+}
+
+struct Watch<'a> {
+    args: &'a StatusArgs,
+    chosen: &'a Chosen,
+    manager: &'a Manager,
+    live: Live,
+    /// The servers that are used.
+    specs: Vec<ServerSpec>,
+    calls: BTreeMap<ServerName, Calls>,
+    running: HashMap<CallId, ServerName>,
+    screen: Option<Screen<'a>>,
+    printer: &'a Printer,
+    begun: Instant,
+}
+
+impl Watch<'_> {
+    /// Makes what the configuration says now the servers of the manager.
+    async fn apply(&mut self) {
+        let chosen = self
+            .live
+            .specs()
+            .filter(|spec| self.chosen.has(spec.name.as_str()));
+        self.specs = chosen
+            .map(|spec| match self.args.timeout {
+                Some(limit) => hurried(spec, Some(limit)),
+                None => spec.clone(),
+            })
+            .collect();
+        let servers = self.chosen.servers(self.live.config());
+        let wanted = wanted(servers, self.specs.iter().cloned());
+        self.manager.apply(wanted).await;
+    }
+
+    fn view(&self) -> View {
+        let outlook = Outlook {
+            servers: self.chosen.servers(self.live.config()).collect(),
+            specs: &self.specs,
+            more_time: MORE_TIME,
+            calls: Some(&self.calls),
+        };
+        View::of(&outlook, self.manager)
+    }
+
+    fn draw(&mut self) -> Result<(), CliError> {
+        let view = self.view();
+        match &mut self.screen {
+            Some(screen) => screen.draw(&view.table(self.printer.paint())),
+            None => Ok(()),
+        }
+    }
+
+    /// Says how those servers are that nothing will happen to.
+    fn tell_withheld(&mut self) -> Result<(), CliError> {
+        let view = self.view();
+        for status in self.manager.status() {
+            let is_used = self.specs.iter().any(|spec| spec.name == status.name);
+            if let Some(line) = view.line(&status.name).filter(|_| !is_used) {
+                self.say("state", What::State { server: line }, || line.told())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn happened(&mut self, event: &Event) -> Result<(), CliError> {
+        match event {
+            Event::ServerStateChanged { server, .. } => {
+                let view = self.view();
+                // Of a server that was removed, the configuration says so.
+                let Some(line) = view.line(server) else {
+                    return Ok(());
+                };
+                self.say("state", What::State { server: line }, || line.told())
+            }
+            Event::StartupComplete {
+                ready,
+                failed,
+                slow,
+            } => self.started(ready, failed, slow),
+            Event::CatalogChanged(change) => self.cataloged(change),
+            Event::ToolCallStarted { call, server, tool } => {
+                self.calls.entry(server.clone()).or_default().started += 1;
+                self.running.insert(*call, server.clone());
+                let what = What::Call {
+                    call: call.0,
+                    server: Some(server.as_str()),
+                    tool: Some(tool),
+                    outcome: None,
+                    milliseconds: None,
+                };
+                self.say("call-started", what, || {
+                    format!("{server} is called: {tool}")
+                })
+            }
+            Event::ToolCallFinished {
+                call,
+                outcome,
+                elapsed,
+            } => self.finished(*call, *outcome, *elapsed),
+            Event::Missed(count) => {
+                let text = format!("{count} events were missed");
+                self.say("missed", What::Missed { count: *count }, || text)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn cataloged(&self, change: &CatalogChange) -> Result<(), CliError> {
+        let CatalogChange {
+            added,
+            removed,
+            changed,
+            ..
+        } = change;
+        if added.is_empty() && removed.is_empty() && changed.is_empty() {
+            return Ok(());
+        }
+        let text = format!(
+            "tools: {} new, {} gone, {} changed",
+            added.len(),
+            removed.len(),
+            changed.len()
+        );
+        let [added, removed, changed] = [added, removed, changed]
+            .map(|names| names.iter().map(QualifiedName::as_str).collect());
+        let what = What::Catalog {
+            added,
+            removed,
+            changed,
+        };
+        self.say("catalog", what, || text)
+    }
+
+    fn finished(
+        &mut self,
+        call: CallId,
+        outcome: CallEnd,
+        elapsed: Duration,
+    ) -> Result<(), CliError> {
+        let server = self.running.remove(&call);
+        let outcome = match outcome {
+            CallEnd::Ok => "ok",
+            CallEnd::ToolError => "tool-error",
+            CallEnd::Failed(code) => code,
+            CallEnd::Cancelled => "canceled",
+            _ => "over",
+        };
+        if let Some(server) = &server {
+            let calls = self.calls.entry(server.clone()).or_default();
+            calls.finished += 1;
+            calls.failed += u64::from(outcome != "ok");
+        }
+        let what = What::Call {
+            call: call.0,
+            server: server.as_ref().map(ServerName::as_str),
+            tool: None,
+            outcome: Some(outcome),
+            milliseconds: Some(elapsed.as_millis()),
+        };
+        self.say("call-finished", what, || format!("a call ended: {outcome}"))
+    }
+
+    fn started(
+        &self,
+        ready: &[ServerName],
+        failed: &[(ServerName, String)],
+        slow: &[ServerName],
+    ) -> Result<(), CliError> {
+        fn names(names: &[ServerName]) -> Vec<&str> {
+            names.iter().map(ServerName::as_str).collect()
+        }
+        if ready.is_empty() && failed.is_empty() && slow.is_empty() {
+            return Ok(());
+        }
+        let text = format!(
+            "started: {} ready, {} failed, {} slow",
+            ready.len(),
+            failed.len(),
+            slow.len()
+        );
+        let failed = failed.iter();
+        let what = What::Startup {
+            ready: names(ready),
+            failed: failed
+                .map(|(name, why)| (name.as_str(), why.as_str()))
+                .collect(),
+            slow: names(slow),
+        };
+        self.say("startup", what, || text)
+    }
+
+    /// Says what became of a change of the configuration.
+    fn reloaded(&mut self, reload: &Reload) -> Result<(), CliError> {
+        let Reload {
+            changes,
+            settings_changed,
+            kept,
+            problems,
+        } = reload;
+        let changes = changes
+            .iter()
+            .filter(|change| self.chosen.has(&change.server));
+        let mut changes: Vec<String> = changes.map(ToString::to_string).collect();
+        if *settings_changed {
+            changes.push("settings have changed; some count at the next start".into());
+        }
+        let kept: Vec<String> = kept.iter().map(ToString::to_string).collect();
+        let problems: Vec<String> = problems.iter().map(told).collect();
+        if !kept.is_empty() {
+            self.manager.announce(Event::ConfigurationRejected {
+                problems: problems.clone(),
+            });
+        }
+        let lines = changes.iter().chain(&problems).chain(&kept);
+        let lines: Vec<String> = lines.map(|line| format!("configuration: {line}")).collect();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        if let Some(screen) = &mut self.screen {
+            let lines = lines.iter().map(|line| format!("{}\n", plain(line)));
+            return screen.say(&lines.collect::<String>());
+        }
+        let what = What::Configuration {
+            changes,
+            problems,
+            kept,
+        };
+        self.say("configuration", what, || lines.join("\n"))
+    }
+
+    /// Tells scripts, or people without a table.
+    fn say(
+        &self,
+        event: &'static str,
+        what: What<'_>,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), CliError> {
+        if self.printer.json() {
+            let happened = Happened {
+                event,
+                at_milliseconds: self.begun.elapsed().as_millis(),
+                what,
+            };
+            return print_json(self.printer, &happened);
+        }
+        if self.screen.is_some() {
+            return Ok(());
+        }
+        let text = text();
+        let lines = text.lines().map(|line| format!("{}\n", plain(line)));
+        self.printer.out(lines.collect::<String>())
+    }
+}
