@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cocode_client::{LinkError, Protocol, Session, SessionOptions, Target};
+use cocode_client::{LinkError, Protocol, Retry, Session, SessionOptions, Target};
 use cocode_testkit::{Gate, HttpRequest, HttpServer, Script, SseEvent};
 
 use crate::support::{
@@ -389,14 +389,55 @@ async fn an_answer_whose_position_was_taken_back_is_not_resumed() {
 
 #[tokio::test]
 async fn an_answer_that_cannot_be_resumed_is_an_error() {
-    let server = breaking_off().on_http("GET").status(405).http();
+    for status in [405, 429, 503] {
+        let server = breaking_off().on_http("GET").status(status).http();
+        let session = connect_past_the_first_get(&server).await;
+        let error = call(&session).await.unwrap_err();
+        // Only the `GET` was refused; the tool may be done by now.
+        assert_eq!(error.retry(), Retry::MayHaveRun, "{error:?}");
+        let error = link_error::<()>(Err(error));
+        assert!(
+            matches!(&error, LinkError::NoAnswer { detail } if detail.contains(&status.to_string())),
+            "{error:?}"
+        );
+        assert_works(&session).await;
+    }
+}
+
+#[tokio::test]
+async fn a_request_whose_server_dies_after_an_event_may_have_run() {
+    let gate = Gate::new();
+    let server = Script::new()
+        .on("tools/call")
+        .stream()
+        .event(SseEvent::data(NOTICE).id("event-1").retry(10))
+        .hold(&gate)
+        .http();
+    let witness = Arc::new(Witness::willing());
+    let options = SessionOptions {
+        protocol: Protocol::Legacy,
+        ..handled_by(&witness)
+    };
+    let session = connect_with(http(&server), options).await;
+    let (outcome, ()) = tokio::join!(call(&session), async {
+        witness.heard.reaches(1).await;
+        server.kill();
+    });
+    let error = outcome.unwrap_err();
+    assert_eq!(error.retry(), Retry::MayHaveRun, "{error:?}");
+    let error = link_error::<()>(Err(error));
+    assert!(matches!(error, LinkError::Broken { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn credentials_that_resuming_needs_are_asked_for() {
+    let server = breaking_off().on_http("GET").unauthorized(&[]).http();
     let session = connect_past_the_first_get(&server).await;
-    let error = link_error(call(&session).await);
-    assert!(
-        matches!(error, LinkError::Status { status: 405, .. }),
-        "{error:?}"
-    );
-    assert_works(&session).await;
+    let error = call(&session).await.unwrap_err();
+    assert_ne!(error.retry(), Retry::Safe, "{error:?}");
+    let error = link_error::<()>(Err(error));
+    assert!(matches!(error, LinkError::AuthRequired(_)), "{error:?}");
+    assert_eq!(count(&server, |request| request.is("tools/call")), 1);
 }
 
 #[tokio::test]

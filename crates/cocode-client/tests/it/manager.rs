@@ -5,6 +5,7 @@ mod crashes;
 mod faulty;
 mod refusals;
 mod remembering;
+mod resumed;
 mod servers;
 mod sickness;
 mod story;

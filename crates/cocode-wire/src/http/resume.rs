@@ -32,12 +32,7 @@ pub(super) async fn resume(
                 failures += 1;
                 continue;
             }
-            // Unlike a refused POST, this says nothing about whether the request has run.
-            Err(error @ LinkError::SessionGone) => {
-                let detail = error.to_string();
-                return Err(LinkError::NoAnswer { detail });
-            }
-            Err(error) => return Err(error),
+            Err(error) => return Err(of_the_request(error)),
         };
         failures = 0;
         let (inbox, max) = (&*shared.inbox, shared.max_frame);
@@ -52,6 +47,19 @@ pub(super) async fn resume(
                 });
             }
         }
+    }
+}
+
+/// What the end of resuming says about the request itself: unlike a refused POST, nothing of whether
+/// it has run, so that nobody may take it for one that was never sent.
+fn of_the_request(error: LinkError) -> LinkError {
+    match error {
+        LinkError::Unreachable { url, source } => LinkError::Broken { url, source },
+        // Whoever asks for credentials is to be heard; the request is not repeated for it.
+        LinkError::Broken { .. } | LinkError::NoAnswer { .. } | LinkError::AuthRequired(_) => error,
+        _ => LinkError::NoAnswer {
+            detail: format!("it cannot be resumed: {error}"),
+        },
     }
 }
 
