@@ -36,6 +36,11 @@ impl Deadlines {
 /// As good as no deadline; keeps the arithmetic of moments finite.
 const FOREVER: Duration = Duration::from_hours(10 * 365 * 24);
 
+/// The moment so much later; as good as never where that is no moment.
+pub(crate) fn later(from: Instant, after: Duration) -> Instant {
+    from + after.min(FOREVER)
+}
+
 /// Nothing is checked more often than this, so that a paused clock costs no busy loop.
 const GRAIN: Duration = Duration::from_millis(10);
 

@@ -107,8 +107,10 @@ impl Manager {
         self.shared().bus.listen()
     }
 
-    /// Tells the listeners of something that happened to the servers outside of this manager.
-    pub fn announce(&self, event: Event) {
+    /// Tells the listeners that a change of the configuration cannot be used, and that what was
+    /// there before goes on.
+    pub fn reject_configuration(&self, problems: Vec<String>) {
+        let event = Event::ConfigurationRejected { problems };
         self.shared().bus.tell(|| event);
     }
 
@@ -130,13 +132,17 @@ impl Manager {
         deadline: Instant,
     ) -> Result<Session, CallError> {
         let server = self.server(server)?;
+        server.touch();
         let session = server.session(deadline).await;
         session.map_err(|error| find::unavailable(&server, error))
     }
 
-    /// Connects to a server anew.
+    /// Connects to a server anew. When this returns, the old session is not given out any more.
     pub async fn restart(&self, server: &ServerName) -> Result<(), CallError> {
-        self.server(server)?.order(Order::Restart).await;
+        let (done, restarted) = oneshot::channel();
+        self.server(server)?.order(Order::Restart(None, done)).await;
+        // Nothing is ever sent: the other end is dropped when it is done.
+        restarted.await.unwrap_or_default();
         Ok(())
     }
 
@@ -157,7 +163,7 @@ impl Manager {
         let kinds = ListKind::ALL.into_iter().collect();
         let reading = listing::read(self.shared(), &server, &session, &kinds);
         match tokio::time::timeout_at(deadline, reading).await {
-            Ok(()) => Ok(()),
+            Ok(_what_could_not_be_read) => Ok(()),
             Err(_elapsed) => Err(find::unavailable(
                 &server,
                 server::NoSession::TooLate(server.state()),
@@ -174,11 +180,16 @@ impl Manager {
         if self.shared().options.lists == ListReading::OnDemand {
             return;
         }
-        let mut read = server.lists_read();
-        while server.current().is_some() && !server.lists(lists::Lists::are_all_settled) {
-            let changed = tokio::time::timeout_at(deadline, read.changed()).await;
-            if !matches!(changed, Ok(Ok(()))) {
-                return;
+        let (mut lists, mut standing) = (server.lists_changed(), server.watch());
+        let is_settled = || {
+            let connection = server.connection();
+            server.lists(|lists| lists.are_all_settled(connection))
+        };
+        while server.current().is_some() && !is_settled() {
+            tokio::select! {
+                changed = lists.changed() => if changed.is_err() { return },
+                changed = standing.changed() => if changed.is_err() { return },
+                () = tokio::time::sleep_until(deadline) => return,
             }
         }
     }
@@ -191,6 +202,8 @@ impl Manager {
     /// Ends every connection, and waits for that within fixed bounds.
     pub async fn shutdown(&self) {
         let shared = self.shared();
+        // The semaphore is never closed.
+        let _nothing_is_started = self.owner.applying.acquire().await.ok();
         for server in shared.servers().values() {
             server.order(Order::End).await;
         }
@@ -207,6 +220,8 @@ impl Manager {
         }
         drop(tasks);
         shared.set_servers(shared::Servers::new());
+        shared.set_withheld(std::collections::BTreeMap::new());
+        shared.publish();
     }
 
     fn server(&self, name: &ServerName) -> Result<Arc<Server>, CallError> {

@@ -207,6 +207,12 @@ impl Session {
         self.shared.connection.mux.answered()
     }
 
+    /// How often the server has ended its session, and given us another. What it would have told
+    /// in between is lost.
+    pub fn renewals(&self) -> u64 {
+        self.shared.generation.load(Ordering::Acquire)
+    }
+
     /// Ends the connection at once, as something that failed: whoever waits for an answer gets
     /// this reason. [`Session::close`] still has to wait for what belongs to it.
     pub fn abort(&self, reason: Closed) {

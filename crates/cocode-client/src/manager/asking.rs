@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::Manager;
 use super::call_error::CallError;
 use super::listing;
-use super::lists::{CatalogTool, Source};
+use super::lists::CatalogTool;
 use super::server::Server;
 use crate::features::{Prompt, Resource, ResourceTemplate, Tool};
 use crate::list_cache::ListKind;
@@ -27,13 +27,14 @@ macro_rules! asks {
         ) -> Result<Listing<$item>, CallError> {
             let known = self.server(server)?;
             let session = self.session(server, deadline).await?;
-            let asked_at = (self.shared().options.time_of_day)();
+            let _in_use = known.in_use();
+            let asked = known.asks((self.shared().options.time_of_day)());
             let listed = session.$request().await;
             match listed {
                 Ok(listing) => {
                     let taken = listing.clone();
                     known.change_lists(|lists| {
-                        lists.$list.update(taken, Source::Connection, asked_at);
+                        lists.$list.update(taken, asked);
                     });
                     listing::note(&known, $kind, None);
                     self.listed(known, session);

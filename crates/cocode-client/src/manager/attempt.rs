@@ -1,10 +1,12 @@
 //! One attempt to connect: from a specification to a session whose tools are known.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use cocode_core::ServerSpec;
-use cocode_wire::{StdioTarget, Target};
+use cocode_wire::{RawJson, StdioTarget, Target};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::connector::{ReachError, ReachErrorKind, Reached};
@@ -12,6 +14,7 @@ use super::ears::Ears;
 use super::listing;
 use super::lists::Lists;
 use super::options::ListReading;
+use super::sandbox;
 use super::server::Server;
 use super::shared::Shared;
 use super::state::{Cause, ConnectionFacts, Trouble};
@@ -25,6 +28,8 @@ use crate::session::Session;
 /// What a successful attempt gives.
 pub(crate) struct Connected {
     pub(crate) session: Session,
+    /// What the sandbox allows, where the server wants to know. It knows what is there now.
+    pub(crate) sandbox: Option<watch::Receiver<Option<RawJson>>>,
 }
 
 pub(crate) async fn connect(
@@ -50,6 +55,7 @@ pub(crate) async fn connect(
         handler: Arc::new(Ears {
             server: Arc::downgrade(server),
             name: server.name.clone(),
+            listens: AtomicBool::new(false),
             bus: shared.bus.clone(),
             inner: options.handlers.handler(&server.name),
         }),
@@ -70,22 +76,36 @@ pub(crate) async fn connect(
     let session = Session::connect(target, session_options)
         .await
         .map_err(failed)?;
+    server.count_connection();
     let instructions = session.server().instructions.clone();
     server.change_lists(|lists| lists.instructions = instructions);
     if options.lists == ListReading::OnDemand {
         recall(server, &session);
-        return Ok(Connected { session });
+    } else {
+        let rest = limit.saturating_sub(begun.elapsed());
+        let listing = listing::first_tools(shared, server, &session);
+        let (stderr, noise) = (session.stderr_lines(), Vec::new());
+        match tokio::time::timeout(rest, listing).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                return Err(failed(ConnectError::Handshake {
+                    error,
+                    stderr,
+                    noise,
+                }));
+            }
+            Err(_elapsed) => {
+                return Err(failed(ConnectError::Timeout {
+                    after: limit,
+                    step: "listing its tools",
+                    stderr,
+                    noise,
+                }));
+            }
+        }
     }
-    let listed = listing::first_tools(shared, server, &session).await;
-    listed.map_err(|error| {
-        let stderr = session.stderr_lines();
-        failed(ConnectError::Handshake {
-            error,
-            stderr,
-            noise: Vec::new(),
-        })
-    })?;
-    Ok(Connected { session })
+    let sandbox = sandbox::tell_first(&server.name, &session, &shared.sandbox).await;
+    Ok(Connected { session, sandbox })
 }
 
 pub(crate) fn facts(session: &Session, time_to_ready: Duration) -> ConnectionFacts {
@@ -103,11 +123,14 @@ pub(crate) fn facts(session: &Session, time_to_ready: Duration) -> ConnectionFac
 
 /// Asks a new session for what the old one was asked to tell.
 pub(crate) async fn subscribe_again(server: Arc<Server>, session: Session) {
-    for uri in server.subscriptions() {
-        if let Err(error) = session.subscribe(&uri).await {
+    let uris = server.subscriptions();
+    let (server, session) = (&server, &session);
+    let each = uris.iter().map(|uri| async move {
+        if let Err(error) = session.subscribe(uri).await {
             tracing::warn!(server = %server.name, uri, %error, "a subscription was lost");
         }
-    }
+    });
+    futures_util::future::join_all(each).await;
 }
 
 /// Lets a session know the tools that another one listed, where calls depend on it.
@@ -143,7 +166,7 @@ fn too_slow(spec: &ServerSpec) -> ReachError {
         kind: ReachErrorKind::Temporary,
         code: "connect-timeout",
         message: format!(
-            "server `{}`: its secrets were not looked up within {} s",
+            "server `{}`: what is needed to reach it (secrets, headers) was not there within {} s",
             spec.name,
             spec.connect_timeout.as_secs()
         ),

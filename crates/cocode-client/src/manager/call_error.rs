@@ -47,7 +47,18 @@ pub enum CallError {
         /// Whether that is settled; otherwise the call did not wait any longer.
         in_time: bool,
     },
-    /// The request failed.
+    /// Something else than a tool was asked for, such as a resource, and the request failed.
+    #[error("`{what}` could not be had of server `{server}`")]
+    Asking {
+        /// Who was asked.
+        server: ServerName,
+        /// For what.
+        what: String,
+        /// What happened.
+        #[source]
+        error: RequestError,
+    },
+    /// The call of a tool failed.
     #[error("`{tool}` of server `{server}` failed")]
     Request {
         /// Whose tool.
@@ -68,7 +79,7 @@ impl CallError {
             Self::UnknownServer { .. } => "unknown-server",
             Self::Arguments { .. } => "invalid-arguments",
             Self::Unavailable { .. } => "server-unavailable",
-            Self::Request { error, .. } => error.code(),
+            Self::Request { error, .. } | Self::Asking { error, .. } => error.code(),
         }
     }
 
@@ -105,6 +116,14 @@ impl CallError {
                     }
                 };
                 format!("{self}. The tool was not called. {advice} (Server: `{server}`.)")
+            }
+            Self::Asking { error, .. } => {
+                let what = chain(self);
+                let advice = match error.retry() {
+                    Retry::Safe | Retry::MayHaveRun => "It can be asked for again.",
+                    Retry::Pointless => "Asking again would bring the same; do without.",
+                };
+                format!("{what}. {advice}")
             }
             Self::Request { error, .. } => {
                 let what = chain(self);

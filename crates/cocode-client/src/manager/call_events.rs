@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cocode_core::ToolName;
+use cocode_core::{Reach, RemoteTransport, ToolName};
 use tokio::time::Instant;
 
 use super::call_error::CallError;
@@ -38,12 +38,9 @@ impl<'a> Telling<'a> {
         });
         let telemetry = &shared.options.telemetry;
         let trace = (telemetry.is_on() || parent.is_some()).then(|| {
-            let facts = server.facts();
             let facts = CallFacts {
-                transport: facts
-                    .as_ref()
-                    .map_or(CallTransport::Stdio, |facts| transport(facts.transport)),
-                revision: facts.map(|facts| facts.revision),
+                transport: transport(&server.spec().reach),
+                revision: server.facts().map(|facts| facts.revision),
             };
             telemetry.begin_call(server.name.as_str(), tool.as_str(), facts, parent)
         });
@@ -117,11 +114,15 @@ impl Drop for Telling<'_> {
     }
 }
 
-fn transport(name: &str) -> CallTransport {
-    match name {
-        "http" | "sse" => CallTransport::Http,
-        "ws" => CallTransport::WebSocket,
-        "unix" => CallTransport::Unix,
-        _ => CallTransport::Stdio,
+fn transport(reach: &Reach) -> CallTransport {
+    match reach {
+        Reach::Program(_) => CallTransport::Stdio,
+        Reach::Remote(remote) => match remote.transport {
+            RemoteTransport::HttpWithFallback | RemoteTransport::Http | RemoteTransport::Sse => {
+                CallTransport::Http
+            }
+            RemoteTransport::WebSocket => CallTransport::WebSocket,
+            RemoteTransport::Unix => CallTransport::Unix,
+        },
     }
 }

@@ -18,7 +18,7 @@ use super::find::{
 };
 use super::server::Server;
 use super::shared::Shared;
-use crate::clock::Deadlines;
+use crate::clock::{Deadlines, later};
 use crate::error::{RequestError, Retry};
 use crate::features::{Annotations, CallResult};
 use crate::list_cache::ListKind;
@@ -110,7 +110,8 @@ impl Manager {
     }
 
     /// Calls a tool by its server, and the server's own name for it. One that the server has not
-    /// listed is called nevertheless if `context` says not to check.
+    /// listed is called nevertheless if `context` says not to check; one that filters take away is
+    /// not.
     pub async fn call_tool(
         &self,
         server: &ServerName,
@@ -121,10 +122,13 @@ impl Manager {
         let shared = self.shared();
         let begun = Instant::now();
         let known = self.server(server)?;
+        if !known.spec().tools.admits(tool) {
+            return Err(unknown(shared, server, tool));
+        }
         let found = find_in(&known, tool);
         let found = match found {
             None if context.check == Check::Arguments => {
-                let until = begun + patience(shared, &known, tool, &context).idle;
+                let until = later(begun, patience(shared, &known, tool, &context).idle);
                 Box::pin(relist(shared, &known, until)).await?;
                 let found = find_in(&known, tool);
                 let found = found.ok_or_else(|| unknown(shared, server, tool))?;
@@ -147,17 +151,31 @@ impl Manager {
         context: &CallContext,
     ) -> Result<(Arc<Server>, Callee), CallError> {
         let shared = self.shared();
-        let meant = |server: &Arc<Server>| {
+        let is_named = |server: &Server| {
             let prefix = format!("mcp__{}__", server.name);
             name.starts_with(&prefix)
         };
+        // Not every name spells out its server: whose tools nobody knows may be meant, too.
+        let is_unknown = |server: &Server| {
+            server.state().is_on_its_way() && !server.lists(|lists| lists.tools.is_known())
+        };
         let servers = shared.servers();
-        for server in servers.values().filter(|server| meant(server)) {
-            let until = begun + patience(shared, server, name, context).idle;
-            relist(shared, server, until).await?;
+        let (named, others): (Vec<_>, Vec<_>) =
+            servers.values().partition(|server| is_named(server));
+        let others = others.into_iter().filter(|server| is_unknown(server));
+        let mut failure = None;
+        for server in named.iter().copied().chain(others) {
+            let until = later(begun, patience(shared, server, name, context).idle);
+            let listed = relist(shared, server, until).await;
             if let Some(found) = find(shared, name) {
                 return Ok(found);
             }
+            if is_named(server) {
+                failure = failure.or(listed.err());
+            }
+        }
+        if let Some(failure) = failure {
+            return Err(failure);
         }
         if let Some(withheld) = self.withheld_in(name) {
             return Err(withheld);
@@ -227,11 +245,23 @@ impl<'a> Work<'a> {
             self.call,
             self.context.trace.as_ref(),
         );
-        if let Some(trace) = telling.context() {
-            self.context.meta = trace.added_to(self.context.meta.as_ref());
-        }
+        let traced = match telling.context() {
+            None => Ok(()),
+            Some(trace) => match trace.added_to(self.context.meta.as_ref()) {
+                None => Err(self.failed(RequestError::Params {
+                    method: "tools/call".into(),
+                })),
+                meta => {
+                    self.context.meta = meta;
+                    Ok(())
+                }
+            },
+        };
         self.context.on_progress = telling.on_progress(self.context.on_progress.take());
-        let outcome = self.carry_out().await;
+        let outcome = match traced {
+            Ok(()) => self.carry_out().await,
+            Err(error) => Err(error),
+        };
         telling.finish(&outcome);
         outcome
     }
@@ -288,7 +318,7 @@ impl<'a> Work<'a> {
         if is_certain {
             return Err(self.refused(wrong));
         }
-        let until = self.begun + self.deadlines.idle;
+        let until = later(self.begun, self.deadlines.idle);
         Box::pin(relist(self.shared, server, until)).await?;
         let name = self.tool.name();
         let Some(Callee::Listed(tool)) = find_in(server, name.as_str()) else {
@@ -313,7 +343,7 @@ impl<'a> Work<'a> {
     async fn attempts(&self) -> Result<(CallResult, u32), CallError> {
         let mut attempt = 1;
         loop {
-            let until = self.begun + self.deadlines.idle.min(self.deadlines.total);
+            let until = later(self.begun, self.deadlines.idle.min(self.deadlines.total));
             let session = match self.server.current() {
                 Some(session) => session,
                 None => Box::pin(self.wait(until)).await?,
@@ -326,7 +356,7 @@ impl<'a> Work<'a> {
             let Some(wait) = self.may_repeat(&error, attempt) else {
                 return Err(self.failed(error));
             };
-            let again_at = Instant::now() + wait;
+            let again_at = later(Instant::now(), wait);
             if again_at >= until {
                 return Err(self.failed(error));
             }
@@ -367,8 +397,10 @@ impl<'a> Work<'a> {
             Retry::Pointless => false,
         };
         let backoff = self.shared.options.health.reconnect;
+        // What the server asks for is obeyed in full, or the call is not made again.
+        let asked = error.retry_after().unwrap_or_default();
         (repeat && attempt < MAX_ATTEMPTS)
-            .then(|| backoff.wait(attempt, error.retry_after(), fastrand::f64()))
+            .then(|| backoff.wait(attempt, None, fastrand::f64()).max(asked))
     }
 
     fn failed(&self, error: RequestError) -> CallError {
@@ -394,7 +426,7 @@ impl<'a> Work<'a> {
         if server.lists(|lists| lists.tools.is_first_hand()) {
             return Some(mismatch);
         }
-        let until = Instant::now() + self.shared.options.timeouts.request;
+        let until = later(self.begun, self.deadlines.idle.min(self.deadlines.total));
         let listed = Box::pin(relist(self.shared, server, until)).await;
         let now = find_in(server, tool.name.as_str()).filter(|_| listed.is_ok());
         match now {

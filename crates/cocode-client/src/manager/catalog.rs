@@ -168,6 +168,16 @@ impl Catalog {
         Some((&server.name, server.prompt(prompt.as_str())?))
     }
 
+    /// Whether the two say the same of what is not offered, too.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.servers.len() == other.servers.len()
+            && self
+                .servers
+                .values()
+                .zip(other.servers.values())
+                .all(|(one, other)| one.is_like(other))
+    }
+
     /// What is different from an older catalog.
     pub(crate) fn change_since(&self, older: &Self) -> CatalogChange {
         let mut change = CatalogChange {
@@ -231,6 +241,37 @@ impl ServerCatalog {
         }
     }
 
+    fn is_like(&self, other: &Self) -> bool {
+        let Self {
+            name,
+            is_offered,
+            tools,
+            filtered_tools,
+            resources,
+            templates,
+            prompts,
+            quarantined,
+            unlisted,
+            instructions,
+        } = self;
+        *name == other.name
+            && *is_offered == other.is_offered
+            && same(tools, &other.tools, |one, other| {
+                one.is_described_like(other)
+            })
+            && *filtered_tools == other.filtered_tools
+            && same(resources, &other.resources, |one, other| {
+                one.raw == other.raw
+            })
+            && same(templates, &other.templates, |one, other| {
+                one.raw == other.raw
+            })
+            && same(prompts, &other.prompts, |one, other| one.raw == other.raw)
+            && *quarantined == other.quarantined
+            && *unlisted == other.unlisted
+            && *instructions == other.instructions
+    }
+
     /// One of its tools.
     pub fn tool(&self, name: &ToolName) -> Option<&Arc<CatalogTool>> {
         let place = self.tools.binary_search_by(|tool| tool.name.cmp(name));
@@ -263,6 +304,11 @@ impl CatalogChange {
             && resources.is_empty()
             && prompts.is_empty()
     }
+}
+
+fn same<T>(one: &[Arc<T>], other: &[Arc<T>], is_same: impl Fn(&T, &T) -> bool) -> bool {
+    let alike = |(one, other): (&Arc<T>, &Arc<T>)| Arc::ptr_eq(one, other) || is_same(one, other);
+    one.len() == other.len() && one.iter().zip(other).all(alike)
 }
 
 fn raw_resources(server: Option<&ServerCatalog>) -> Vec<&str> {

@@ -8,8 +8,16 @@ use cocode_wire::RawJson;
 
 use super::{Catalog, CatalogChange, ServerCatalog};
 use crate::features::{Resource, Tool};
-use crate::manager::lists::{Lists, Source};
+use crate::manager::lists::{Asked, Lists};
 use crate::pages::Listing;
+
+fn asked() -> Asked {
+    Asked {
+        connection: Some(1),
+        number: 1,
+        at: SystemTime::now(),
+    }
+}
 
 fn tools(names: &[(&str, &str)]) -> Listing<Tool> {
     let tools: Vec<String> = names
@@ -26,9 +34,7 @@ fn tools(names: &[(&str, &str)]) -> Listing<Tool> {
 
 fn lists(names: &[(&str, &str)]) -> Lists {
     let mut lists = Lists::default();
-    lists
-        .tools
-        .update(tools(names), Source::Connection, SystemTime::now());
+    lists.tools.update(tools(names), asked());
     lists
 }
 
@@ -92,9 +98,7 @@ fn a_change_names_what_is_new_gone_and_different() {
     let mut after = lists(&[("same", ""), ("new", ""), ("other", "new")]);
     let page = RawJson::parse(r#"{"resources":[{"uri":"a:b","name":"c"}]}"#).unwrap();
     let resources = Listing::<Resource>::from_pages(vec![page]).unwrap();
-    after
-        .resources
-        .update(resources, Source::Connection, SystemTime::now());
+    after.resources.update(resources, asked());
     let before = Catalog::new(1, [server("x", true, &before)]);
     let after = Catalog::new(2, [server("x", true, &after)]);
     let change = after.change_since(&before);
@@ -116,9 +120,7 @@ fn what_did_not_change_keeps_what_was_made_of_it() {
     let mut lists = lists(&[("same", ""), ("other", "old")]);
     let before = lists.tools.items().to_vec();
     let listing = tools(&[("other", "new"), ("same", "")]);
-    lists
-        .tools
-        .update(listing, Source::Connection, SystemTime::now());
+    lists.tools.update(listing, asked());
     let after = lists.tools.items();
     assert!(Arc::ptr_eq(&before[1], &after[1]), "same");
     assert!(!Arc::ptr_eq(&before[0], &after[0]), "other");

@@ -25,6 +25,14 @@ impl Changes {
         self.more.notify_one();
     }
 
+    /// This list is being read anyway.
+    pub(crate) fn forget(&self, kind: ListKind) {
+        self.told
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&kind);
+    }
+
     /// What has changed: waits for a first change, then until none came for `quiet`, but no longer
     /// than `longest`.
     ///

@@ -20,6 +20,14 @@ use crate::target::{http, legacy_sse, stdio, unix, websocket};
 pub trait Connector: Send + Sync + 'static {
     /// Called for every attempt to connect, so that secrets are as new as they can be.
     fn reach<'a>(&'a self, spec: &'a ServerSpec) -> Answer<'a, Result<Reached, ReachError>>;
+
+    /// As whom, and from where, the server is reached: everything besides the specification that
+    /// may decide what it lists, such as the values of variables and the directory we are in. What
+    /// one identity was shown is never remembered for another. Nothing if that cannot be told;
+    /// then lists that a server calls private are not remembered at all.
+    fn identity(&self, _spec: &ServerSpec) -> Option<Vec<String>> {
+        None
+    }
 }
 
 /// Where a server is.
@@ -103,6 +111,29 @@ impl Connector for PlainConnector {
             Reach::Remote(remote) => self.remote(spec, remote),
         };
         Box::pin(std::future::ready(reached))
+    }
+
+    fn identity(&self, spec: &ServerSpec) -> Option<Vec<String>> {
+        let (names, directory): (Vec<&String>, _) = match &spec.reach {
+            Reach::Program(program) => {
+                // A program that is told no directory starts where we are.
+                let directory = match program.directory() {
+                    Some(directory) => Some(directory.to_owned()),
+                    None => std::env::current_dir().ok(),
+                };
+                (program.env_vars.iter().collect(), directory)
+            }
+            Reach::Remote(remote) => {
+                let headers = remote.env_headers.values();
+                let names = headers.chain(remote.bearer_token_env_var.as_ref());
+                (names.collect(), None)
+            }
+        };
+        let values = names
+            .into_iter()
+            .map(|name| self.variables.get(name).cloned().unwrap_or_default());
+        let directory = directory.map(|directory| directory.display().to_string());
+        Some(values.chain(directory).collect())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Hears what a server says on behalf of the manager, and passes everything on to the consumer's
 //! own handler.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use cocode_core::ServerName;
@@ -20,6 +20,8 @@ use crate::server_log::LogSource;
 /// Questions are counted over all servers and managers.
 static QUESTIONS: AtomicU64 = AtomicU64::new(1);
 
+/// The longest text of a server that an event holds; a listener may be thousands of events behind.
+const MAX_EVENT_TEXT_BYTES: usize = 16 * 1024;
 /// The longest level that is believed to be one.
 const MAX_LEVEL_BYTES: usize = 32;
 
@@ -27,6 +29,8 @@ pub(crate) struct Ears {
     /// Weak, because a server has the session that has its ears.
     pub(crate) server: Weak<Server>,
     pub(crate) name: ServerName,
+    /// A stream of changes was opened before.
+    pub(crate) listens: AtomicBool,
     pub(crate) bus: Bus,
     pub(crate) inner: Arc<dyn Handler>,
 }
@@ -82,7 +86,7 @@ impl Ears {
             logger,
             data: data.map_or_else(
                 || RawJson::from(RawValue::NULL.to_owned()),
-                |data| params.share(data),
+                |data| bounded(params.share(data)),
             ),
         });
     }
@@ -104,9 +108,17 @@ impl Handler for Ears {
             ("notifications/resources/list_changed", _) => {
                 self.changed(&[ListKind::Resources, ListKind::ResourceTemplates]);
             }
+            // From the second time on: what changed between two streams, nobody told.
+            ("notifications/subscriptions/acknowledged", _)
+                if self.listens.swap(true, Ordering::Relaxed) =>
+            {
+                self.changed(&ListKind::ALL);
+            }
             ("notifications/message", Some(params)) => self.message(params),
             ("notifications/resources/updated", Some(params)) => {
-                if let Ok(Updated { uri }) = params.decode() {
+                if let Ok(Updated { uri }) = params.decode()
+                    && uri.len() <= MAX_EVENT_TEXT_BYTES
+                {
                     let server = &self.name;
                     self.bus.tell(|| Event::ResourceUpdated {
                         server: server.clone(),
@@ -121,7 +133,7 @@ impl Handler for Ears {
 
     fn elicit(&self, request: Elicitation) -> Answer<'_, ElicitationAnswer> {
         let question = QUESTIONS.fetch_add(1, Ordering::Relaxed);
-        let message = request.message.clone();
+        let message = cut(&request.message);
         self.bus.tell(|| Event::ElicitationRequested {
             server: self.name.clone(),
             question,
@@ -159,6 +171,20 @@ impl Handler for Ears {
     ) -> Answer<'_, Result<RawJson, RpcError>> {
         self.inner.request(method, params)
     }
+}
+
+/// What an event keeps of a piece of JSON: all of it, or the beginning of it as a text.
+fn bounded(data: RawJson) -> RawJson {
+    if data.as_bytes().len() <= MAX_EVENT_TEXT_BYTES {
+        return data.detached();
+    }
+    RawJson::of(&cut(data.as_str())).unwrap_or(data)
+}
+
+/// The beginning of a text.
+fn cut(text: &str) -> String {
+    let end = text.floor_char_boundary(MAX_EVENT_TEXT_BYTES);
+    text.get(..end).unwrap_or(text).to_owned()
 }
 
 /// Tells that a question is over, also when nobody waits for its answer any more.

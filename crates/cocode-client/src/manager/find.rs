@@ -58,10 +58,12 @@ pub(super) fn find_in(server: &Server, tool: &str) -> Option<Callee> {
     if !server.spec().tools.admits(tool) {
         return None;
     }
-    let tools = server.lists(|lists| lists.tools.items().to_vec());
-    let place = tools.binary_search_by(|listed| listed.name.as_str().cmp(tool));
-    let found = place.ok().and_then(|place| tools.get(place));
-    found.map(|found| Callee::Listed(Arc::clone(found)))
+    server.lists(|lists| {
+        let tools = lists.tools.items();
+        let place = tools.binary_search_by(|listed| listed.name.as_str().cmp(tool));
+        let found = tools.get(place.ok()?)?;
+        Some(Callee::Listed(Arc::clone(found)))
+    })
 }
 
 /// How long a call may take.
@@ -135,7 +137,12 @@ pub(super) fn mismatch(tool: &CatalogTool, arguments: Option<&RawJson>) -> Optio
 }
 
 pub(super) fn output_mismatch(promised: &SchemaCell, result: &CallResult) -> Option<Mismatch> {
-    match promised.check(&result.structured()?) {
+    let Some(structured) = result.structured() else {
+        return Some(Mismatch::of_whole(
+            "has no structured content, which the tool promises",
+        ));
+    };
+    match promised.check(&structured) {
         Checked::Mismatch(mismatch) => Some(mismatch),
         Checked::Fits | Checked::NotCheckable(_) => None,
     }

@@ -10,8 +10,9 @@ use tokio::time::{Instant, sleep_until};
 use super::options::Health;
 use super::server::Server;
 use super::state::{Cause, Trouble};
-use crate::clock::Deadlines;
+use crate::clock::{Deadlines, later};
 use crate::error::{RequestError, Retry};
+use crate::list_cache::ListKind;
 use crate::session::{RequestOptions, Session};
 
 /// How often the time of day is compared with the time that passed.
@@ -28,7 +29,8 @@ pub(crate) async fn watch(
 ) -> Trouble {
     let mut failures = 0;
     let mut answered = session.answered();
-    let mut next_ping = Instant::now() + health.ping_interval;
+    let mut next_ping = later(Instant::now(), health.ping_interval);
+    let mut renewals = session.renewals();
     let mut clocks = Clocks::read(time_of_day);
     loop {
         let check = Instant::now() + CLOCK_CHECK;
@@ -38,6 +40,11 @@ pub(crate) async fn watch(
             () = server.suspected.notified() => Reason::Suspected,
         };
         let slept = clocks.slept(time_of_day);
+        if renewals != session.renewals() {
+            // What changed between the old session on the server and the new one, nobody told.
+            renewals = session.renewals();
+            server.changes.told(&ListKind::ALL);
+        }
         let strict = match reason {
             Reason::Suspected => true,
             _ if slept => {
@@ -48,10 +55,13 @@ pub(crate) async fn watch(
             Reason::Due => false,
         };
         let now_answered = session.answered();
-        if !strict && (session.in_flight() > 0 || now_answered != answered) {
-            // It talks, or is at work: no need to ask.
+        let talks = now_answered != answered;
+        if talks {
             (answered, failures) = (now_answered, 0);
-            next_ping = Instant::now() + health.ping_interval;
+        }
+        if !strict && (talks || session.in_flight() > 0) {
+            // It talks, or is at work, which is no sign of life: no need to ask now.
+            next_ping = later(Instant::now(), health.ping_interval);
             continue;
         }
         match ping(&session, health.ping_timeout).await {
@@ -65,7 +75,7 @@ pub(crate) async fn watch(
             }
         }
         answered = session.answered();
-        next_ping = Instant::now() + health.ping_interval;
+        next_ping = later(Instant::now(), health.ping_interval);
     }
 }
 

@@ -49,17 +49,20 @@ pub(crate) struct List<T> {
 struct Known<T> {
     items: Vec<Arc<T>>,
     quarantined: Vec<Quarantined>,
-    source: Source,
+    asked: Asked,
     remembered: RememberedList,
 }
 
-/// Where a list comes from.
+/// Who was asked for a list, and when. Of two that were asked for side by side, the one that was
+/// asked for later counts, whichever comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// The connection that is open, or was open last.
-    Connection,
-    /// Another connection, before this manager was there.
-    Disk,
+pub(crate) struct Asked {
+    /// The number of the connection; none for what another manager wrote down.
+    pub(crate) connection: Option<u64>,
+    /// Counts what was asked.
+    pub(crate) number: u64,
+    /// The time of day.
+    pub(crate) at: SystemTime,
 }
 
 /// Something that is listed.
@@ -143,8 +146,14 @@ impl<T: Listed> List<T> {
 
     /// Whether the list was read on a connection of ours, and not only remembered.
     pub(crate) fn is_first_hand(&self) -> bool {
-        let source = self.known.as_ref().map(|known| known.source);
-        source == Some(Source::Connection)
+        let known = self.known.as_ref();
+        known.is_some_and(|known| known.asked.connection.is_some())
+    }
+
+    /// Whether the list was read on this connection.
+    fn is_of(&self, connection: u64) -> bool {
+        let known = self.known.as_ref();
+        known.is_some_and(|known| known.asked.connection == Some(connection))
     }
 
     /// Whether it is older than the server, or the custom, allows.
@@ -166,7 +175,11 @@ impl<T: Listed> List<T> {
 
     /// Takes over a listing. Of two things with one name the first counts, as for the server.
     /// What did not change keeps what was made of it, such as compiled schemas.
-    pub(crate) fn update(&mut self, listing: Listing<T::Item>, source: Source, at: SystemTime) {
+    pub(crate) fn update(&mut self, listing: Listing<T::Item>, asked: Asked) {
+        let is_older = |known: &Known<T>| known.asked.number > asked.number;
+        if self.known.as_ref().is_some_and(is_older) {
+            return;
+        }
         let before = self.known.take();
         let before: BTreeMap<&str, &Arc<T>> = before
             .iter()
@@ -194,10 +207,10 @@ impl<T: Listed> List<T> {
         self.known = Some(Known {
             items,
             quarantined,
-            source,
+            asked,
             remembered: RememberedList {
                 pages: listing.pages,
-                fetched_at: at,
+                fetched_at: asked.at,
                 ttl: listing.ttl,
                 cache_scope: listing.cache_scope,
             },
@@ -205,7 +218,7 @@ impl<T: Listed> List<T> {
     }
 
     /// A server that says it has none of these.
-    pub(crate) fn clear(&mut self, at: SystemTime) {
+    pub(crate) fn clear(&mut self, asked: Asked) {
         let listing = Listing {
             items: Vec::new(),
             quarantined: Vec::new(),
@@ -214,7 +227,7 @@ impl<T: Listed> List<T> {
             ttl: None,
             cache_scope: None,
         };
-        self.update(listing, Source::Connection, at);
+        self.update(listing, asked);
     }
 
     fn quarantined(&self) -> &[Quarantined] {
@@ -235,30 +248,27 @@ impl Lists {
             ..Self::default()
         };
         for (kind, list) in remembered.lists {
-            let (at, ttl, scope) = (list.fetched_at, list.ttl, list.cache_scope.clone());
+            let asked = Asked {
+                connection: None,
+                number: 0,
+                at: list.fetched_at,
+            };
+            let (ttl, scope) = (list.ttl, list.cache_scope.clone());
             let pages = list.pages;
             let read = match kind {
                 ListKind::Tools => Listing::<Tool>::from_pages(pages).map(|listing| {
-                    lists
-                        .tools
-                        .update(with(listing, ttl, scope), Source::Disk, at);
+                    lists.tools.update(with(listing, ttl, scope), asked);
                 }),
                 ListKind::Resources => Listing::<Resource>::from_pages(pages).map(|listing| {
-                    lists
-                        .resources
-                        .update(with(listing, ttl, scope), Source::Disk, at);
+                    lists.resources.update(with(listing, ttl, scope), asked);
                 }),
                 ListKind::ResourceTemplates => {
                     Listing::<ResourceTemplate>::from_pages(pages).map(|listing| {
-                        lists
-                            .templates
-                            .update(with(listing, ttl, scope), Source::Disk, at);
+                        lists.templates.update(with(listing, ttl, scope), asked);
                     })
                 }
                 ListKind::Prompts => Listing::<Prompt>::from_pages(pages).map(|listing| {
-                    lists
-                        .prompts
-                        .update(with(listing, ttl, scope), Source::Disk, at);
+                    lists.prompts.update(with(listing, ttl, scope), asked);
                 }),
             };
             if let Err(error) = read {
@@ -277,8 +287,8 @@ impl Lists {
         }
     }
 
-    /// Whether every list was read on a connection, or could not be.
-    pub(crate) fn are_all_settled(&self) -> bool {
+    /// Whether every list was read on this connection, or could not be.
+    pub(crate) fn are_all_settled(&self, connection: u64) -> bool {
         let Self {
             tools,
             resources,
@@ -287,11 +297,51 @@ impl Lists {
             unlisted,
             instructions: _,
         } = self;
-        let settled = |kind: ListKind, first_hand: bool| first_hand || unlisted.contains_key(&kind);
-        settled(ListKind::Tools, tools.is_first_hand())
-            && settled(ListKind::Resources, resources.is_first_hand())
-            && settled(ListKind::ResourceTemplates, templates.is_first_hand())
-            && settled(ListKind::Prompts, prompts.is_first_hand())
+        let settled = |kind: ListKind, is_read: bool| is_read || unlisted.contains_key(&kind);
+        settled(ListKind::Tools, tools.is_of(connection))
+            && settled(ListKind::Resources, resources.is_of(connection))
+            && settled(ListKind::ResourceTemplates, templates.is_of(connection))
+            && settled(ListKind::Prompts, prompts.is_of(connection))
+    }
+
+    /// What these lists were made of.
+    pub(crate) fn pages_of(&self, kinds: &BTreeSet<ListKind>) -> Vec<Vec<RawJson>> {
+        let remembered = |kind: &ListKind| match kind {
+            ListKind::Tools => self.tools.remembered(),
+            ListKind::Resources => self.resources.remembered(),
+            ListKind::ResourceTemplates => self.templates.remembered(),
+            ListKind::Prompts => self.prompts.remembered(),
+        };
+        let lists = kinds.iter().filter_map(remembered);
+        lists.map(|list| list.pages.clone()).collect()
+    }
+
+    /// Which lists are to be asked for again, while what is known is still used.
+    pub(crate) fn to_be_revalidated(&self, now: SystemTime) -> Vec<ListKind> {
+        let lists = [
+            (ListKind::Tools, self.tools.is_to_be_revalidated(now)),
+            (
+                ListKind::Resources,
+                self.resources.is_to_be_revalidated(now),
+            ),
+            (
+                ListKind::ResourceTemplates,
+                self.templates.is_to_be_revalidated(now),
+            ),
+            (ListKind::Prompts, self.prompts.is_to_be_revalidated(now)),
+        ];
+        let stale = lists.into_iter().filter(|(_, is_stale)| *is_stale);
+        stale.map(|(kind, _)| kind).collect()
+    }
+
+    /// Whether a list can be used as it is.
+    pub(crate) fn is_stale(&self, kind: ListKind, now: SystemTime) -> bool {
+        match kind {
+            ListKind::Tools => self.tools.is_stale(now),
+            ListKind::Resources => self.resources.is_stale(now),
+            ListKind::ResourceTemplates => self.templates.is_stale(now),
+            ListKind::Prompts => self.prompts.is_stale(now),
+        }
     }
 
     /// The lists as they are to be remembered.

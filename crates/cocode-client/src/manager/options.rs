@@ -62,8 +62,8 @@ pub struct Start {
     pub concurrency: Concurrency,
     /// When.
     pub when: When,
-    /// Whether a server that cannot be reached the first time is tried again by itself. Who wants
-    /// an answer now rather than a server later says no.
+    /// Whether a server that cannot be reached the first time fails at once, and is not tried again
+    /// by itself. For those who want an answer now rather than a server later.
     pub once: bool,
 }
 
@@ -104,7 +104,7 @@ pub struct Health {
     /// A connection that held for so long was a good one: counting attempts begins anew.
     pub stable_after: Duration,
     /// How long after the last attempt a server that could not be reached is tried again, even if
-    /// nobody calls it.
+    /// nobody calls it; twice as long each time, up to an hour.
     pub retry_failed: Option<Duration>,
     /// How long a server may idle before it is stopped, where its specification does not say.
     pub idle_stop: Option<Duration>,

@@ -115,6 +115,7 @@ impl Manager {
             prompt,
             arguments,
         } = command;
+        let _in_use = self.server(server)?.in_use();
         let session = self.session_for(server, &options).await?;
         let got = session.get_prompt(prompt, arguments, options).await;
         got.map_err(|error| self.request_failed(server, prompt, error))

@@ -9,8 +9,16 @@ use cocode_wire::RawJson;
 use super::{PromptCommand, PromptError};
 use crate::features::Prompt;
 use crate::manager::catalog::{Catalog, ServerCatalog};
-use crate::manager::lists::{Lists, Source};
+use crate::manager::lists::{Asked, Lists};
 use crate::pages::Listing;
+
+fn asked() -> Asked {
+    Asked {
+        connection: Some(1),
+        number: 1,
+        at: SystemTime::now(),
+    }
+}
 
 fn catalog() -> Catalog {
     let page = r#"{"prompts":[{"name":"review","arguments":[
@@ -18,8 +26,7 @@ fn catalog() -> Catalog {
     let page = RawJson::parse(page).unwrap();
     let listing = Listing::<Prompt>::from_pages(vec![page]).unwrap();
     let mut lists = Lists::default();
-    let now = SystemTime::now();
-    lists.prompts.update(listing, Source::Connection, now);
+    lists.prompts.update(listing, asked());
     let name = "git".parse().unwrap();
     let server = ServerCatalog::of(&name, &ToolFilter::default(), true, &lists);
     Catalog::new(1, [server])

@@ -11,6 +11,7 @@ use super::call_error::CallError;
 use super::catalog::ServerCatalog;
 use super::listing;
 use super::options::ListReading;
+use crate::clock::later;
 use crate::error::RequestError;
 use crate::features::{
     Completion, CompletionTarget, Prompt, ReadResult, Resource, ResourceTemplate,
@@ -103,6 +104,7 @@ impl Manager {
         options: RequestOptions,
     ) -> Result<ReadResult, CallError> {
         let ResourceReference { server, uri } = reference;
+        let _in_use = self.server(server)?.in_use();
         let session = self.session_for(server, &options).await?;
         let read = session.read_resource(uri, options).await;
         read.map_err(|error| self.request_failed(server, uri, error))
@@ -113,12 +115,15 @@ impl Manager {
     pub async fn subscribe(&self, reference: &ResourceReference) -> Result<(), CallError> {
         let ResourceReference { server, uri } = reference;
         let options = RequestOptions::default();
+        let known = self.server(server)?;
         let session = self.session_for(server, &options).await?;
+        // First, so that a connection made meanwhile knows of it.
+        known.change_subscriptions(|uris| uris.insert(uri.clone()));
         let subscribed = session.subscribe(uri).await;
-        subscribed.map_err(|error| self.request_failed(server, uri, error))?;
-        self.server(server)?
-            .change_subscriptions(|uris| uris.insert(uri.clone()));
-        Ok(())
+        subscribed.map_err(|error| {
+            known.change_subscriptions(|uris| uris.remove(uri));
+            self.request_failed(server, uri, error)
+        })
     }
 
     /// Asks not to be told any more.
@@ -141,6 +146,7 @@ impl Manager {
         (argument, value): (&str, &str),
         others: &BTreeMap<String, String>,
     ) -> Result<Completion, CallError> {
+        let _in_use = self.server(server)?.in_use();
         let session = self.session_for(server, &RequestOptions::default()).await?;
         let completed = session.complete(target, argument, value, others).await;
         completed.map_err(|error| self.request_failed(server, argument, error))
@@ -153,7 +159,7 @@ impl Manager {
     ) -> Result<Session, CallError> {
         let fixed = self.shared().options.timeouts.request;
         let patience = options.deadlines.map_or(fixed, |deadlines| deadlines.idle);
-        self.session(server, Instant::now() + patience).await
+        self.session(server, later(Instant::now(), patience)).await
     }
 
     pub(super) fn request_failed(
@@ -165,9 +171,9 @@ impl Manager {
         if let Some(known) = self.shared().server(server) {
             known.suspect(&error);
         }
-        CallError::Request {
+        CallError::Asking {
             server: server.clone(),
-            tool: cocode_core::ToolName::new(what),
+            what: what.to_owned(),
             error,
         }
     }
@@ -206,8 +212,14 @@ impl Manager {
         deadline: Instant,
     ) -> Result<(), String> {
         let server = self.server(name).map_err(|error| error.to_string())?;
+        let now = (self.shared().options.time_of_day)();
         let is_known = server.lists(|lists| lists.is_known(kind));
-        if !is_known || server.state().is_on_its_way() {
+        let is_stale = server.lists(|lists| lists.is_stale(kind, now));
+        if is_known && is_stale && server.current().is_some() {
+            // Good enough for now; the next look shows what it is by then.
+            let stale = server.lists(|lists| lists.to_be_revalidated(now));
+            server.changes.told(&stale);
+        } else if !is_known || is_stale || server.state().is_on_its_way() {
             let session = self.session(name, deadline).await;
             let session = session.map_err(|error| error.to_string())?;
             self.wait_for_lists(name, deadline).await;

@@ -4,6 +4,8 @@
 //! notification and as a request: servers in use know one or the other. The state replaces the one
 //! before, so that who understands both loses nothing by hearing it twice.
 
+use std::time::Duration;
+
 use cocode_core::ServerName;
 use cocode_wire::{RawJson, code};
 use tokio::sync::watch;
@@ -16,25 +18,46 @@ pub const SANDBOX_STATE_CAPABILITY: &str = "codex/sandbox-state";
 /// The method of both messages.
 pub const SANDBOX_STATE_METHOD: &str = "codex/sandbox-state/update";
 
-pub(crate) fn is_wanted_by(session: &Session) -> bool {
+/// How long a server may take to hear of it before its first call.
+const FIRST_WITHIN: Duration = Duration::from_secs(5);
+
+fn is_wanted_by(session: &Session) -> bool {
     let capabilities = &session.server().capabilities;
     let named = |names: &[String]| names.iter().any(|name| name == SANDBOX_STATE_CAPABILITY);
     named(&capabilities.names) || named(&capabilities.experimental)
 }
 
-/// Tells the state now, if there is one, and whenever it changes.
+/// Tells a server that wants to know what the sandbox allows now, before it is used. Gives what
+/// [`keep_telling`] needs.
+pub(crate) async fn tell_first(
+    server: &ServerName,
+    session: &Session,
+    state: &watch::Sender<Option<RawJson>>,
+) -> Option<watch::Receiver<Option<RawJson>>> {
+    if !is_wanted_by(session) {
+        return None;
+    }
+    let mut state = state.subscribe();
+    let now = state.borrow_and_update().clone();
+    if let Some(now) = now {
+        let telling = tell(server, session, &now);
+        if tokio::time::timeout(FIRST_WITHIN, telling).await.is_err() {
+            tracing::warn!(%server, "the server takes its time to hear of the sandbox");
+        }
+    }
+    Some(state)
+}
+
+/// Tells the state whenever it changes.
 pub(crate) async fn keep_telling(
     server: ServerName,
     session: Session,
     mut state: watch::Receiver<Option<RawJson>>,
 ) {
-    loop {
+    while state.changed().await.is_ok() {
         let now = state.borrow_and_update().clone();
         if let Some(now) = now {
             tell(&server, &session, &now).await;
-        }
-        if state.changed().await.is_err() {
-            return;
         }
     }
 }

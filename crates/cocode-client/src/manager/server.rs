@@ -2,8 +2,9 @@
 //! a way to give its supervisor orders.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use cocode_core::{Era, ServerName, ServerSpec};
 use cocode_wire::LinkError;
@@ -11,7 +12,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
 use super::changes::Changes;
-use super::lists::Lists;
+use super::lists::{Asked, Lists};
 use super::state::{ConnectionFacts, ServerState, ServerStatus, Trouble};
 use crate::error::RequestError;
 use crate::server_log::ServerLog;
@@ -31,8 +32,13 @@ pub(crate) struct Server {
     standing: watch::Sender<Standing>,
     orders: mpsc::Sender<Order>,
     lists: Mutex<Lists>,
-    /// Goes up with every list that was read on a connection.
-    lists_read: watch::Sender<u64>,
+    /// Goes up with every change of the lists, and of what is known about them.
+    lists_changed: watch::Sender<u64>,
+    /// Whether its tools are worth showing to a model.
+    offered: AtomicBool,
+    /// The number of the connection, and of what was asked on any.
+    connection: AtomicU64,
+    asked: AtomicU64,
     memory: Mutex<Memory>,
     trace: Mutex<ServerTrace>,
     reconnects: AtomicU32,
@@ -64,12 +70,23 @@ struct Memory {
 pub(crate) enum Order {
     /// Somebody needs the server.
     Demand,
-    /// Connect anew.
-    Restart,
+    /// Connect anew, perhaps as another. The sender is dropped as soon as the old connection is of
+    /// no use to anybody any more.
+    Restart(Option<Box<Replacement>>, oneshot::Sender<()>),
     /// Disconnect, until somebody needs it. The sender is dropped when that is done.
     Stop(oneshot::Sender<()>),
     /// Disconnect for good.
     End,
+}
+
+/// What a server becomes.
+#[derive(Debug)]
+pub(crate) struct Replacement {
+    pub(crate) spec: ServerSpec,
+    pub(crate) lists: Lists,
+    pub(crate) era: Option<Era>,
+    /// Whether it is to be started even if it does not run.
+    pub(crate) at_once: bool,
 }
 
 /// Why there is no session.
@@ -102,7 +119,10 @@ impl Server {
             }),
             orders,
             lists: Mutex::new(lists),
-            lists_read: watch::Sender::new(0),
+            lists_changed: watch::Sender::new(0),
+            offered: AtomicBool::new(true),
+            connection: AtomicU64::new(0),
+            asked: AtomicU64::new(1),
             memory: Mutex::new(Memory {
                 era,
                 ..Memory::default()
@@ -125,12 +145,20 @@ impl Server {
     }
 
     /// Takes the place of what it was: nothing of that counts any more.
-    pub(crate) fn become_another(&self, spec: ServerSpec, (lists, era): (Lists, Option<Era>)) {
+    /// For its supervisor alone, when nothing of the old connection is at work any more.
+    pub(crate) fn become_another(&self, replacement: Replacement) {
+        let Replacement {
+            spec,
+            lists,
+            era,
+            at_once: _,
+        } = replacement;
         self.set_spec(spec);
         self.change_lists(|old| *old = lists);
-        let mut memory = lock(&self.memory);
-        memory.era = era;
-        memory.facts = None;
+        *lock(&self.memory) = Memory {
+            era,
+            ..Memory::default()
+        };
     }
 
     /// The session, if there is one at this moment.
@@ -200,10 +228,12 @@ impl Server {
                     Err(_elapsed) => return Err(NoSession::TooLate(state)),
                 }
             }
-            match timeout_at(until, standing.changed()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_gone)) => return Err(NoSession::State(state)),
-                Err(_elapsed) => return Err(NoSession::TooLate(self.state())),
+            tokio::select! {
+                changed = timeout_at(until, standing.changed()) => if changed.is_err() {
+                    return Err(NoSession::TooLate(self.state()));
+                },
+                // Nobody looks after it any more: no change will come.
+                () = self.orders.closed() => return Err(NoSession::State(self.state())),
             }
         }
     }
@@ -211,15 +241,19 @@ impl Server {
     /// Lets the supervisor know that a request has failed in a way that makes the connection look
     /// dead.
     pub(crate) fn suspect(&self, error: &RequestError) {
-        if let RequestError::Link { error, .. } = error
-            && matches!(
+        let looks_dead = match error {
+            RequestError::Timeout { .. } => true,
+            RequestError::Link { error, .. } => matches!(
                 error,
                 LinkError::AuthRequired(_)
                     | LinkError::Unreachable { .. }
                     | LinkError::Broken { .. }
+                    | LinkError::NoAnswer { .. }
                     | LinkError::Status { .. }
-            )
-        {
+            ),
+            _ => false,
+        };
+        if looks_dead {
             self.suspected.notify_one();
         }
     }
@@ -237,13 +271,41 @@ impl Server {
 
     pub(crate) fn change_lists<T>(&self, change: impl FnOnce(&mut Lists) -> T) -> T {
         let changed = change(&mut lock(&self.lists));
-        self.lists_read.send_modify(|count| *count += 1);
+        self.lists_changed.send_modify(|count| *count += 1);
         changed
     }
 
-    /// Tells when lists were read.
-    pub(crate) fn lists_read(&self) -> watch::Receiver<u64> {
-        self.lists_read.subscribe()
+    /// Tells when lists have changed.
+    pub(crate) fn lists_changed(&self) -> watch::Receiver<u64> {
+        self.lists_changed.subscribe()
+    }
+
+    /// Something is being asked on the connection of this moment.
+    pub(crate) fn asks(&self, at: SystemTime) -> Asked {
+        Asked {
+            connection: Some(self.connection()),
+            number: self.asked.fetch_add(1, Ordering::Relaxed),
+            at,
+        }
+    }
+
+    /// The number of the connection.
+    pub(crate) fn connection(&self) -> u64 {
+        self.connection.load(Ordering::Relaxed)
+    }
+
+    /// A connection is there, which is another than the one before.
+    pub(crate) fn count_connection(&self) {
+        self.connection.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_offered(&self) -> bool {
+        self.offered.load(Ordering::Relaxed)
+    }
+
+    /// For its supervisor alone. Gives what it was before.
+    pub(crate) fn offer(&self, offered: bool) -> bool {
+        self.offered.swap(offered, Ordering::Relaxed)
     }
 
     pub(crate) fn era(&self) -> Option<Era> {
@@ -279,17 +341,22 @@ impl Server {
 
     /// The server is being used as long as what this gives is there.
     pub(crate) fn in_use(self: &Arc<Self>) -> InUse {
-        self.uses.fetch_add(1, Ordering::Relaxed);
+        self.uses.fetch_add(1, Ordering::AcqRel);
         InUse(Arc::clone(self))
     }
 
-    /// Since when nobody uses it; nothing while somebody does.
+    /// Whether somebody is using it at this moment.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.uses.load(Ordering::Acquire) > 0
+    }
+
+    /// Since when nobody uses it; nothing while somebody does, or wants to hear from it.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
-        if self.uses.load(Ordering::Relaxed) > 0 {
+        if self.is_in_use() || !lock(&self.memory).subscriptions.is_empty() {
             return None;
         }
         let last = self.last_used.load(Ordering::Relaxed);
-        Some(self.made + std::time::Duration::from_millis(last))
+        Some(self.made + Duration::from_millis(last))
     }
 
     pub(crate) fn touch(&self) {
@@ -318,7 +385,7 @@ pub(crate) struct InUse(Arc<Server>);
 impl Drop for InUse {
     fn drop(&mut self) {
         self.0.touch();
-        self.0.uses.fetch_sub(1, Ordering::Relaxed);
+        self.0.uses.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use cocode_core::ServerName;
+use cocode_core::{ServerName, ServerSpec};
 use cocode_wire::RawJson;
 use tokio::sync::watch;
 
@@ -15,6 +15,7 @@ use super::options::ManagerOptions;
 use super::server::Server;
 use super::starts::Starts;
 use super::wanted::Withheld;
+use crate::list_cache::ListCache;
 
 pub(crate) type Servers = BTreeMap<ServerName, Arc<Server>>;
 
@@ -61,6 +62,13 @@ impl Shared {
         servers.get(name).cloned()
     }
 
+    /// Under which name the lists of a server are remembered.
+    pub(crate) fn cache_key(&self, spec: &ServerSpec) -> String {
+        let identity = self.options.connector.identity(spec).unwrap_or_default();
+        let identity: Vec<&str> = identity.iter().map(String::as_str).collect();
+        ListCache::key_for(&spec.fingerprint(), &identity)
+    }
+
     pub(crate) fn set_withheld(&self, withheld: BTreeMap<ServerName, Withheld>) {
         *self
             .withheld
@@ -87,12 +95,15 @@ impl Shared {
         let servers = self.servers();
         let each = servers.values().map(|server| {
             let spec = server.spec();
-            let is_offered = server.state().offers_tools();
+            let is_offered = server.is_offered();
             server.lists(|lists| ServerCatalog::of(&server.name, &spec.tools, is_offered, lists))
         });
         let catalog = Catalog::new(*version + 1, each);
         let older = Arc::clone(&self.catalog.borrow());
         let change = catalog.change_since(&older);
+        if change.is_empty() && catalog.is_like(&older) {
+            return;
+        }
         *version += 1;
         self.catalog.send_replace(Arc::new(catalog));
         if !change.is_empty() {

@@ -10,8 +10,10 @@ use super::events::Event;
 use super::server::Server;
 use super::shared::Shared;
 use super::state::{ServerState, StateKind};
+use crate::clock::later;
 
-/// What became of a start.
+/// What became of a start. A server that is required may be missing: see
+/// [`Startup::check_required`].
 #[derive(Clone, Debug, Default)]
 pub struct Startup {
     /// Servers that can be used, or will be started when they are needed.
@@ -134,7 +136,7 @@ async fn settle(
     begun: Instant,
     told: &impl Fn(&Server, StateKind),
 ) -> ServerState {
-    let until = begun + server.spec().startup_timeout;
+    let until = later(begun, server.spec().startup_timeout);
     let mut standing = server.watch();
     let mut last = None;
     loop {

@@ -5,19 +5,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cocode_wire::Closed;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::attempt::{self, Connected};
 use super::events::Event;
-use super::server::{Order, Server, Standing};
+use super::server::{Order, Replacement, Server, Standing};
 use super::shared::Shared;
 use super::state::{Cause, ServerState, Trouble};
 use super::verdict::{self, Next};
 use super::{health, listing, sandbox};
+use crate::clock::later;
 use crate::server_log::LogSource;
 use crate::session::Session;
+
+/// The longest rest of a server that was given up, before it is tried again by itself.
+const LONGEST_REST: Duration = Duration::from_hours(1);
+/// How often a server that is being stopped is looked at, while somebody still uses it.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 pub(crate) struct Supervisor {
     shared: Arc<Shared>,
@@ -25,10 +31,16 @@ pub(crate) struct Supervisor {
     orders: mpsc::Receiver<Order>,
     /// Attempts since a connection was a good one.
     attempts: u32,
+    /// How often it was given up since then.
+    given_up: u32,
     /// It was connected at least once.
     worked_before: bool,
     /// It had been given up, and this attempt is for somebody who needs it nevertheless.
     last_chance: bool,
+    /// It was given up, and its tools are not offered before it is ready again.
+    withdrawn: bool,
+    /// Sessions that were lost, on their way to their end.
+    closing: JoinSet<()>,
 }
 
 /// What the supervisor is at.
@@ -73,8 +85,11 @@ impl Supervisor {
             server,
             orders,
             attempts: 0,
+            given_up: 0,
             worked_before: false,
             last_chance: false,
+            withdrawn: false,
+            closing: JoinSet::new(),
         }
     }
 
@@ -94,15 +109,25 @@ impl Supervisor {
                 Phase::Ended => break,
             };
         }
+        // From now on nobody is told that an order will be carried out.
+        self.orders.close();
+        while self.closing.join_next().await.is_some() {}
     }
 
     async fn rest(&mut self) -> Phase {
         loop {
             match self.orders.recv().await {
-                Some(Order::Demand | Order::Restart) => {
+                Some(Order::Demand) => {
                     self.attempts = 0;
                     self.stand(ServerState::Starting { slow: false }, None);
                     return Phase::Connecting;
+                }
+                Some(Order::Restart(Some(replacement), done)) if !replacement.at_once => {
+                    self.adopt(*replacement);
+                    drop(done);
+                }
+                Some(Order::Restart(replacement, done)) => {
+                    return self.begin_anew(replacement, done);
                 }
                 Some(Order::Stop(done)) => drop(done),
                 Some(Order::End) | None => return Phase::Ended,
@@ -115,23 +140,25 @@ impl Supervisor {
         let begun = Instant::now();
         let spec = self.server.spec();
         let (shared, server) = (Arc::clone(&self.shared), Arc::clone(&self.server));
+        let mut closing = std::mem::take(&mut self.closing);
         let mut attempt = Box::pin(async {
+            // Two processes of one server would get into each other's way.
+            while closing.join_next().await.is_some() {}
             let place = shared.starts.place().await;
             tokio::select! {
                 outcome = attempt::connect(&shared, &server, &spec) => outcome,
                 never = place.expire() => match never {},
             }
         });
-        let mut slow_at = Some(begun + spec.startup_timeout);
+        let mut slow_at = Some(later(begun, spec.startup_timeout));
         let outcome = loop {
             tokio::select! {
                 biased;
                 order = self.orders.recv() => match order {
                     Some(Order::Demand) => {}
-                    Some(Order::Restart) => {
-                        self.attempts = 0;
+                    Some(Order::Restart(replacement, done)) => {
                         drop(attempt);
-                        return Phase::Connecting;
+                        return self.begin_anew(replacement, done);
                     }
                     Some(Order::Stop(done)) => {
                         drop(attempt);
@@ -158,15 +185,16 @@ impl Supervisor {
     }
 
     fn ready(&mut self, connected: Connected, begun: Instant) -> Phase {
-        let Connected { session } = connected;
+        let Connected { session, sandbox } = connected;
         let (shared, server) = (&self.shared, &self.server);
         server.connected(attempt::facts(&session, begun.elapsed()));
         if self.worked_before {
             server.count_reconnect();
         }
         self.worked_before = true;
+        self.withdrawn = false;
         if std::mem::take(&mut self.last_chance) {
-            self.attempts = 0;
+            (self.attempts, self.given_up) = (0, 0);
         }
         server.touch();
         let mut tasks = JoinSet::new();
@@ -188,12 +216,8 @@ impl Supervisor {
             renewing.await;
             None
         });
-        if sandbox::is_wanted_by(&session) {
-            let telling = sandbox::keep_telling(
-                server.name.clone(),
-                session.clone(),
-                shared.sandbox.subscribe(),
-            );
+        if let Some(state) = sandbox {
+            let telling = sandbox::keep_telling(server.name.clone(), session.clone(), state);
             tasks.spawn(async move {
                 telling.await;
                 None
@@ -219,30 +243,20 @@ impl Supervisor {
         match leaving {
             Leaving::Lost(trouble) => {
                 if since.elapsed() >= self.shared.options.health.stable_after {
-                    self.attempts = 0;
+                    (self.attempts, self.given_up) = (0, 0);
                 }
-                let next = self.failed(trouble.clone());
-                // Whoever still waits for an answer learns why none will come. Where only new
-                // credentials are missing, what is under way may still end well.
-                match trouble.cause {
-                    Cause::Lost(closed) => session.abort(closed),
-                    _ if matches!(next, Phase::Pausing { .. }) => {
-                        session.abort(Closed::Protocol(trouble.to_string()));
-                    }
-                    _ => {}
-                }
-                next
+                self.lost(trouble, session)
             }
             Leaving::Idle => {
                 self.stand(ServerState::Stopped, None);
+                self.let_finish(&session).await;
                 session.close().await;
                 Phase::Resting
             }
-            Leaving::Ordered(Order::Restart) => {
-                self.attempts = 0;
-                self.stand(ServerState::Starting { slow: false }, None);
+            Leaving::Ordered(Order::Restart(replacement, done)) => {
+                let next = self.begin_anew(replacement, done);
                 session.close().await;
-                Phase::Connecting
+                next
             }
             Leaving::Ordered(Order::Stop(done)) => {
                 self.stand(ServerState::Stopped, None);
@@ -251,10 +265,42 @@ impl Supervisor {
                 Phase::Resting
             }
             Leaving::Ordered(Order::End | Order::Demand) => {
+                self.orders.close();
                 self.stand(ServerState::Stopped, None);
                 session.close().await;
                 Phase::Ended
             }
+        }
+    }
+
+    /// A session is of no use any more.
+    fn lost(&mut self, trouble: Trouble, session: Session) -> Phase {
+        let next = self.failed(trouble.clone());
+        let is_signed_out = matches!(
+            self.server.state(),
+            ServerState::NeedsAuth(_) | ServerState::NeedsClientRegistration(_)
+        );
+        if is_signed_out {
+            // Only new credentials are missing: what is under way may still end well.
+            return next;
+        }
+        // Whoever still waits for an answer learns why none will come.
+        session.abort(match trouble.cause {
+            Cause::Lost(closed) => closed,
+            _ => Closed::Protocol(trouble.to_string()),
+        });
+        if session.pid().is_some() {
+            self.closing.spawn(session.close());
+        }
+        next
+    }
+
+    /// Lets those finish who got hold of the session just before it was to be stopped.
+    async fn let_finish(&self, session: &Session) {
+        let patience = self.server.spec().tool_timeout;
+        let until = later(Instant::now(), patience);
+        while (self.server.is_in_use() || session.in_flight() > 0) && Instant::now() < until {
+            sleep(LOOK_AGAIN).await;
         }
     }
 
@@ -274,12 +320,15 @@ impl Supervisor {
                     Ok(Some(trouble)) => return Leaving::Lost(trouble),
                     Ok(None) => {}
                     Err(error) => {
+                        // Without this task nobody would notice what becomes of the session.
                         tracing::error!(server = %self.server.name, %error, "a task of a server broke");
+                        let broken = Closed::Protocol(format!("looking after it failed: {error}"));
+                        return Leaving::Lost(Cause::Lost(broken).into());
                     }
                 },
                 () = sleep_until(idle_at.unwrap_or_else(Instant::now)), if idle_at.is_some() => {
                     let is_over = self.idle_at(&live.session).is_some_and(|at| at <= Instant::now());
-                    if is_over && live.session.in_flight() == 0 {
+                    if is_over {
                         return Leaving::Idle;
                     }
                 }
@@ -291,10 +340,10 @@ impl Supervisor {
     fn idle_at(&self, session: &Session) -> Option<Instant> {
         let spec = self.server.spec();
         let limit = spec.idle_stop.or(self.shared.options.health.idle_stop)?;
-        let busy = session.in_flight() > 0;
-        let since = self.server.idle_since().filter(|_| !busy);
-        // Somebody uses it: look again after the limit.
-        Some(since.unwrap_or_else(Instant::now) + limit)
+        let is_busy = session.in_flight() > 0;
+        let since = self.server.idle_since().filter(|_| !is_busy);
+        // While somebody uses it, it is looked at again after the limit.
+        Some(later(since.unwrap_or_else(Instant::now), limit))
     }
 
     async fn pause(&mut self, until: Instant) -> Phase {
@@ -303,9 +352,8 @@ impl Supervisor {
                 biased;
                 order = self.orders.recv() => match order {
                     Some(Order::Demand) => {}
-                    Some(Order::Restart) => {
-                        self.attempts = 0;
-                        return Phase::Connecting;
+                    Some(Order::Restart(replacement, done)) => {
+                        return self.begin_anew(replacement, done);
                     }
                     Some(Order::Stop(done)) => {
                         self.stand(ServerState::Stopped, None);
@@ -329,7 +377,9 @@ impl Supervisor {
                     self.attempts = once_more;
                     self.last_chance = true;
                 }
-                Some(Order::Restart) => self.attempts = 0,
+                Some(Order::Restart(replacement, done)) => {
+                    return self.begin_anew(replacement, done);
+                }
                 Some(Order::Stop(done)) => {
                     self.stand(ServerState::Stopped, None);
                     drop(done);
@@ -339,7 +389,6 @@ impl Supervisor {
             },
             () = sleep_until(retry_at.unwrap_or_else(Instant::now)), if retry_at.is_some() => {
                 self.attempts = once_more;
-                self.last_chance = true;
             }
         }
         self.stand(ServerState::Starting { slow: false }, None);
@@ -352,44 +401,62 @@ impl Supervisor {
         let options = &self.shared.options;
         let (health, once) = (options.health, options.start.once);
         let next = verdict::after(&trouble.cause, self.worked_before);
-        match next {
-            Next::NeedsAuth => {
-                self.stand(ServerState::NeedsAuth(trouble), None);
-                Phase::Down { retry_at: None }
-            }
-            Next::NeedsClientRegistration => {
-                self.stand(ServerState::NeedsClientRegistration(trouble), None);
-                Phase::Down { retry_at: None }
-            }
-            Next::GiveUp => {
-                self.stand(ServerState::Failed(trouble), None);
-                Phase::Down { retry_at: None }
-            }
-            Next::TryAgain(_) if once && !self.worked_before => {
-                self.stand(ServerState::Failed(trouble), None);
-                Phase::Down { retry_at: None }
-            }
-            Next::TryAgain(_) if self.attempts >= health.reconnect.attempts => {
-                self.stand(ServerState::Failed(trouble), None);
-                let retry_at = health.retry_failed.map(|after| Instant::now() + after);
-                Phase::Down { retry_at }
-            }
-            Next::TryAgain(retry_after) => {
-                self.attempts += 1;
-                let wait: Duration =
-                    health
-                        .reconnect
-                        .wait(self.attempts, retry_after, fastrand::f64());
-                let attempt = self.attempts;
-                self.stand(ServerState::Reconnecting { attempt, trouble }, None);
-                Phase::Pausing {
-                    until: Instant::now() + wait,
-                }
-            }
+        if let Next::TryAgain(retry_after) = next
+            && self.attempts < health.reconnect.attempts
+            && (!once || self.worked_before)
+        {
+            self.attempts += 1;
+            let attempt = self.attempts;
+            let wait = health.reconnect.wait(attempt, retry_after, fastrand::f64());
+            self.stand(ServerState::Reconnecting { attempt, trouble }, None);
+            return Phase::Pausing {
+                until: later(Instant::now(), wait),
+            };
         }
+        self.withdrawn = true;
+        let state = match next {
+            Next::NeedsAuth => ServerState::NeedsAuth(trouble),
+            Next::NeedsClientRegistration => ServerState::NeedsClientRegistration(trouble),
+            Next::GiveUp | Next::TryAgain(_) => ServerState::Failed(trouble),
+        };
+        self.stand(state, None);
+        let retry_failed = health.retry_failed.filter(|_| !once);
+        let retry_at = match (next, retry_failed) {
+            (Next::TryAgain(_), Some(first)) => {
+                // A server that never holds comes to rest: twice as long each time.
+                let doubled = first.saturating_mul(1 << self.given_up.min(16));
+                self.given_up += 1;
+                Some(later(Instant::now(), doubled.min(LONGEST_REST.max(first))))
+            }
+            _ => None,
+        };
+        Phase::Down { retry_at }
     }
 
-    /// Enters a state, and tells everybody.
+    /// Begins as if nothing had been, perhaps as another server.
+    fn begin_anew(
+        &mut self,
+        replacement: Option<Box<Replacement>>,
+        done: oneshot::Sender<()>,
+    ) -> Phase {
+        if let Some(replacement) = replacement {
+            self.adopt(*replacement);
+        }
+        (self.attempts, self.given_up) = (0, 0);
+        self.withdrawn = false;
+        self.stand(ServerState::Starting { slow: false }, None);
+        drop(done);
+        Phase::Connecting
+    }
+
+    fn adopt(&mut self, replacement: Replacement) {
+        self.server.become_another(replacement);
+        self.worked_before = false;
+        self.withdrawn = false;
+        self.server.offer(true);
+    }
+
+    /// Enters a state, and tells everybody. Whoever sees that a server is ready sees its tools, too.
     fn stand(&self, state: ServerState, session: Option<Session>) {
         let server = &self.server;
         let kind = state.kind();
@@ -402,15 +469,16 @@ impl Supervisor {
             tracing::info!(server = %server.name, state = %kind);
             server.log.line(LogSource::State, kind.as_str());
         }
-        let offered = state.offers_tools();
-        let before = server.stand(Standing {
+        let is_offered = state.offers_tools() && !self.withdrawn;
+        let was_offered = server.offer(is_offered);
+        let is_ready = matches!(state, ServerState::Ready);
+        if is_ready || is_offered != was_offered {
+            self.shared.publish();
+        }
+        server.stand(Standing {
             state: state.clone(),
             session,
         });
-        let is_ready = matches!(state, ServerState::Ready);
-        if is_ready || before.offers_tools() != offered {
-            self.shared.publish();
-        }
         self.shared.bus.tell(|| Event::ServerStateChanged {
             server: server.name.clone(),
             state,
@@ -421,6 +489,7 @@ impl Supervisor {
 /// However it ends: nobody waits for a server that nobody looks after, and its session ends.
 impl Drop for Supervisor {
     fn drop(&mut self) {
+        self.orders.close();
         if !matches!(self.server.state(), ServerState::Stopped) {
             self.stand(ServerState::Stopped, None);
         }

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use cocode_core::{Era, ServerName, ServerSpec};
+use tokio::sync::oneshot;
 
 use super::Manager;
 use super::lists::Lists;
 use super::options::When;
-use super::server::{Order, Server};
+use super::server::{Order, Replacement, Server};
 use super::shared::Shared;
 use super::startup;
 use super::state::{ServerState, ServerStatus};
@@ -25,6 +26,16 @@ pub enum Wanted {
     Disabled(ServerName),
     /// Known, but not approved.
     PendingTrust(ServerName),
+}
+
+impl Wanted {
+    /// Which server.
+    pub fn name(&self) -> &ServerName {
+        match self {
+            Self::Run(spec) => &spec.name,
+            Self::Disabled(name) | Self::PendingTrust(name) => name,
+        }
+    }
 }
 
 impl From<ServerSpec> for Wanted {
@@ -70,17 +81,21 @@ impl Manager {
     /// as soon as everything is under way and what is remembered of the servers is in the catalog;
     /// [`Manager::wait_for_startup`] waits for the servers themselves.
     pub async fn apply<W: Into<Wanted>>(&self, wanted: impl IntoIterator<Item = W>) -> Applied {
+        let wanted = wanted.into_iter().map(Into::into);
+        let wanted: BTreeMap<ServerName, Wanted> = wanted
+            .map(|wanted| (wanted.name().clone(), wanted))
+            .collect();
         let mut specs = BTreeMap::new();
         let mut withheld = BTreeMap::new();
-        for wanted in wanted {
-            match wanted.into() {
+        for (name, wanted) in wanted {
+            match wanted {
                 Wanted::Run(spec) => {
-                    specs.insert(spec.name.clone(), *spec);
+                    specs.insert(name, *spec);
                 }
-                Wanted::Disabled(name) => {
+                Wanted::Disabled(_) => {
                     withheld.insert(name, Withheld::Disabled);
                 }
-                Wanted::PendingTrust(name) => {
+                Wanted::PendingTrust(_) => {
                     withheld.insert(name, Withheld::PendingTrust);
                 }
             }
@@ -94,6 +109,7 @@ impl Manager {
         let mut applied = Applied::default();
         let mut servers = BTreeMap::new();
         let mut starting = Vec::new();
+        let mut restarting = Vec::new();
         for (name, server) in old.iter() {
             if !specs.contains_key(name) {
                 server.order(Order::End).await;
@@ -111,8 +127,16 @@ impl Manager {
                 }
                 Some(server) if server.spec().needs_restart(&spec) => {
                     applied.restarted.push(name.clone());
-                    server.become_another(spec, before);
-                    server.order(Order::Restart).await;
+                    let (done, restarted) = oneshot::channel();
+                    let replacement = Replacement {
+                        at_once: self.starts_at_once(&before.0),
+                        lists: before.0,
+                        era: before.1,
+                        spec,
+                    };
+                    let order = Order::Restart(Some(Box::new(replacement)), done);
+                    server.order(order).await;
+                    restarting.push(restarted);
                     starting.push(Arc::clone(server));
                     Arc::clone(server)
                 }
@@ -123,6 +147,10 @@ impl Manager {
                 }
             };
             servers.insert(name, server);
+        }
+        for restarted in restarting {
+            // Nothing is ever sent: the other end is dropped when it is done.
+            restarted.await.unwrap_or_default();
         }
         shared.set_servers(servers);
         shared.publish();
@@ -147,7 +175,7 @@ impl Manager {
         let keys: Vec<(ServerName, String)> = specs
             .iter()
             .filter(|(name, spec)| is_new(name, spec))
-            .map(|(name, spec)| (name.clone(), spec.fingerprint()))
+            .map(|(name, spec)| (name.clone(), self.shared().cache_key(spec)))
             .collect();
         let load = move || {
             let loaded = keys.into_iter().filter_map(|(name, key)| {
@@ -166,16 +194,20 @@ impl Manager {
         }
     }
 
-    fn start(&self, spec: ServerSpec, before: Before) -> Arc<Server> {
-        let shared = self.shared();
-        let options = &shared.options;
-        let (lists, _) = &before;
-        let at_once = match options.start.when {
+    /// Whether a server of which this is known is started before anybody needs it.
+    fn starts_at_once(&self, lists: &Lists) -> bool {
+        let options = &self.shared().options;
+        match options.start.when {
             When::AtOnce => true,
             When::Needed => lists.tools.is_stale((options.time_of_day)()),
             When::OnlyNeeded => false,
-        };
-        let state = if at_once {
+        }
+    }
+
+    fn start(&self, spec: ServerSpec, before: Before) -> Arc<Server> {
+        let shared = self.shared();
+        let options = &shared.options;
+        let state = if self.starts_at_once(&before.0) {
             ServerState::Starting { slow: false }
         } else {
             ServerState::Stopped

@@ -45,7 +45,7 @@ impl Mismatch {
     }
 
     /// A mismatch that is about the whole value.
-    pub(super) fn of_whole(wrong: impl Into<String>) -> Self {
+    pub(crate) fn of_whole(wrong: impl Into<String>) -> Self {
         Self::new(vec![Problem::of_whole(wrong)])
     }
 

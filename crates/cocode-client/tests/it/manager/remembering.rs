@@ -2,6 +2,7 @@
 //! and stop when they are not, results that are too large to show.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cocode_client::{
@@ -41,11 +42,16 @@ async fn resting(options: ManagerOptions, specs: Vec<ServerSpec>) -> (Manager, S
 
 /// Lets a manager list everything once, and remember it.
 async fn learn(directory: &Path, specs: Vec<ServerSpec>) {
-    let (manager, _story) = ready(remembering(directory, When::AtOnce), specs.clone()).await;
+    let options = remembering(directory, When::AtOnce);
+    let connector = Arc::clone(&options.connector);
+    let (manager, _story) = ready(options, specs.clone()).await;
     let cache = ListCache::open(directory);
     for spec in specs {
+        let identity = connector.identity(&spec).unwrap();
+        let identity: Vec<&str> = identity.iter().map(String::as_str).collect();
+        let key = ListCache::key_for(&spec.fingerprint(), &identity);
         soon("the lists on disk", async {
-            while cache.load(&spec.fingerprint()).is_none() {
+            while cache.load(&key).is_none() {
                 tokio::task::yield_now().await;
             }
         })
