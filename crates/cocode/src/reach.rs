@@ -89,6 +89,44 @@ impl Connector for Configured {
             reached.map_err(for_manager)
         })
     }
+
+    /// Secrets are not looked up for this, since that could ask the user something: who they belong
+    /// to cannot be told.
+    fn identity(&self, spec: &ServerSpec) -> Option<Vec<String>> {
+        let (names, directory): (Vec<&String>, _) = match &spec.reach {
+            Reach::Program(program) => {
+                // A program that is told no directory starts where we are.
+                let directory = program.directory().map(Path::to_owned);
+                let directory = directory.or_else(|| std::env::current_dir().ok());
+                (program.env_vars.iter().collect(), directory)
+            }
+            Reach::Remote(remote) => {
+                let headers = remote.env_headers.values();
+                let names = headers.chain(remote.bearer_token_env_var.as_ref());
+                (names.collect(), None)
+            }
+        };
+        if has_references(spec) {
+            return None;
+        }
+        let values = names.into_iter().map(|name| {
+            let value = environment::variable(name.as_ref());
+            value.map_or_else(String::new, |value| value.to_string_lossy().into_owned())
+        });
+        let directory = directory.map(|directory| directory.display().to_string());
+        Some(values.chain(directory).collect())
+    }
+}
+
+/// Whether something of the server is known only when it is contacted.
+fn has_references(spec: &ServerSpec) -> bool {
+    let refers = |template: &Template| template.as_literal().is_none();
+    match &spec.reach {
+        Reach::Program(program) => program.env.values().any(refers),
+        Reach::Remote(remote) => {
+            remote.headers_helper.is_some() || remote.headers.values().any(refers)
+        }
+    }
 }
 
 impl Connector for Given {

@@ -61,7 +61,9 @@ impl About {
     /// Says why something was not done.
     pub(crate) fn told(&self, error: &CallError, doing: Doing) -> CliError {
         match error {
-            CallError::Request { error, .. } => hints::request_error(error, doing),
+            CallError::Request { error, .. } | CallError::Asking { error, .. } => {
+                hints::request_error(error, doing)
+            }
             CallError::Unavailable { state, .. } => self.unavailable(error, state).error,
             CallError::Arguments { tool, mismatch, .. } => {
                 let message = format!(

@@ -119,7 +119,7 @@ pub(super) async fn check(
     let listing = match context.manager.list_prompts(context.server, until()).await {
         Ok(listing) => listing,
         // A server need not list its prompts to have them.
-        Err(CallError::Request {
+        Err(CallError::Asking {
             error: RequestError::Rpc { .. },
             ..
         }) => return Ok(()),

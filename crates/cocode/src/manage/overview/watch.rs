@@ -357,9 +357,7 @@ impl Watch<'_> {
         let kept: Vec<String> = kept.iter().map(ToString::to_string).collect();
         let problems: Vec<String> = problems.iter().map(told).collect();
         if !kept.is_empty() {
-            self.manager.announce(Event::ConfigurationRejected {
-                problems: problems.clone(),
-            });
+            self.manager.reject_configuration(problems.clone());
         }
         let lines = changes.iter().chain(&problems).chain(&kept);
         let lines: Vec<String> = lines.map(|line| format!("configuration: {line}")).collect();
