@@ -8,6 +8,7 @@ use cocode_wire::{RawJson, code};
 use http::HeaderMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 use super::content::Content;
 use super::lenient_string;
@@ -246,6 +247,9 @@ impl Session {
         arguments: Option<&RawJson>,
         options: RequestOptions,
     ) -> Result<CallResult, RequestError> {
+        let begun = Instant::now();
+        let deadlines = options.deadlines;
+        let deadlines = deadlines.unwrap_or(self.shared().options.timeouts.call);
         let first = self.call_tool_once(name, arguments, options.clone()).await;
         let mismatch = matches!(&first, Err(RequestError::Rpc { error, .. })
             if error.code == code::HEADER_MISMATCH);
@@ -253,7 +257,19 @@ impl Session {
             return first;
         }
         // The server wants headers for arguments that we did not know of, or know no longer.
-        Box::pin(self.tools()).await?;
+        let left = deadlines.after(begun.elapsed()).total;
+        if left.is_zero() {
+            return first;
+        }
+        let listed = tokio::time::timeout(left, Box::pin(self.tools())).await;
+        listed.map_err(|_elapsed| RequestError::Timeout {
+            method: ListKind::Tools.method().to_owned(),
+            after: left,
+        })??;
+        let options = RequestOptions {
+            deadlines: Some(deadlines.after(begun.elapsed())),
+            ..options
+        };
         self.call_tool_once(name, arguments, options).await
     }
 

@@ -5,14 +5,17 @@ use std::time::Duration;
 use cocode_client::{
     ConnectError, Era, Protocol, RequestError, Revision, Session, SessionOptions, Target, Timeouts,
 };
-use cocode_testkit::{Script, UnixServer};
+use cocode_testkit::{Gate, Script, UnixServer};
 
 use crate::support::{
-    assert_works, call, connect, connect_with, count, http, raw, received, rpc_error, speaking,
-    stdio, text_of, within,
+    assert_works, call, call_with, connect, connect_with, count, http, raw, received, rpc_error,
+    soon, speaking, stdio, text_of, within,
 };
 
 const UNSUPPORTED: &str = r#"{"jsonrpc":"2.0","id":$id,"error":{"code":-32022,"message":"unsupported","data":{"supported":["2099-01-01","2026-07-28"],"requested":"?"}}}"#;
+
+const MISMATCH: &str =
+    r#"{"jsonrpc":"2.0","id":$id,"error":{"code":-32020,"message":"no Mcp-Param-Word"}}"#;
 
 fn unix(server: &UnixServer) -> Target {
     cocode_client::unix(server.path().to_owned())
@@ -335,14 +338,12 @@ async fn an_unknown_type_of_result_is_an_error() {
 #[tokio::test]
 async fn arguments_that_the_server_wants_as_headers_are_learned_and_sent() {
     let tools = r#"{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"word":{"type":"string","x-mcp-header":"Word"}}}}]}"#;
-    let mismatch =
-        r#"{"jsonrpc":"2.0","id":$id,"error":{"code":-32020,"message":"no Mcp-Param-Word"}}"#;
     let server = Script::modern()
         .on("tools/list")
         .result(tools)
         .on("tools/call")
         .nth(1)
-        .respond(400, &[("Content-Type", "application/json")], mismatch)
+        .respond(400, &[("Content-Type", "application/json")], MISMATCH)
         .http();
     let session = connect(http(&server)).await;
     assert_eq!(
@@ -358,6 +359,59 @@ async fn arguments_that_the_server_wants_as_headers_are_learned_and_sent() {
     assert_eq!(
         server.requests().count(|request| request.is("tools/list")),
         1
+    );
+}
+
+#[tokio::test]
+async fn learning_about_headers_costs_no_more_than_the_deadline() {
+    let gate = Gate::new();
+    let server = Script::modern()
+        .on("tools/call")
+        .respond(400, &[("Content-Type", "application/json")], MISMATCH)
+        .on("tools/list")
+        .hold(&gate)
+        .as_usual()
+        .http();
+    let session = connect(http(&server)).await;
+    let outcome = soon("the deadline", call_with(&session, within(1_000))).await;
+    match outcome {
+        Err(RequestError::Timeout { method, after }) => {
+            assert_eq!(method, "tools/list");
+            assert!(after < Duration::from_secs(1), "{after:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(
+        server.requests().count(|request| request.is("tools/call")),
+        1
+    );
+}
+
+#[tokio::test]
+async fn a_call_that_is_made_again_with_headers_has_what_is_left_of_its_time() {
+    let gate = Gate::new();
+    let spent = Duration::from_millis(300);
+    let server = Script::modern()
+        .on("tools/call")
+        .nth(1)
+        .delay(spent)
+        .respond(400, &[("Content-Type", "application/json")], MISMATCH)
+        .on("tools/call")
+        .nth(2)
+        .hold(&gate)
+        .as_usual()
+        .http();
+    let session = connect(http(&server)).await;
+    match call_with(&session, within(2_000)).await {
+        Err(RequestError::Timeout { method, after }) => {
+            assert_eq!(method, "tools/call");
+            assert!(after + spent <= Duration::from_secs(2), "{after:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(
+        server.requests().count(|request| request.is("tools/call")),
+        2
     );
 }
 
