@@ -60,16 +60,21 @@ pub(crate) fn make_directory(path: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
+/// Makes a file that was not there before.
+pub(crate) fn create_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(FILE_MODE)
+        .open(path)
+}
+
 /// Puts bytes in the place of a file: whoever reads it finds the old ones or the new ones, however
 /// many processes write.
 pub(crate) fn replace(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), FileError> {
     make_directory(directory)?;
     let new_path = directory.join(format!(".{name}.{:016x}{UNFINISHED}", fastrand::u64(..)));
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(FILE_MODE)
-        .open(&new_path)
+    let written = create_new(&new_path)
         .and_then(|mut file| file.write_all(bytes))
         .map_err(FileError::of("write", &new_path));
     let path = directory.join(name);

@@ -15,6 +15,7 @@ mod store;
 mod view;
 
 pub use handle::{InvalidResultHandle, ResultHandle};
+pub(crate) use limit::shorten_measured;
 pub use limit::{limit, shorten};
 pub use store::{
     DEFAULT_RESULTS_MAX_AGE, DEFAULT_RESULTS_MAX_BYTES, KeptResult, Purged, ResultStore,

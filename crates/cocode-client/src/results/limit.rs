@@ -38,9 +38,19 @@ pub fn shorten(
     limits: &OutputLimits,
     handle: Option<&ResultHandle>,
 ) -> CallResult {
-    let OutputSize::TooLarge { tokens } = limit(result, limits) else {
-        return result.clone();
-    };
+    match limit(result, limits) {
+        OutputSize::TooLarge { tokens } => shorten_measured(result, tokens, limits, handle),
+        OutputSize::Fits | OutputSize::Large { .. } => result.clone(),
+    }
+}
+
+/// As [`shorten`], for a result that [`limit`] has just found to be too large.
+pub(crate) fn shorten_measured(
+    result: &CallResult,
+    tokens: u64,
+    limits: &OutputLimits,
+    handle: Option<&ResultHandle>,
+) -> CallResult {
     let parts = Parts::of(&result.raw);
     let bytes = result.raw.as_bytes().len();
     let has_structured = result.structured().is_some();

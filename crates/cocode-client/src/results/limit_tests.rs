@@ -6,7 +6,7 @@ use cocode_core::{OutputLimits, OutputSize};
 use cocode_wire::RawJson;
 use serde_json::{Value, json};
 
-use super::{limit, shorten};
+use super::{limit, shorten, shorten_measured};
 use crate::features::CallResult;
 use crate::results::ResultHandle;
 
@@ -107,6 +107,19 @@ fn structured_content_counts_unless_a_text_repeats_it() {
     assert_eq!(
         limit(&other, &SMALL),
         OutputSize::Large { tokens: tokens + 1 }
+    );
+}
+
+#[test]
+fn what_was_measured_before_is_not_measured_again() {
+    let small = result(&json!({"content": [text("hello")]}));
+    let short = shorten_measured(&small, 12_345, &SMALL, None);
+    let texts = texts(&short);
+    assert!(texts[1].contains("about 12345 tokens"), "{texts:?}");
+    let large = result(&json!({"content": [text("x".repeat(8_004))]}));
+    assert_eq!(
+        shorten_measured(&large, 2_001, &SMALL, None).raw,
+        shorten(&large, &SMALL, None).raw
     );
 }
 

@@ -6,9 +6,8 @@
 //! kept. Files that are not ours are left alone, and ours that are broken are as if they were not
 //! there, until they are old enough to go.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -19,6 +18,7 @@ use thiserror::Error;
 
 use super::handle::{InvalidResultHandle, ResultHandle, beginning};
 use super::view::StoredResult;
+use crate::private_files::{self, FileError};
 
 /// How much is kept where nobody says otherwise.
 pub const DEFAULT_RESULTS_MAX_BYTES: u64 = 512_000_000;
@@ -162,6 +162,21 @@ impl ResultStoreError {
     }
 }
 
+impl From<FileError> for ResultStoreError {
+    fn from(error: FileError) -> Self {
+        let FileError {
+            action,
+            path,
+            source,
+        } = error;
+        Self::Io {
+            action,
+            path,
+            source,
+        }
+    }
+}
+
 /// The first line of a file.
 #[derive(Serialize, Deserialize)]
 struct Head {
@@ -204,7 +219,7 @@ impl ResultStore {
         if bytes > max_bytes {
             return Err(ResultStoreError::TooLarge { bytes, max_bytes });
         }
-        self.prepare_directory()?;
+        private_files::make_directory(directory)?;
         let handle = self.write(&[head.as_bytes(), b"\n", result.as_bytes()])?;
         // The result is kept whether or not others could be removed.
         if let Err(error) = self.purge_but(Some(&handle)) {
@@ -294,7 +309,7 @@ impl ResultStore {
 
     /// Removes a result. Says whether there was one.
     pub fn remove(&self, handle: &ResultHandle) -> Result<bool, ResultStoreError> {
-        remove_file(&self.path_of(handle))
+        Ok(private_files::remove(&self.path_of(handle))?)
     }
 
     /// Removes all results, the damaged ones as well, whatever their age.
@@ -334,7 +349,7 @@ impl ResultStore {
                 .is_some_and(|name| name.parse::<ResultHandle>().is_ok());
             let modified = || file.metadata().and_then(|metadata| metadata.modified());
             if is_ours && modified().is_ok_and(|time| is_older(time, now, MAX_WRITING_TIME)) {
-                remove_file(&file.path())?;
+                private_files::remove(&file.path())?;
             }
         }
         Ok(())
@@ -346,12 +361,7 @@ impl ResultStore {
         for _ in 0..MAX_ATTEMPTS {
             let handle = ResultHandle::random();
             let unfinished = directory.join(format!("{handle}{UNFINISHED_SUFFIX}"));
-            let created = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(&unfinished);
-            let mut file = match created {
+            let mut file = match private_files::create_new(&unfinished) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(ResultStoreError::io("create", &unfinished)(error)),
@@ -369,32 +379,13 @@ impl ResultStore {
             if let Ok(true) = written {
                 return Ok(handle);
             }
-            remove_file(&unfinished)?;
+            private_files::remove(&unfinished)?;
             written.map_err(ResultStoreError::io("write", &path))?;
         }
         let source = io::Error::from(io::ErrorKind::AlreadyExists);
         Err(ResultStoreError::io("find a free name in", directory)(
             source,
         ))
-    }
-
-    /// Makes the directory, for its user alone.
-    fn prepare_directory(&self) -> Result<(), ResultStoreError> {
-        let directory = &self.options.directory;
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(directory)
-            .map_err(ResultStoreError::io("create", directory))?;
-        let metadata = fs::metadata(directory);
-        let metadata = metadata.map_err(ResultStoreError::io("inspect", directory))?;
-        let mut permissions = metadata.permissions();
-        if permissions.mode() & 0o077 != 0 {
-            permissions.set_mode(0o700);
-            fs::set_permissions(directory, permissions)
-                .map_err(ResultStoreError::io("make private", directory))?;
-        }
-        Ok(())
     }
 
     fn path_of(&self, handle: &ResultHandle) -> PathBuf {
@@ -456,21 +447,12 @@ fn read_head(path: &Path) -> io::Result<Head> {
 fn remove_all(entries: Vec<Entry>) -> Result<Purged, ResultStoreError> {
     let mut purged = Purged::default();
     for entry in entries {
-        if remove_file(&entry.path)? {
+        if private_files::remove(&entry.path)? {
             purged.results += 1;
             purged.bytes += entry.bytes;
         }
     }
     Ok(purged)
-}
-
-/// Removes a file that another process may remove as well.
-fn remove_file(path: &Path) -> Result<bool, ResultStoreError> {
-    match fs::remove_file(path) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(ResultStoreError::io("remove", path)(error)),
-    }
 }
 
 #[cfg(test)]
