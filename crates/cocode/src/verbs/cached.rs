@@ -2,7 +2,9 @@
 
 use std::time::SystemTime;
 
-use cocode_client::{Freshness, ListCache, ListKind, Listing, RawJson, RememberedList};
+use cocode_client::{
+    Connector as _, Freshness, ListCache, ListKind, Listing, RawJson, RememberedList,
+};
 use cocode_core::ServerSpec;
 
 use super::{Plan, prompts, resources, tools};
@@ -10,6 +12,7 @@ use crate::error::{CliError, Code};
 use crate::gate::Gate;
 use crate::hints::{Doing, request_error};
 use crate::managing::list_cache;
+use crate::reach::Configured;
 use crate::text::age;
 use crate::workspace::Workspace;
 
@@ -24,9 +27,9 @@ pub(super) struct Remembered {
 
 /// Prints what is remembered.
 pub(crate) fn run(plan: &Plan, spec: &ServerSpec, workspace: &Workspace) -> Result<(), CliError> {
-    let (cache, printer) = (list_cache(workspace), &workspace.printer);
+    let (memory, printer) = (Memory::of(workspace)?, &workspace.printer);
     let load = |kind| {
-        let remembered = load(&cache, kind, spec)?;
+        let remembered = memory.load(kind, spec)?;
         let Remembered {
             pages,
             age,
@@ -70,35 +73,49 @@ pub(crate) fn run(plan: &Plan, spec: &ServerSpec, workspace: &Workspace) -> Resu
     }
 }
 
-/// What is remembered of one list.
-pub(super) fn load(
-    cache: &ListCache,
-    kind: ListKind,
-    spec: &ServerSpec,
-) -> Result<Remembered, CliError> {
-    let remembered = cache.load(&spec.fingerprint());
-    let list = remembered.and_then(|mut remembered| remembered.lists.remove(&kind));
-    let Some(list) = list else {
-        let what = match kind {
-            ListKind::Tools => "tools",
-            ListKind::Resources => "resources",
-            ListKind::ResourceTemplates => "resource templates",
-            ListKind::Prompts => "prompts",
+/// What is remembered of servers, as those who reach them know them.
+pub(super) struct Memory {
+    cache: ListCache,
+    connector: Configured,
+}
+
+impl Memory {
+    pub(super) fn of(workspace: &Workspace) -> Result<Self, CliError> {
+        Ok(Self {
+            cache: list_cache(workspace),
+            connector: Configured::new(workspace)?,
+        })
+    }
+
+    /// What is remembered of one list.
+    pub(super) fn load(&self, kind: ListKind, spec: &ServerSpec) -> Result<Remembered, CliError> {
+        let identity = self.connector.identity(spec).unwrap_or_default();
+        let identity: Vec<&str> = identity.iter().map(String::as_str).collect();
+        let key = ListCache::key_for(&spec.fingerprint(), &identity);
+        let remembered = self.cache.load(&key);
+        let list = remembered.and_then(|mut remembered| remembered.lists.remove(&kind));
+        let Some(list) = list else {
+            let what = match kind {
+                ListKind::Tools => "tools",
+                ListKind::Resources => "resources",
+                ListKind::ResourceTemplates => "resource templates",
+                ListKind::Prompts => "prompts",
+            };
+            let message = format!("nothing is remembered of the {what} of `{}`", spec.name);
+            return Err(CliError::new(Code::NotCached, message)
+                .hint("ask the server once, by the same command without `--cached`"));
         };
-        let message = format!("nothing is remembered of the {what} of `{}`", spec.name);
-        return Err(CliError::new(Code::NotCached, message)
-            .hint("ask the server once, by the same command without `--cached`"));
-    };
-    let now = SystemTime::now();
-    let is_fresh = list.freshness(now) == Freshness::Fresh;
-    let RememberedList {
-        pages, fetched_at, ..
-    } = list;
-    let old = now.duration_since(fetched_at).unwrap_or_default();
-    Ok(Remembered {
-        pages,
-        age: age(old),
-        seconds: old.as_secs(),
-        is_fresh,
-    })
+        let now = SystemTime::now();
+        let is_fresh = list.freshness(now) == Freshness::Fresh;
+        let RememberedList {
+            pages, fetched_at, ..
+        } = list;
+        let old = now.duration_since(fetched_at).unwrap_or_default();
+        Ok(Remembered {
+            pages,
+            age: age(old),
+            seconds: old.as_secs(),
+            is_fresh,
+        })
+    }
 }

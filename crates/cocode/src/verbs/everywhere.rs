@@ -2,14 +2,14 @@
 //! others are listed all the same; one that is not ready is never started.
 
 use cocode_client::{
-    CallError, ListCache, ListKind, Listing, Prompt, RawJson, Resource, ResourceTemplate, Tool,
+    CallError, ListKind, Listing, Prompt, RawJson, Resource, ResourceTemplate, Tool,
 };
 use cocode_config::State;
 use cocode_core::ServerSpec;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::cached::{self, Remembered};
+use super::cached::{Memory, Remembered};
 use super::listing::{quarantined_row, warnings};
 use super::{prompts, resources, tools};
 use crate::args::{TargetArgs, Verb};
@@ -19,7 +19,7 @@ use crate::fleet::{self, Fleet, Wishes, error_object, short, until};
 use crate::gate::Gate;
 use crate::hints::{Doing, request_error};
 use crate::interrupt::Interrupts;
-use crate::managing::{Purpose, Setup, list_cache};
+use crate::managing::{Purpose, Setup};
 use crate::printer::{Printer, print_json};
 use crate::render::{Row, rows};
 use crate::session::on_runtime;
@@ -122,8 +122,8 @@ pub(crate) fn run(
         workspace,
     };
     if is_cached {
-        let cache = list_cache(workspace);
-        let outcomes = specs.iter().map(|spec| work.recall(spec, &cache));
+        let memory = Memory::of(workspace)?;
+        let outcomes = specs.iter().map(|spec| work.recall(spec, &memory));
         return work.finish(&outcomes.collect::<Vec<_>>());
     }
     let setup = Setup::new(Purpose::OneThing, workspace)?;
@@ -222,13 +222,13 @@ impl Work<'_> {
     }
 
     /// What is remembered of a server's list.
-    fn recall(&self, spec: &ServerSpec, cache: &ListCache) -> Outcome {
+    fn recall(&self, spec: &ServerSpec, memory: &Memory) -> Outcome {
         let Remembered {
             pages,
             age,
             seconds,
             is_fresh: _,
-        } = cached::load(cache, self.kind, spec)?;
+        } = memory.load(self.kind, spec)?;
         let printer = &self.workspace.printer;
         let gate = Gate::new(Some(spec), self.workspace)?;
         let listed = match self.kind {

@@ -250,6 +250,8 @@ impl Line {
         let state = status.state.kind();
         let kind = match state {
             StateKind::Ready => Kind::Good,
+            // It was there, idled for long enough, and will be there when it is needed.
+            StateKind::Stopped if status.connection.is_some() => Kind::Good,
             StateKind::NeedsAuth | StateKind::NeedsClientRegistration => Kind::NeedsAuth,
             StateKind::Failed => Kind::Failed,
             _ => Kind::Awaited,
@@ -264,7 +266,7 @@ impl Line {
             line.transport = Some(facts.transport);
             line.server_name.clone_from(&facts.server_name);
             line.server_version.clone_from(&facts.server_version);
-            line.pid = facts.pid.filter(|_| kind == Kind::Good);
+            line.pid = facts.pid.filter(|_| state == StateKind::Ready);
             line.took = Some(facts.time_to_ready);
             line.ready_milliseconds = Some(facts.time_to_ready.as_millis());
             if let Some((tools, hidden)) = tools(manager, &status.name) {
