@@ -7,8 +7,7 @@ use std::path::Path;
 
 use cocode_core::{Program, Reach, Remote, RemoteTransport, Sandbox, ServerSpec, Template};
 use cocode_wire::{
-    HttpClient, HttpSettings, HttpTarget, StdioTarget, Target, WebSocketTarget,
-    baseline_environment,
+    HttpClient, HttpTarget, StdioTarget, Target, WebSocketTarget, baseline_environment,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 use url::Url;
@@ -100,8 +99,8 @@ pub struct PlainConnector {
     pub environment: Vec<(OsString, OsString)>,
     /// What specifications may refer to.
     pub variables: BTreeMap<String, String>,
-    /// How HTTP is spoken.
-    pub http: HttpSettings,
+    /// How HTTP is spoken. All servers, and all clones, share its certificates.
+    pub http: HttpClient,
 }
 
 impl Connector for PlainConnector {
@@ -148,7 +147,7 @@ impl PlainConnector {
         Self {
             variables: texts.collect(),
             environment: baseline_environment(all),
-            http: HttpSettings::default(),
+            http: HttpClient::default(),
         }
     }
 
@@ -202,7 +201,8 @@ impl PlainConnector {
                 headers, client, ..
             }) => {
                 *headers = made;
-                *client = HttpClient::new(self.http.clone());
+                // What an earlier attempt has left in a pool may be dead.
+                *client = self.http.with_own_connections();
             }
             _ if !made.is_empty() => {
                 return Err(unusable(spec, "a unix socket carries no headers"));

@@ -7,5 +7,6 @@ mod refusals;
 mod remembering;
 mod resumed;
 mod servers;
+mod sharing;
 mod sickness;
 mod story;

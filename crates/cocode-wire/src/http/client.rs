@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http::HeaderMap;
 use reqwest::redirect::{Attempt, Policy};
@@ -78,21 +78,52 @@ pub enum HttpSetupError {
 }
 
 /// Shared by all links of a program, so that connections are pooled. Certificates are loaded when
-/// the first `https:` or `wss:` URL needs them.
+/// the first `https:` or `wss:` URL needs them; what cannot be set up is tried again for the next link.
 #[derive(Clone)]
 pub struct HttpClient(Arc<Shared>);
 
 struct Shared {
     settings: HttpSettings,
-    plain: OnceLock<Result<reqwest::Client, HttpSetupError>>,
-    secure: OnceLock<Result<reqwest::Client, HttpSetupError>>,
-    tls: OnceLock<Result<Arc<rustls::ClientConfig>, HttpSetupError>>,
+    plain: Once<reqwest::Client>,
+    secure: Once<reqwest::Client>,
+    tls: Arc<Once<Arc<rustls::ClientConfig>>>,
+}
+
+/// Something that is made when it is first needed. A failure is not kept: the file that is missing
+/// now may be there the next time, and a program may run for weeks.
+struct Once<T>(Mutex<Option<T>>);
+
+impl<T: Clone> Once<T> {
+    fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    fn get(&self, make: impl FnOnce() -> Result<T, HttpSetupError>) -> Result<T, HttpSetupError> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = &*kept {
+            return Ok(made.clone());
+        }
+        let made = make()?;
+        *kept = Some(made.clone());
+        Ok(made)
+    }
 }
 
 impl HttpClient {
     /// Makes nothing yet.
     pub fn new(settings: HttpSettings) -> Self {
-        let (plain, secure, tls) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self::with(settings, Arc::new(Once::new()))
+    }
+
+    /// A client with the same settings and certificates, but with connections of its own: for an
+    /// attempt that must not meet a dead connection which an earlier one has left in the pool.
+    #[must_use]
+    pub fn with_own_connections(&self) -> Self {
+        Self::with(self.0.settings.clone(), Arc::clone(&self.0.tls))
+    }
+
+    fn with(settings: HttpSettings, tls: Arc<Once<Arc<rustls::ClientConfig>>>) -> Self {
+        let (plain, secure) = (Once::new(), Once::new());
         Self(Arc::new(Shared {
             settings,
             plain,
@@ -114,10 +145,10 @@ impl HttpClient {
                     Arc::new(tls_config(rustls::RootCertStore::empty())?),
                 )
             };
-            return self.0.plain.get_or_init(make).clone();
+            return self.0.plain.get(make);
         }
         let make = || build(settings, self.tls()?);
-        self.0.secure.get_or_init(make).clone()
+        self.0.secure.get(make)
     }
 
     pub(crate) fn settings(&self) -> &HttpSettings {
@@ -127,7 +158,7 @@ impl HttpClient {
     /// The TLS setup for links that are not HTTP.
     pub(crate) fn tls(&self) -> Result<Arc<rustls::ClientConfig>, HttpSetupError> {
         let make = || Ok(Arc::new(tls_config(roots(&self.0.settings)?)?));
-        self.0.tls.get_or_init(make).clone()
+        self.0.tls.get(make)
     }
 }
 

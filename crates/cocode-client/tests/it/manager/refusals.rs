@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use cocode_client::{
-    CallEnd, CallError, HttpSettings, PlainConnector, RequestError, ServerState, StateKind,
+    CallEnd, CallError, HttpClient, HttpSettings, PlainConnector, RequestError, ServerState,
+    StateKind,
 };
 use cocode_core::{Reach, RemoteTransport, ServerSpec};
 use cocode_testkit::Script;
@@ -394,10 +395,10 @@ async fn a_certificate_that_nobody_trusts_is_refused_until_somebody_does() {
         let mut options = quick();
         options.connector = Arc::new(PlainConnector {
             environment: environment(),
-            http: HttpSettings {
+            http: HttpClient::new(HttpSettings {
                 extra_ca_files: vec![trusted.path().to_owned()],
                 ..HttpSettings::default()
-            },
+            }),
             ..PlainConnector::default()
         });
         let (manager, _story) = ready(options, vec![spec]).await;
