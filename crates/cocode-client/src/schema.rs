@@ -16,19 +16,20 @@ mod pointer;
 mod relax;
 mod shape;
 mod stack;
+mod tree;
 mod words;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use cocode_wire::RawJson;
-use serde_json::Value;
 
 use compile::Compiled;
 use explain::Explainer;
 use limits::{BASE_STEPS, EXPLAIN_STEPS, MAX_VALUE_DEPTH, STEPS_PER_BYTE};
 use node::{Instance, Meter};
 use stack::{depth_of, with_stack_for};
+use tree::Tree;
 
 pub use error::SchemaError;
 pub use mismatch::{Mismatch, Problem};
@@ -73,9 +74,8 @@ impl CompiledSchema {
                  make it flatter"
             )));
         }
-        let length = value.as_bytes().len();
-        let value: Value = match value.decode() {
-            Ok(value) => value,
+        let tree: Tree<'_> = match serde_json::from_str(value.as_str()) {
+            Ok(tree) => tree,
             // Such as a number that is beyond all floats, or half of a surrogate pair. Who gets the
             // value byte for byte may well know what to do with it.
             Err(error) => {
@@ -85,7 +85,7 @@ impl CompiledSchema {
         };
         let levels = u32::try_from(depth + 1).unwrap_or(u32::MAX);
         let levels = levels.saturating_mul(self.0.chain);
-        with_stack_for(levels, || self.judge(&value, length))
+        with_stack_for(levels, || self.judge(&tree, value))
             .unwrap_or(Checked::NotCheckable(SchemaError::NoStack))
     }
 
@@ -95,24 +95,25 @@ impl CompiledSchema {
         self.0.skipped_patterns
     }
 
-    fn judge(&self, value: &Value, length: usize) -> Checked {
-        let length = u64::try_from(length).unwrap_or(u64::MAX);
+    fn judge(&self, tree: &Tree<'_>, text: &RawJson) -> Checked {
+        let length = u64::try_from(text.as_bytes().len()).unwrap_or(u64::MAX);
         let steps = BASE_STEPS.saturating_add(length.saturating_mul(STEPS_PER_BYTE));
         let meter = Meter::new(steps);
-        let fits = self.0.validator.is_valid(Instance::new(value, &meter));
+        let fits = self.0.validator.is_valid(Instance::new(tree, &meter));
         if meter.is_exhausted() {
             return Checked::NotCheckable(SchemaError::TooMuchWork);
         }
         if fits {
             return Checked::Fits;
         }
-        Checked::Mismatch(self.explain(value, steps))
+        Checked::Mismatch(self.explain(tree, steps))
     }
 
-    fn explain(&self, value: &Value, steps: u64) -> Mismatch {
-        let explainer = Explainer::new(&self.0.schema, value);
+    fn explain(&self, tree: &Tree<'_>, steps: u64) -> Mismatch {
+        let value = tree.to_value();
+        let explainer = Explainer::new(&self.0.schema, &value);
         let meter = Meter::new(EXPLAIN_STEPS);
-        let errors = self.0.validator.iter_errors(Instance::new(value, &meter));
+        let errors = self.0.validator.iter_errors(Instance::new(tree, &meter));
         let errors = errors.into_errors();
         if !meter.is_exhausted() {
             return Mismatch::new(explainer.problems(&errors));
@@ -120,7 +121,7 @@ impl CompiledSchema {
         drop(errors);
         // All problems are too much; the first one may do.
         let meter = Meter::new(steps);
-        match self.0.validator.validate(Instance::new(value, &meter)) {
+        match self.0.validator.validate(Instance::new(tree, &meter)) {
             Err(error) if !meter.is_exhausted() => Mismatch::new(explainer.problems([&error])),
             _ => Mismatch::new(Vec::new()),
         }

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, Node, NodeIdentity, Object, SerdeJson, unique};
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
+
+use super::tree::{Member, Tree, member};
 
 /// Texts up to this length are repeated in the validator's errors.
 const MAX_COPIED_BYTES: usize = 1024;
@@ -43,7 +45,7 @@ pub(super) struct Metered;
 impl Json for Metered {
     type Node<'a> = Instance<'a>;
     type PreparedKey = String;
-    type StringBuffer = Value;
+    type StringBuffer = Tree<'static>;
 
     const KEYS_PER_LOOKUP: usize = SerdeJson::KEYS_PER_LOOKUP;
 
@@ -52,11 +54,11 @@ impl Json for Metered {
     }
 
     fn with_string_node<T>(
-        buffer: &mut Value,
+        buffer: &mut Tree<'static>,
         string: &str,
         f: impl FnOnce(Instance<'_>) -> T,
     ) -> T {
-        *buffer = Value::String(string.to_owned());
+        *buffer = Tree::String(Cow::Owned(string.to_owned()));
         f(Instance {
             value: buffer,
             meter: None,
@@ -67,12 +69,12 @@ impl Json for Metered {
 /// One value and the meter of its check. Names of properties have no meter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Instance<'a> {
-    value: &'a Value,
+    value: &'a Tree<'a>,
     meter: Option<&'a Meter>,
 }
 
 impl<'a> Instance<'a> {
-    pub(super) fn new(value: &'a Value, meter: &'a Meter) -> Self {
+    pub(super) fn new(value: &'a Tree<'a>, meter: &'a Meter) -> Self {
         Self {
             value,
             meter: Some(meter),
@@ -91,24 +93,29 @@ impl<'a> Node<'a, Metered> for Instance<'a> {
     type Number = &'a Number;
 
     fn as_object(&self) -> Option<Members<'a>> {
-        let map = self.value.as_object()?;
+        let Tree::Object(members) = self.value else {
+            return None;
+        };
         Some(Members {
-            map: self.spend(1).then_some(map),
+            members: if self.spend(1) { members } else { &[] },
             meter: self.meter,
         })
     }
 
     fn as_array(&self) -> Option<Elements<'a>> {
-        let items = self.value.as_array()?;
-        let items = if self.spend(1) { items.as_slice() } else { &[] };
+        let Tree::Array(items) = self.value else {
+            return None;
+        };
         Some(Elements {
-            items,
+            items: if self.spend(1) { items } else { &[] },
             meter: self.meter,
         })
     }
 
     fn as_string(&self) -> Option<Cow<'a, str>> {
-        let text = self.value.as_str()?;
+        let Tree::String(text) = self.value else {
+            return None;
+        };
         let text = if self.spend(1 + text.len() / BYTES_PER_STEP) {
             text
         } else {
@@ -118,15 +125,21 @@ impl<'a> Node<'a, Metered> for Instance<'a> {
     }
 
     fn as_number(&self) -> Option<&'a Number> {
-        self.value.as_number()
+        match self.value {
+            Tree::Number(number) => Some(number),
+            _ => None,
+        }
     }
 
     fn as_boolean(&self) -> Option<bool> {
-        self.value.as_bool()
+        match self.value {
+            Tree::Bool(flag) => Some(*flag),
+            _ => None,
+        }
     }
 
     fn is_null(&self) -> bool {
-        self.value.is_null()
+        matches!(self.value, Tree::Null)
     }
 
     fn json_type(&self) -> JsonType {
@@ -136,33 +149,37 @@ impl<'a> Node<'a, Metered> for Instance<'a> {
 
     fn string_length(&self) -> Option<u64> {
         self.spend(1);
-        self.value.string_length()
+        let Tree::String(text) = self.value else {
+            return None;
+        };
+        u64::try_from(text.chars().count()).ok()
     }
 
     fn equals_value(&self, expected: &Value) -> bool {
         self.spend(1);
-        self.value.equals_value(expected)
+        self.value.equals(expected)
     }
 
     /// The validator clones this into every error of every alternative, so containers are left
     /// out; who explains an error finds them by their path.
     fn to_value(&self) -> Cow<'a, Value> {
-        match self.value {
-            Value::Array(_) | Value::Object(_) => Cow::Owned(Value::Null),
-            Value::String(text) if text.len() > MAX_COPIED_BYTES => Cow::Owned(Value::Null),
-            plain => Cow::Borrowed(plain),
-        }
+        Cow::Owned(match self.value {
+            Tree::Array(_) | Tree::Object(_) => Value::Null,
+            Tree::String(text) if text.len() > MAX_COPIED_BYTES => Value::Null,
+            plain => plain.to_value(),
+        })
     }
 
     fn identity(&self) -> Option<NodeIdentity> {
-        self.value.identity()
+        let address = std::ptr::from_ref(self.value).addr();
+        Some(NodeIdentity::new(address))
     }
 }
 
 /// The members of an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Members<'a> {
-    map: Option<&'a Map<String, Value>>,
+    members: &'a [Member<'a>],
     meter: Option<&'a Meter>,
 }
 
@@ -172,11 +189,11 @@ impl<'a> Object<'a, Metered> for Members<'a> {
     type MembersIter = MembersIter<'a>;
 
     fn len(&self) -> usize {
-        self.map.map_or(0, Map::len)
+        self.members.len()
     }
 
     fn get(&self, key: &String) -> Option<Instance<'a>> {
-        let value = self.map?.get(key.as_str())?;
+        let value = member(self.members, key)?;
         Some(Instance {
             value,
             meter: self.meter,
@@ -185,7 +202,7 @@ impl<'a> Object<'a, Metered> for Members<'a> {
 
     fn members(&self) -> MembersIter<'a> {
         MembersIter {
-            members: self.map.map(Map::iter),
+            members: self.members.iter(),
             meter: self.meter,
         }
     }
@@ -194,7 +211,7 @@ impl<'a> Object<'a, Metered> for Members<'a> {
 /// Walks over the members of an object while there are steps left.
 #[derive(Debug)]
 pub(super) struct MembersIter<'a> {
-    members: Option<serde_json::map::Iter<'a>>,
+    members: std::slice::Iter<'a, Member<'a>>,
     meter: Option<&'a Meter>,
 }
 
@@ -202,19 +219,19 @@ impl<'a> Iterator for MembersIter<'a> {
     type Item = (&'a str, Instance<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (name, value) = self.members.as_mut()?.next()?;
+        let (name, value) = self.members.next()?;
         let instance = Instance {
             value,
             meter: self.meter,
         };
-        instance.spend(1).then_some((name.as_str(), instance))
+        instance.spend(1).then_some((&**name, instance))
     }
 }
 
 /// The items of an array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Elements<'a> {
-    items: &'a [Value],
+    items: &'a [Tree<'a>],
     meter: Option<&'a Meter>,
 }
 
@@ -234,14 +251,15 @@ impl<'a> Array<'a, Metered> for Elements<'a> {
     }
 
     fn is_unique(&self) -> bool {
-        unique::is_unique(self.items)
+        let items: Vec<Value> = self.items.iter().map(Tree::to_value).collect();
+        unique::is_unique(&items)
     }
 }
 
 /// Walks over the items of an array while there are steps left.
 #[derive(Debug)]
 pub(super) struct ElementsIter<'a> {
-    items: std::slice::Iter<'a, Value>,
+    items: std::slice::Iter<'a, Tree<'a>>,
     meter: Option<&'a Meter>,
 }
 
