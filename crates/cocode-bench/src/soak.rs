@@ -29,7 +29,7 @@ use counts::Counts;
 use farm::Farm;
 use killer::Kills;
 use listener::Heard;
-use plan::Plan;
+use plan::{Phase, Plan};
 use servers::Fleet;
 use verdict::Verdict;
 
@@ -55,7 +55,7 @@ async fn soak(plan: Plan) -> Result<Verdict, Failure> {
     let mark = format!("cocode-soak-{}-{}", std::process::id(), plan.seed);
     let (farm, fleet) = Fleet::start(plan.servers, &mark)?;
     let fleet = Arc::new(fleet);
-    let mut verdict = Verdict::new(plan.clone());
+    let mut verdict = Verdict::default();
 
     // Once around, so that what is made only once is there before anything is counted.
     let first = start(&fleet).await?;
@@ -65,18 +65,18 @@ async fn soak(plan: Plan) -> Result<Verdict, Failure> {
     let manager = start(&fleet).await?;
     let mut listening = JoinSet::new();
     listening.spawn(listener::listen(manager.events()));
-    let warm_up = storm(&plan, plan.warm_up(), &manager, &fleet, farm, &mut rng).await?;
-    let warm = Counts::now(&mark)?;
-    verdict.add(&warm_up);
-    let main = storm(&plan, plan.time, &manager, &fleet, warm_up.farm, &mut rng).await?;
-    let after = Counts::now(&mark)?;
-    verdict.add(&main);
+    let mut farm = farm;
+    for phase in plan.phases() {
+        let storm = storm(&phase, &manager, &fleet, farm, &mut rng).await?;
+        verdict.add(&phase, &storm, Counts::now(&mark)?);
+        farm = storm.farm;
+    }
 
     end(manager).await;
     let heard: Heard = listening.join_all().await.into_iter().collect();
     let settled = Counts::when_settled(&mark, Some(&before), REST_WITHIN).await?;
-    verdict.judge(&heard, &before, &settled, (&warm, &after));
-    main.farm.end()?;
+    verdict.judge(&heard, &before, &settled);
+    farm.end()?;
     Ok(verdict)
 }
 
@@ -91,16 +91,15 @@ struct Storm {
 }
 
 async fn storm(
-    plan: &Plan,
-    time: Duration,
+    phase: &Phase,
     manager: &Manager,
     fleet: &Arc<Fleet>,
     farm: Farm,
     rng: &mut Rng,
 ) -> Result<Storm, Failure> {
     let begun = Instant::now();
-    let callers = Callers::start(plan.calls, manager, fleet, rng);
-    let (farm, kills) = killer::rage(time, manager, fleet, farm, rng).await?;
+    let callers = Callers::start(phase.callers, manager, fleet, rng);
+    let (farm, kills) = killer::rage(phase.time, manager, fleet, farm, rng).await?;
     let tally = callers.stop(REST_WITHIN).await?;
     let lost = callers::all_answer(manager, fleet, REST_WITHIN).await;
     Ok(Storm {

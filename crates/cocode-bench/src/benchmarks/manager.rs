@@ -32,6 +32,9 @@ const CALLS_AT_ONCE: usize = 20_000;
 const CYCLES: usize = 5;
 const CYCLES_TO_READ: usize = 2;
 
+/// How long a server or a listener may take for what should come at once.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// What a call through the manager may cost.
 const OVERHEAD: Target = Target::AtMost(1.3);
 
@@ -74,13 +77,13 @@ async fn alone(place: &'static str, target: Option<Target>) -> Result<Vec<Case>,
     let cycles = target.map_or(CYCLES_TO_READ, |_| CYCLES);
     let mut rounds = Vec::new();
     for turn in schedule(&CLIENTS, cycles) {
-        let ears = Ears::of(turn.client, &user.manager);
+        let ears = Ears::of(turn.client, &user.manager, CALLS_ONE_BY_ONE);
         let mut watch = Stopwatch::start(CALLS_ONE_BY_ONE);
         for _ in 0..CALLS_ONE_BY_ONE {
             watch.time(user.call(turn.client)).await?;
         }
         let round = watch.stop();
-        ears.check(CALLS_ONE_BY_ONE).await?;
+        ears.check().await?;
         if turn.is_counted {
             rounds.push((turn.client, round));
         }
@@ -92,7 +95,7 @@ async fn alone(place: &'static str, target: Option<Target>) -> Result<Vec<Case>,
         let mut latency = case(Better::Lower, &rounds, client, median);
         latency.name = format!("manager: p50, 1 in flight{who}{place}");
         latency.unit = "µs";
-        latency.target = target;
+        latency.target = target.filter(|_| client != Client::Unchecked);
         let mut processor = case(Better::Lower, &rounds, client, |round| round.processor);
         processor.name = format!("manager: processor time, 1 in flight{who}{place}");
         processor.unit = "µs/call";
@@ -105,10 +108,9 @@ async fn crowded() -> Result<Vec<Case>, Failure> {
     let user = Arc::new(User::start().await?);
     let mut rounds = Vec::new();
     for turn in schedule(&CLIENTS, CYCLES_TO_READ) {
-        let ears = Ears::of(turn.client, &user.manager);
+        let ears = Ears::of(turn.client, &user.manager, usize::MAX);
         let round = crowd(&user, turn.client).await?;
-        // Who hears all of them is not a listener who can keep up with 64 callers: it may miss
-        // some, and is told so.
+        // Nobody has to keep up with 64 callers: what is missed is told, and nothing waits.
         drop(ears);
         if turn.is_counted {
             rounds.push((turn.client, round));
@@ -187,7 +189,7 @@ impl User {
         let spec = ourselves("bench", &["serve", "search"])?;
         let name = spec.name.clone();
         manager.apply([spec]).await;
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + PATIENCE;
         let session = manager.session(&name, deadline).await?;
         Ok(Self {
             manager,
@@ -227,47 +229,36 @@ impl User {
 }
 
 /// Hears what a manager tells, where somebody is to hear it.
-struct Ears {
-    listening: JoinSet<Result<usize, Failure>>,
-    manager: Manager,
-}
+struct Ears(JoinSet<Result<(), Failure>>);
 
 impl Ears {
-    fn of(client: Client, manager: &Manager) -> Self {
+    /// Listens until the end of so many calls was told.
+    fn of(client: Client, manager: &Manager, n_calls: usize) -> Self {
         let mut listening = JoinSet::new();
         if client == Client::Heard {
             let mut events = manager.events();
             listening.spawn(async move {
                 let mut finished = 0;
-                while let Some(event) = events.next().await {
-                    match event {
-                        Event::ToolCallFinished { .. } => finished += 1,
-                        Event::ConfigurationRejected { .. } => return Ok(finished),
-                        Event::Missed(count) => {
+                while finished < n_calls {
+                    match events.next().await {
+                        Some(Event::ToolCallFinished { .. }) => finished += 1,
+                        Some(Event::Missed(count)) => {
                             return Err(format!("{count} events were missed").into());
                         }
-                        _ => {}
+                        Some(_) => {}
+                        None => return Err("the manager is gone".into()),
                     }
                 }
-                Ok(finished)
+                Ok(())
             });
         }
-        Self {
-            listening,
-            manager: manager.clone(),
-        }
+        Self(listening)
     }
 
-    /// Every call was heard of. An event that means nothing here marks the end.
-    async fn check(mut self, n_calls: usize) -> Result<(), Failure> {
-        let problems = Vec::new();
-        self.manager
-            .announce(Event::ConfigurationRejected { problems });
-        while let Some(heard) = self.listening.join_next().await {
-            let heard = heard??;
-            if heard != n_calls {
-                return Err(format!("{heard} of {n_calls} calls were heard of").into());
-            }
+    /// Every call was heard of.
+    async fn check(mut self) -> Result<(), Failure> {
+        while let Some(heard) = tokio::time::timeout(PATIENCE, self.0.join_next()).await? {
+            heard??;
         }
         Ok(())
     }

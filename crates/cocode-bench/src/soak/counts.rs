@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// As long as nothing has changed for so many looks, it has come to rest.
 const LOOKS: usize = 10;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// Tasks of the runtime that have not ended.
     pub(crate) tasks: usize,

@@ -99,10 +99,10 @@ impl PlantKiller {
         while Instant::now() < until {
             self.kill_one()?;
             thread::sleep(Duration::from_millis(self.rng.u64(GAP)));
-            self.raise_until(Instant::now())?;
+            let now = Instant::now();
+            self.raise(|again_at| again_at <= now)?;
         }
-        let last = self.down.keys().next_back().copied();
-        self.raise_until(last.unwrap_or(until))?;
+        self.raise(|_whenever| true)?;
         Ok((self.farm, self.kills))
     }
 
@@ -131,10 +131,9 @@ impl PlantKiller {
         Ok(())
     }
 
-    /// Starts those again whose time has come by then, and waits for it.
-    fn raise_until(&mut self, until: Instant) -> Result<(), Failure> {
-        while let Some(next) = self.down.first_entry().filter(|next| *next.key() <= until) {
-            thread::sleep(next.key().saturating_duration_since(Instant::now()));
+    /// Starts those again whose time has come.
+    fn raise(&mut self, has_come: impl Fn(Instant) -> bool) -> Result<(), Failure> {
+        while let Some(next) = self.down.first_entry().filter(|next| has_come(*next.key())) {
             self.farm.restart(next.remove())?;
         }
         Ok(())

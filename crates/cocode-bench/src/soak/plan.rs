@@ -10,7 +10,7 @@ const USAGE: &str =
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// How long servers are killed, after the warm-up.
+    /// How long servers are killed in the storm that counts most.
     pub(crate) time: Duration,
     /// How many calls are under way at any time.
     pub(crate) calls: usize,
@@ -43,11 +43,59 @@ impl Plan {
         Ok(plan)
     }
 
-    /// How long the same goes on before memory is looked at for the first time.
-    pub(crate) fn warm_up(&self) -> Duration {
-        self.time / 3
+    /// The storms, in their order. Few callers show small leaks, which the memory that an allocator
+    /// keeps after ten thousand would hide. Each kind comes twice: what has been needed once is
+    /// there already when memory is compared.
+    pub(crate) fn phases(&self) -> [Phase; 4] {
+        let phase = |callers, time, growth| Phase {
+            callers,
+            time,
+            growth,
+        };
+        let few = self.calls.div_ceil(FEW);
+        [
+            phase(few, self.time / 6, None),
+            phase(few, self.time / 6, Some(LITTLE)),
+            phase(self.calls, self.time / 3, None),
+            phase(self.calls, self.time, Some(MUCH)),
+        ]
     }
 }
+
+/// One storm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Phase {
+    /// How many calls are under way at any time.
+    pub(crate) callers: usize,
+    /// How long servers are killed.
+    pub(crate) time: Duration,
+    /// What memory may have grown by since the end of the phase before.
+    pub(crate) growth: Option<Growth>,
+}
+
+/// So much more: the to and fro of an allocator under a load that is never twice the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Growth {
+    pub(crate) percent: u64,
+    pub(crate) mebibytes: u64,
+}
+
+impl Growth {
+    pub(crate) fn limit(self, before_kib: u64) -> u64 {
+        before_kib * (100 + self.percent) / 100 + self.mebibytes * 1024
+    }
+}
+
+/// One caller in so many is few.
+const FEW: usize = 50;
+const LITTLE: Growth = Growth {
+    percent: 10,
+    mebibytes: 4,
+};
+const MUCH: Growth = Growth {
+    percent: 50,
+    mebibytes: 32,
+};
 
 impl fmt::Display for Plan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,8 +107,7 @@ impl fmt::Display for Plan {
         } = self;
         write!(
             formatter,
-            "soak: {calls} calls at once over {servers} servers, {} s to warm up and {} s that count, seed {seed}",
-            self.warm_up().as_secs_f64().round(),
+            "soak: {calls} calls at once over {servers} servers, killed for {} s after a warm-up, seed {seed}",
             time.as_secs()
         )
     }
@@ -71,6 +118,11 @@ mod tests {
     use std::time::Duration;
 
     use super::Plan;
+
+    #[test]
+    fn growth_is_in_percent_and_on_top() {
+        assert_eq!(super::MUCH.limit(1000), 1500 + 32 * 1024);
+    }
 
     fn plan(words: &[&str]) -> Option<Plan> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
