@@ -223,13 +223,15 @@ async fn a_bad_authority_file_is_named() {
 async fn an_authority_file_that_comes_late_is_used_by_the_next_link() {
     let server = start("https-late", Speaks::Http).await;
     let url = format!("https://localhost:{}/mcp", server.port);
-    let target = Target::Http(http_target(&url, server.trusting()));
+    let target = http_target(&url, server.trusting());
     let text = std::fs::read(&server.authority).expect("readable");
     std::fs::remove_file(&server.authority).expect("removable");
-    let error = try_open(target.clone()).await.expect_err("no such file");
+    let error = try_open(Target::Http(target.clone()))
+        .await
+        .expect_err("no such file");
     assert!(matches!(&error, OpenError::HttpSetup(_)), "{error}");
     std::fs::write(&server.authority, text).expect("writable");
-    let answer = ping(target).await;
+    let answer = ping(Target::Http(target)).await;
     assert!(matches!(answer, Delivered::Frame(frame) if frame.numeric_id() == Some(7)));
 }
 
