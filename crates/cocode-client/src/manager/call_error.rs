@@ -78,7 +78,12 @@ impl CallError {
             Self::UnknownTool { .. } => "unknown-tool",
             Self::UnknownServer { .. } => "unknown-server",
             Self::Arguments { .. } => "invalid-arguments",
-            Self::Unavailable { .. } => "server-unavailable",
+            Self::Unavailable { state, .. } => match (state.trouble(), state.kind()) {
+                (Some(trouble), _) => trouble.code(),
+                (None, StateKind::Disabled) => "server-disabled",
+                (None, StateKind::PendingTrust) => "pending-trust",
+                (None, _) => "connect-timeout",
+            },
             Self::Request { error, .. } | Self::Asking { error, .. } => error.code(),
         }
     }

@@ -196,7 +196,7 @@ impl fmt::Display for StateKind {
 
 impl Trouble {
     /// The stable name of this kind of error; `docs/errors` has a page for each.
-    pub fn code(&self) -> &str {
+    pub fn code(&self) -> &'static str {
         match &self.cause {
             Cause::Reach(error) => error.code,
             Cause::Connect(error) => error.code(),

@@ -200,9 +200,12 @@ async fn servers_that_must_not_run_are_known_and_cannot_be_called() {
         .map(|status| status.state.kind())
         .collect();
     assert_eq!(states, [Disabled, Ready, PendingTrust]);
-    for name in ["mcp__off__echo", "mcp__unknown__echo"] {
+    for (name, code) in [
+        ("mcp__off__echo", "server-disabled"),
+        ("mcp__unknown__echo", "pending-trust"),
+    ] {
         let error = call(&manager, name).await.unwrap_err();
-        assert_eq!(error.code(), "server-unavailable", "{error:?}");
+        assert_eq!(error.code(), code, "{error:?}");
         assert!(
             error.for_model().contains("Only the user can change that"),
             "{error:?}"
@@ -213,7 +216,7 @@ async fn servers_that_must_not_run_are_known_and_cannot_be_called() {
     assert_eq!(state(&manager).kind(), Disabled);
     assert_eq!(tools(&manager), [""; 0]);
     let error = echo(&manager).await.unwrap_err();
-    assert_eq!(error.code(), "server-unavailable", "{error:?}");
+    assert_eq!(error.code(), "server-disabled", "{error:?}");
 }
 
 #[tokio::test]

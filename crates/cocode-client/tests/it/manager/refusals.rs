@@ -365,7 +365,7 @@ async fn a_server_that_is_nowhere_fails_in_so_many_words() {
         assert_eq!(trouble.code(), code, "{trouble}");
         assert!(trouble.to_string().contains(clue), "{trouble}");
         let error = echo(&manager).await.unwrap_err();
-        assert_eq!(error.code(), "server-unavailable", "{error:?}");
+        assert_eq!(error.code(), code, "{error:?}");
         assert!(error.to_string().contains(clue), "{error}");
     })
     .await;
@@ -385,9 +385,8 @@ async fn a_certificate_that_nobody_trusts_is_refused_until_somebody_does() {
         );
         assert_eq!(server.heard("initialize"), 0, "{transport:?}");
         let error = echo(&manager).await.unwrap_err();
-        assert_eq!(
-            error.code(),
-            "server-unavailable",
+        assert!(
+            matches!(error, CallError::Unavailable { .. }),
             "{transport:?}: {error:?}"
         );
         let trusted = tempfile::NamedTempFile::new().unwrap();
