@@ -33,7 +33,7 @@ const SECRETS_LIMIT: Duration = Duration::from_mins(1);
 #[derive(Clone, Debug)]
 pub(crate) struct Configured {
     store: SecretStore,
-    http: HttpSettings,
+    http: HttpClient,
     printer: Arc<Printer>,
 }
 
@@ -49,7 +49,7 @@ impl Configured {
     pub(crate) fn new(workspace: &Workspace) -> Result<Self, CliError> {
         Ok(Self {
             store: secret_store(workspace)?,
-            http: workspace.environment.http.clone(),
+            http: HttpClient::new(workspace.environment.http.clone()),
             printer: Arc::clone(&workspace.printer),
         })
     }
@@ -273,7 +273,8 @@ impl Work<'_> {
                 headers, client, ..
             }) => {
                 *headers = made_headers;
-                *client = HttpClient::new(self.by.http.clone());
+                // What an earlier attempt has left in a pool may be dead.
+                *client = self.by.http.with_own_connections();
             }
             Target::Unix(UnixTarget { .. }) if !made_headers.is_empty() => {
                 return Err(bad("a unix socket carries no headers"));
