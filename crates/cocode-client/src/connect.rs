@@ -150,7 +150,8 @@ impl<'a> Climb<'a> {
                 self.any_legacy().await
             }
             Probe::Silent(_) => match self.any_legacy().await {
-                // It may only have been slow to start. Then it can answer now.
+                // It may only have been slow to start, or behind a pooled connection that had ended.
+                // Then it can answer now.
                 Err(
                     refusal @ ConnectError::Handshake {
                         error: RequestError::Rpc { .. },

@@ -22,7 +22,7 @@ pub(crate) enum Probe {
     Modern(ServerFacts),
     /// It answered like a server of the older era. Says how.
     Legacy(RequestError),
-    /// It did not answer in time.
+    /// It did not answer: not in time, or the exchange broke. That says nothing of its era.
     Silent(RequestError),
     /// It closed the connection.
     Gone(RequestError),
@@ -98,6 +98,10 @@ fn judge(answer: Result<Greeting, RequestError>, asked: Revision) -> Judged {
                     | LinkError::TooLarge { .. },
                 ..
             } => Probe::Failed(error),
+            RequestError::Link {
+                error: LinkError::Broken { .. },
+                ..
+            } => Probe::Silent(error),
             _ => Probe::Legacy(error),
         },
         Err(error) => Probe::Legacy(error),

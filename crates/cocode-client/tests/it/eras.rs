@@ -336,6 +336,14 @@ async fn an_unknown_type_of_result_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_connection_that_breaks_says_nothing_of_the_era() {
+    let server = Script::modern().on("server/discover").nth(1).reset().http();
+    let session = connect(http(&server)).await;
+    assert_eq!(session.server().era(), Era::Modern);
+    assert_works(&session).await;
+}
+
+#[tokio::test]
 async fn arguments_that_the_server_wants_as_headers_are_learned_and_sent() {
     let tools = r#"{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"word":{"type":"string","x-mcp-header":"Word"}}}}]}"#;
     let server = Script::modern()
