@@ -14,6 +14,7 @@ mod ears;
 mod events;
 mod find;
 mod health;
+mod idling;
 mod listing;
 mod lists;
 mod options;

@@ -246,6 +246,11 @@ impl<'a> Work<'a> {
             self.context.trace.as_ref(),
         );
         let traced = match telling.context() {
+            None if self.context.meta.as_ref().is_some_and(is_no_object) => {
+                Err(self.failed(RequestError::Params {
+                    method: "tools/call".into(),
+                }))
+            }
             None => Ok(()),
             Some(trace) => match trace.added_to(self.context.meta.as_ref()) {
                 None => Err(self.failed(RequestError::Params {
@@ -434,6 +439,10 @@ impl<'a> Work<'a> {
             _ => Some(mismatch),
         }
     }
+}
+
+fn is_no_object(json: &RawJson) -> bool {
+    !json.as_str().trim_start().starts_with('{')
 }
 
 impl std::fmt::Debug for CallContext {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
+use crate::clock::later;
 use crate::list_cache::ListKind;
 
 #[derive(Debug, Default)]
@@ -41,9 +42,9 @@ impl Changes {
         while self.is_empty() {
             self.more.notified().await;
         }
-        let end = Instant::now() + longest;
+        let end = later(Instant::now(), longest);
         loop {
-            let next = (Instant::now() + quiet).min(end);
+            let next = later(Instant::now(), quiet).min(end);
             let more = timeout_at(next, self.more.notified()).await;
             if more.is_err() || Instant::now() >= end {
                 return std::mem::take(

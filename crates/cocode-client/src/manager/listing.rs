@@ -12,6 +12,7 @@ use super::options::ListReading;
 use super::server::Server;
 use super::shared::Shared;
 use super::state::{Cause, Trouble};
+use crate::clock::later;
 use crate::error::{RequestError, Retry};
 use crate::list_cache::{ListKind, Remembered};
 use crate::session::Session;
@@ -41,7 +42,7 @@ pub(crate) async fn keep(shared: Arc<Shared>, server: Arc<Server>, session: Sess
     let (mut calm, mut last_read) = (Duration::ZERO, Instant::now());
     loop {
         let gathered = async {
-            sleep_until(last_read + calm).await;
+            sleep_until(later(last_read, calm)).await;
             let quiet = health.relist_after;
             server.changes.gathered(quiet, health.relist_within).await
         };
@@ -62,10 +63,12 @@ pub(crate) async fn keep(shared: Arc<Shared>, server: Arc<Server>, session: Sess
         calm = if has_changed {
             health.relist_within / 2
         } else {
-            (calm * 2).max(health.relist_within).min(LONGEST_PAUSE)
+            calm.saturating_mul(2)
+                .max(health.relist_within)
+                .min(LONGEST_PAUSE)
         };
         retry_after = if is_retry && !failed.is_empty() {
-            (retry_after * 2).min(LONGEST_PAUSE)
+            retry_after.saturating_mul(2).min(LONGEST_PAUSE)
         } else {
             health.relist_within
         };
@@ -183,12 +186,12 @@ pub(super) fn note(server: &Server, kind: ListKind, error: Option<RequestError>)
         tracing::warn!(server = %server.name, list = kind.method(), %error, "a list could not be read");
         Trouble::from(Cause::Request(Arc::new(error))).to_string()
     });
-    server.change_lists(|lists| match text {
-        Some(text) => {
-            lists.unlisted.insert(kind, text);
-        }
-        None => {
-            lists.unlisted.remove(&kind);
+    let connection = server.connection();
+    server.change_lists(|lists| {
+        lists.tried.insert(kind, connection);
+        match text {
+            Some(text) => lists.unlisted.insert(kind, text),
+            None => lists.unlisted.remove(&kind),
         }
     });
 }

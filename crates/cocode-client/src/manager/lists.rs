@@ -36,6 +36,8 @@ pub(crate) struct Lists {
     pub(crate) templates: List<ResourceTemplate>,
     pub(crate) prompts: List<Prompt>,
     pub(crate) unlisted: BTreeMap<ListKind, String>,
+    /// The connection on which a list was last read, or could not be.
+    pub(crate) tried: BTreeMap<ListKind, u64>,
     pub(crate) instructions: Option<String>,
 }
 
@@ -148,12 +150,6 @@ impl<T: Listed> List<T> {
     pub(crate) fn is_first_hand(&self) -> bool {
         let known = self.known.as_ref();
         known.is_some_and(|known| known.asked.connection.is_some())
-    }
-
-    /// Whether the list was read on this connection.
-    fn is_of(&self, connection: u64) -> bool {
-        let known = self.known.as_ref();
-        known.is_some_and(|known| known.asked.connection == Some(connection))
     }
 
     /// Whether it is older than the server, or the custom, allows.
@@ -289,19 +285,8 @@ impl Lists {
 
     /// Whether every list was read on this connection, or could not be.
     pub(crate) fn are_all_settled(&self, connection: u64) -> bool {
-        let Self {
-            tools,
-            resources,
-            templates,
-            prompts,
-            unlisted,
-            instructions: _,
-        } = self;
-        let settled = |kind: ListKind, is_read: bool| is_read || unlisted.contains_key(&kind);
-        settled(ListKind::Tools, tools.is_of(connection))
-            && settled(ListKind::Resources, resources.is_of(connection))
-            && settled(ListKind::ResourceTemplates, templates.is_of(connection))
-            && settled(ListKind::Prompts, prompts.is_of(connection))
+        let is_tried = |kind| self.tried.get(&kind) == Some(&connection);
+        ListKind::ALL.into_iter().all(is_tried)
     }
 
     /// What these lists were made of.

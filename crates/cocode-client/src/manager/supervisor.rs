@@ -7,7 +7,7 @@ use std::time::Duration;
 use cocode_wire::Closed;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 
 use super::attempt::{self, Connected};
 use super::events::Event;
@@ -15,15 +15,13 @@ use super::server::{Order, Replacement, Server, Standing};
 use super::shared::Shared;
 use super::state::{Cause, ServerState, Trouble};
 use super::verdict::{self, Next};
-use super::{health, listing, sandbox};
+use super::{health, idling, listing, sandbox};
 use crate::clock::later;
 use crate::server_log::LogSource;
 use crate::session::Session;
 
 /// The longest rest of a server that was given up, before it is tried again by itself.
 const LONGEST_REST: Duration = Duration::from_hours(1);
-/// How often a server that is being stopped is looked at, while somebody still uses it.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 pub(crate) struct Supervisor {
     shared: Arc<Shared>,
@@ -233,13 +231,26 @@ impl Supervisor {
 
     /// Looks after a session until it is lost or not wanted any more.
     async fn serve(&mut self, mut live: Box<Live>) -> Phase {
-        let leaving = self.until_leaving(&mut live).await;
+        let mut leaving = self.until_leaving(&mut live).await;
+        if let Leaving::Idle = leaving {
+            self.stand(ServerState::Stopped, None);
+            match idling::let_finish(&self.server, &live.session, &mut self.orders).await {
+                // It is needed after all, and still there.
+                Some(Order::Demand) => {
+                    self.stand(ServerState::Ready, Some(live.session.clone()));
+                    return Phase::Ready(live);
+                }
+                Some(order) => leaving = Leaving::Ordered(order),
+                None => {}
+            }
+        }
         let Live {
             session,
             since,
-            tasks,
+            mut tasks,
         } = *live;
-        drop(tasks);
+        // None of them is to write down anything about what the server becomes.
+        tasks.shutdown().await;
         match leaving {
             Leaving::Lost(trouble) => {
                 if since.elapsed() >= self.shared.options.health.stable_after {
@@ -248,8 +259,6 @@ impl Supervisor {
                 self.lost(trouble, session)
             }
             Leaving::Idle => {
-                self.stand(ServerState::Stopped, None);
-                self.let_finish(&session).await;
                 session.close().await;
                 Phase::Resting
             }
@@ -295,20 +304,11 @@ impl Supervisor {
         next
     }
 
-    /// Lets those finish who got hold of the session just before it was to be stopped.
-    async fn let_finish(&self, session: &Session) {
-        let patience = self.server.spec().tool_timeout;
-        let until = later(Instant::now(), patience);
-        while (self.server.is_in_use() || session.in_flight() > 0) && Instant::now() < until {
-            sleep(LOOK_AGAIN).await;
-        }
-    }
-
     async fn until_leaving(&mut self, live: &mut Live) -> Leaving {
         let session = live.session.clone();
         let mut closed = Box::pin(async move { session.closed().await });
         loop {
-            let idle_at = self.idle_at(&live.session);
+            let idle_at = idling::idle_at(&self.shared, &self.server, &live.session);
             tokio::select! {
                 closed = &mut closed => return Leaving::Lost(Cause::Lost(closed).into()),
                 order = self.orders.recv() => match order {
@@ -327,23 +327,13 @@ impl Supervisor {
                     }
                 },
                 () = sleep_until(idle_at.unwrap_or_else(Instant::now)), if idle_at.is_some() => {
-                    let is_over = self.idle_at(&live.session).is_some_and(|at| at <= Instant::now());
+                    let is_over = idling::idle_at(&self.shared, &self.server, &live.session).is_some_and(|at| at <= Instant::now());
                     if is_over {
                         return Leaving::Idle;
                     }
                 }
             }
         }
-    }
-
-    /// When the server has idled for long enough, as things are now.
-    fn idle_at(&self, session: &Session) -> Option<Instant> {
-        let spec = self.server.spec();
-        let limit = spec.idle_stop.or(self.shared.options.health.idle_stop)?;
-        let is_busy = session.in_flight() > 0;
-        let since = self.server.idle_since().filter(|_| !is_busy);
-        // While somebody uses it, it is looked at again after the limit.
-        Some(later(since.unwrap_or_else(Instant::now), limit))
     }
 
     async fn pause(&mut self, until: Instant) -> Phase {

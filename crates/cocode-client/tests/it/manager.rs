@@ -1,8 +1,11 @@
 //! Many servers that fail in every way that a server can fail.
 
+mod accounts;
 mod changes;
 mod crashes;
 mod faulty;
+mod patience;
+mod promises;
 mod refusals;
 mod remembering;
 mod resumed;
@@ -10,3 +13,4 @@ mod servers;
 mod sharing;
 mod sickness;
 mod story;
+mod unread;

@@ -151,6 +151,15 @@ pub(crate) fn assert_echoed(what: impl std::fmt::Debug, outcome: Result<Called, 
     }
 }
 
+/// The call failed because its server is not there.
+#[track_caller]
+pub(crate) fn assert_unavailable(what: impl std::fmt::Debug, error: &CallError) {
+    assert!(
+        matches!(error, CallError::Unavailable { .. }),
+        "{what:?}: {error:?}"
+    );
+}
+
 /// The state of the only server.
 pub(crate) fn state(manager: &Manager) -> ServerState {
     let mut all = manager.status();
