@@ -2,6 +2,8 @@
 
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -13,6 +15,9 @@ use crate::presence::Presence;
 use crate::recorder::Recorder;
 use crate::script::Script;
 use crate::tls::Identity;
+
+/// How long somebody else may keep a listener that was ours.
+const PORT_PATIENCE: Duration = Duration::from_secs(20);
 
 /// The bytes of a connection, plain or behind TLS.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -73,10 +78,22 @@ impl Port {
         assert!(self.presence.is_up(), "the server is down already");
         self.breakers.arm_all();
         self.presence.end();
-        let socket = TcpSocket::new_v4().expect("sockets can be made");
-        socket.set_reuseaddr(true).expect("addresses can be reused");
-        socket.bind(self.address).expect("the port was just ours");
-        *lock(&self.reserved) = Some(socket);
+        *lock(&self.reserved) = Some(self.reserve());
+    }
+
+    /// Keeps the port. A process that is just being started somewhere else in the test may have the
+    /// listener for a moment longer than we.
+    fn reserve(&self) -> TcpSocket {
+        let give_up = Instant::now() + PORT_PATIENCE;
+        loop {
+            let socket = TcpSocket::new_v4().expect("sockets can be made");
+            socket.set_reuseaddr(true).expect("addresses can be reused");
+            match socket.bind(self.address) {
+                Ok(()) => return socket,
+                Err(error) => assert!(Instant::now() < give_up, "the port was just ours: {error}"),
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Starts another server on the same port, in the place of one that is killed by now.

@@ -28,13 +28,13 @@ impl<'a> Telling<'a> {
         shared: &'a Shared,
         server: &Server,
         tool: &ToolName,
-        call: CallId,
+        (call, begun): (CallId, Instant),
         parent: Option<&TraceContext>,
     ) -> Self {
         shared.bus.tell(|| Event::ToolCallStarted {
             call,
             server: server.name.clone(),
-            tool: Arc::from(tool.as_str()),
+            tool: tool.clone(),
         });
         let telemetry = &shared.options.telemetry;
         let trace = (telemetry.is_on() || parent.is_some()).then(|| {
@@ -47,7 +47,7 @@ impl<'a> Telling<'a> {
         Self {
             bus: &shared.bus,
             call,
-            begun: Instant::now(),
+            begun,
             trace,
             finished: false,
         }

@@ -242,7 +242,7 @@ impl<'a> Work<'a> {
             self.shared,
             &self.server,
             self.tool.name(),
-            self.call,
+            (self.call, self.begun),
             self.context.trace.as_ref(),
         );
         let traced = match telling.context() {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cocode_core::ServerName;
+use cocode_core::{ServerName, ToolName};
 use cocode_wire::RawJson;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -54,7 +54,7 @@ pub enum Event {
         /// Whose tool.
         server: ServerName,
         /// Which tool, by the server's name for it.
-        tool: Arc<str>,
+        tool: ToolName,
     },
     /// A tool reports how far it is.
     ToolCallProgressed {

@@ -234,7 +234,7 @@ impl Watch<'_> {
                 let what = What::Call {
                     call: call.0,
                     server: Some(server.as_str()),
-                    tool: Some(tool),
+                    tool: Some(tool.as_str()),
                     outcome: None,
                     milliseconds: None,
                 };
