@@ -323,7 +323,9 @@ fn code_of_close(reason: &Closed) -> &'static str {
 
 /// A duration as people write it.
 fn seconds(duration: Duration) -> String {
-    if duration.subsec_millis() == 0 {
+    if duration < Duration::from_secs(1) {
+        format!("{} ms", duration.as_millis())
+    } else if duration.subsec_millis() == 0 {
         format!("{} s", duration.as_secs())
     } else {
         format!("{:.1} s", duration.as_secs_f64())

@@ -175,7 +175,23 @@ fn is_repeated(structured: &RawValue, blocks: &[Block<'_>]) -> bool {
         Content::Text(text) if text.trim_start().starts_with(['{', '[']) => Some(text),
         _ => None,
     });
+    let wrapped = wrapped_text(structured);
+    let is_wrapped = |block: &Block<'_>| match (&block.content, &wrapped) {
+        (Content::Text(text), Some(wrapped)) => *text == **wrapped,
+        _ => false,
+    };
     wanted.is_some() && texts.into_iter().any(|text| value(text) == wanted)
+        || blocks.iter().any(is_wrapped)
+}
+
+/// The text in an object that has nothing else, such as `{"result": "…"}`: how many libraries make
+/// structured content of a text.
+fn wrapped_text(structured: &RawValue) -> Option<Cow<'_, str>> {
+    let members = Members::of(structured)?;
+    match members.0.as_slice() {
+        [(_, only)] => serde_json::from_str(only.get()).ok(),
+        _ => None,
+    }
 }
 
 fn indented(text: &str) -> Cow<'_, str> {

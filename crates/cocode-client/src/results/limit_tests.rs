@@ -98,6 +98,26 @@ fn structured_content_counts_unless_a_text_repeats_it() {
         panic!("{:?}", limit(&once, &SMALL));
     };
     let twice = result(&json!({"content": [repeated], "structuredContent": structured}));
+    let wrapped = "a long text\n".repeat(400);
+    let wrapped_once = result(&json!({"content": [text(&wrapped)]}));
+    let wrapped_twice =
+        result(&json!({"content": [text(&wrapped)], "structuredContent": {"result": wrapped}}));
+    assert_eq!(
+        limit(
+            &wrapped_twice,
+            &OutputLimits {
+                warn_tokens: 100,
+                cap_tokens: 200
+            }
+        ),
+        limit(
+            &wrapped_once,
+            &OutputLimits {
+                warn_tokens: 100,
+                cap_tokens: 200
+            }
+        )
+    );
     let other = result(&json!({"content": [text("{}")], "structuredContent": structured}));
     let OutputSize::Large { tokens: same } = limit(&twice, &SMALL) else {
         panic!("{:?}", limit(&twice, &SMALL));

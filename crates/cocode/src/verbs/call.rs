@@ -10,6 +10,7 @@ use cocode_client::{
 
 use super::{Context, tools};
 use crate::arguments::{Gathered, InputSchema};
+use crate::environment;
 use crate::error::{CliError, Code};
 use crate::hints::Doing;
 use crate::progress::reporter;
@@ -123,7 +124,10 @@ impl Call {
 
     async fn called(&self, context: &Context<'_>, arguments: &RawJson) -> Result<Called, CliError> {
         let printer = context.printer;
-        let for_people = !printer.json() && self.save.is_none();
+        // A program that reads our output wants all of it, unless somebody has set a limit.
+        let is_limited = printer.stdout_is_terminal()
+            || environment::text_variable("MAX_MCP_OUTPUT_TOKENS").is_some();
+        let for_people = is_limited && !printer.json() && self.save.is_none();
         let wishes = CallContext {
             deadlines: context.deadlines,
             on_progress: reporter(printer),

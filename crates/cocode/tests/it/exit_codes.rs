@@ -251,7 +251,7 @@ fn silence_is_a_timeout() {
     mcp(&["call", "echo", "--timeout", "0.3"], &server)
         .with_code(5)
         .complains(&[
-            "`tools/call` got no answer within 0.3 s",
+            "`tools/call` got no answer within 300 ms",
             "hint: `--timeout SECONDS` allows more time",
             "code: request-timeout",
         ]);
@@ -262,7 +262,7 @@ fn silence_is_a_timeout() {
     mcp(&["ping", "--connect-timeout", "0.3"], &mute)
         .with_code(5)
         .complains(&[
-            "not connected within 0.3 s",
+            "not connected within 300 ms",
             "--connect-timeout",
             "code: connect-timeout",
         ]);

@@ -7,7 +7,9 @@ use std::process::{Child, Command};
 #[cfg(target_os = "linux")]
 use std::time::Duration;
 
-use cocode_testkit::{Gate, Script, StdioServer};
+#[cfg(target_os = "linux")]
+use cocode_testkit::StdioServer;
+use cocode_testkit::{Gate, Script};
 
 use crate::harness::{Finished, command, start};
 

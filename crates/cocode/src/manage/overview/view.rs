@@ -112,22 +112,26 @@ pub(super) struct Report<'a> {
 impl View {
     pub(super) fn of(outlook: &Outlook<'_>, manager: &Manager) -> Self {
         let statuses = manager.status();
-        let lines = outlook.servers.iter().map(|(name, server)| {
-            let status = statuses.iter().find(|one| one.name.as_str() == *name);
-            let spec = outlook.specs.iter().find(|one| one.name.as_str() == *name);
-            match (status, spec) {
-                (Some(status), Some(spec)) => {
-                    let mut line = Line::used(status, spec, outlook.more_time, manager);
-                    line.calls = outlook
-                        .calls
-                        .map(|calls| calls.get(&status.name).copied().unwrap_or_default());
-                    line
-                }
-                _ => Line::withheld(name, server),
-            }
+        // What is used counts, also where its file cannot be read any more.
+        let used = outlook.specs.iter().filter_map(|spec| {
+            let status = statuses.iter().find(|one| one.name == spec.name)?;
+            let mut line = Line::used(status, spec, outlook.more_time, manager);
+            line.calls = outlook
+                .calls
+                .map(|calls| calls.get(&status.name).copied().unwrap_or_default());
+            Some(line)
         });
+        let mut lines: Vec<Line> = used.collect();
+        let withheld: Vec<Line> = outlook
+            .servers
+            .iter()
+            .filter(|(name, _)| lines.iter().all(|line| line.name != *name))
+            .map(|(name, server)| Line::withheld(name, server))
+            .collect();
+        lines.extend(withheld);
+        lines.sort_by(|one, other| one.name.cmp(&other.name));
         Self {
-            lines: lines.collect(),
+            lines,
             counts_calls: outlook.calls.is_some(),
         }
     }

@@ -120,6 +120,7 @@ async fn watch(
         specs: Vec::new(),
         calls: BTreeMap::new(),
         running: HashMap::new(),
+        keeps: false,
         screen: printer.shows_live().then(|| Screen::new(printer)),
         printer,
         begun: Instant::now(),
@@ -159,6 +160,8 @@ struct Watch<'a> {
     specs: Vec<ServerSpec>,
     calls: BTreeMap<ServerName, Calls>,
     running: HashMap<CallId, ServerName>,
+    /// Something goes on as it was, because what is written now cannot be used.
+    keeps: bool,
     screen: Option<Screen<'a>>,
     printer: &'a Printer,
     begun: Instant,
@@ -355,6 +358,10 @@ impl Watch<'_> {
             changes.push("settings have changed; some count at the next start".into());
         }
         let kept: Vec<String> = kept.iter().map(ToString::to_string).collect();
+        if kept.is_empty() && std::mem::take(&mut self.keeps) {
+            changes.push("it is in order again".into());
+        }
+        self.keeps = !kept.is_empty();
         let problems: Vec<String> = problems.iter().map(told).collect();
         if !kept.is_empty() {
             self.manager.reject_configuration(problems.clone());
