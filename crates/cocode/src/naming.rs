@@ -37,8 +37,14 @@ pub(crate) fn take_server(verb: &mut Verb, names: &[&str]) -> Result<String, Cli
                 *word = uri;
                 return Ok(server);
             }
-            if words.len() < 2 {
-                return Err(none_given(names));
+            match words.as_slice() {
+                [server] if names.contains(&server.as_str()) => {
+                    let hint = format!("`cocode mcp resources {server}` lists its resources");
+                    let error = CliError::new(Code::InvalidUsage, "no resource is given");
+                    return Err(error.hint(hint));
+                }
+                [] | [_] => return Err(none_given(names).hint("or write @SERVER:URI")),
+                _ => {}
             }
             whole(&words.remove(0), names)
         }
@@ -65,6 +71,11 @@ fn of_command(word: &str, names: &[&str]) -> Result<String, CliError> {
     }
     let rest = name.trim_start_matches("mcp__");
     let given = rest.split_once("__").map_or(rest, |(server, _)| server);
+    if names.contains(&given) {
+        let message = format!("`{}` names no prompt", plain(word));
+        return Err(CliError::new(Code::InvalidUsage, message)
+            .hint(format!("`cocode mcp prompts {given}` lists its prompts")));
+    }
     Err(unknown(given, names))
 }
 
@@ -175,7 +186,15 @@ fn with_names(error: CliError, names: &[&str]) -> CliError {
 
 #[cfg(test)]
 mod tests {
-    use super::split;
+    use super::{of_command, split};
+
+    #[test]
+    fn a_server_alone_is_no_prompt_and_is_not_called_unknown() {
+        let error = of_command("/mcp__a", &["a", "b"]).unwrap_err();
+        assert_eq!(error.message, "`/mcp__a` names no prompt");
+        let error = of_command("/mcp__c__d", &["a", "b"]).unwrap_err();
+        assert!(error.message.contains("`c`"), "{}", error.message);
+    }
 
     #[test]
     fn the_longest_server_name_wins() {

@@ -194,14 +194,18 @@ impl About {
         match error.code {
             "auth-required" => error.hints = vec![auth_hint(spec)],
             "connect-timeout" => {
+                // Commands that look at many servers wait no longer than for a start.
+                let key = if spec.connect_timeout <= spec.startup_timeout {
+                    "startup_timeout_sec"
+                } else {
+                    "connect_timeout_sec"
+                };
                 error.hints = vec![
                     format!(
                         "a first download by npx or uvx takes long; `{} SECONDS` allows more",
                         self.more_time
                     ),
-                    format!(
-                        "`connect_timeout_sec` in its file allows it always: `cocode mcp explain {name}`"
-                    ),
+                    format!("`{key}` in its file allows it always: `cocode mcp explain {name}`"),
                 ];
             }
             "version-mismatch" if self.protocol_chosen => {}

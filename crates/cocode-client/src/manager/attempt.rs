@@ -72,7 +72,13 @@ pub(crate) async fn connect(
         log_level: options.log_level.clone(),
         listen: options.lists == ListReading::Kept,
     };
-    let failed = |error: ConnectError| Trouble::from(Cause::Connect(Arc::new(error)));
+    let failed = |mut error: ConnectError| {
+        if let ConnectError::Timeout { after, .. } = &mut error {
+            // What it took to reach the server counts, too.
+            *after = limit;
+        }
+        Trouble::from(Cause::Connect(Arc::new(error)))
+    };
     let session = Session::connect(target, session_options)
         .await
         .map_err(failed)?;
