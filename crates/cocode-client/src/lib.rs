@@ -96,7 +96,9 @@ mod tool_headers;
 
 pub use options::{ClientInfo, SessionOptions, Timeouts};
 pub use session::{MAX_IN_FLIGHT, RequestOptions, Session};
-pub use target::{http, legacy_sse, stdio, unix, websocket};
+pub use target::{
+    RemoteTargetError, http, legacy_sse, remote, socket_path, stdio, unix, websocket,
+};
 
 pub use clock::Deadlines;
 pub use cocode_core::{
@@ -153,5 +155,5 @@ pub use cocode_wire::{
     Challenge, Closed, ExitReport, FetchError, HeaderMap, HeaderName, HeaderValue, HttpClient,
     HttpSettings, HttpSetupError, HttpTarget, LinkError, MemoryTarget, OpenError, ProcessSpec,
     RawJson, RpcError, SpawnError, StderrTap, StdioTarget, StopPolicy, Target, UnixTarget, Url,
-    WebSocketTarget, baseline_environment, code, memory_pair,
+    WebSocketTarget, baseline_environment, chain, code, memory_pair,
 };

@@ -3,10 +3,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use cocode_core::RemoteTransport;
 use cocode_wire::limits::DEFAULT_MAX_FRAME_BYTES;
 use cocode_wire::{
     HttpClient, HttpTarget, ProcessSpec, StdioTarget, Target, UnixTarget, WebSocketTarget,
 };
+use http::HeaderMap;
 use url::Url;
 
 /// A program that speaks MCP on its standard streams. `env` is its whole environment; see
@@ -59,6 +61,57 @@ pub fn unix(path: PathBuf) -> Target {
     })
 }
 
+/// The socket that a `unix:` URL names, if it names one.
+pub fn socket_path(url: &Url) -> Option<PathBuf> {
+    // The path of such a URL is the same as that of a file.
+    let path = url.as_str().strip_prefix("unix:")?;
+    let path = Url::parse(&format!("file:{path}")).ok()?.to_file_path();
+    path.ok()
+        .filter(|_| url.path().starts_with('/') && url.host_str().is_none_or(str::is_empty))
+}
+
+/// Why an address with its headers is no target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RemoteTargetError {
+    /// The URL of a unix socket names no absolute path.
+    #[error("the URL of a unix socket names no absolute path")]
+    NoSocketPath,
+    /// A unix socket carries no headers.
+    #[error("a unix socket carries no headers")]
+    HeadersOnSocket,
+}
+
+/// A server at an address, spoken to in this way.
+pub fn remote(
+    transport: RemoteTransport,
+    url: Url,
+    made: HeaderMap,
+    with: HttpClient,
+) -> Result<Target, RemoteTargetError> {
+    let mut target = match transport {
+        RemoteTransport::HttpWithFallback | RemoteTransport::Http => http(url),
+        RemoteTransport::Sse => legacy_sse(url),
+        RemoteTransport::WebSocket => websocket(url),
+        RemoteTransport::Unix if !made.is_empty() => {
+            return Err(RemoteTargetError::HeadersOnSocket);
+        }
+        RemoteTransport::Unix => unix(socket_path(&url).ok_or(RemoteTargetError::NoSocketPath)?),
+    };
+    if let Target::Http(HttpTarget {
+        headers, client, ..
+    })
+    | Target::LegacySse(HttpTarget {
+        headers, client, ..
+    })
+    | Target::WebSocket(WebSocketTarget {
+        headers, client, ..
+    }) = &mut target
+    {
+        (*headers, *client) = (made, with);
+    }
+    Ok(target)
+}
+
 fn http_target(url: Url) -> HttpTarget {
     let headers = http::HeaderMap::new();
     HttpTarget {
@@ -66,5 +119,24 @@ fn http_target(url: Url) -> HttpTarget {
         headers,
         client: HttpClient::default(),
         max_frame: DEFAULT_MAX_FRAME_BYTES,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::socket_path;
+
+    #[test]
+    fn a_socket_is_an_absolute_path_decoded_and_of_no_host() {
+        let path = |url: &str| socket_path(&url.parse().unwrap());
+        assert_eq!(
+            path("unix:///run/my%20server.sock"),
+            Some(PathBuf::from("/run/my server.sock"))
+        );
+        for bad in ["unix://host/run/x", "unix:relative", "http://host/x"] {
+            assert_eq!(path(bad), None, "{bad}");
+        }
     }
 }

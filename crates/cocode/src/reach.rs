@@ -10,9 +10,8 @@ use std::time::Duration;
 use ::http::{HeaderMap, HeaderName, HeaderValue};
 use cocode_auth::{CommandSettings, Reference, References, SecretStore, StoreChoice, StoreOptions};
 use cocode_client::{
-    Answer, Connector, HttpClient, HttpSettings, HttpTarget, ReachError, ReachErrorKind, Reached,
-    StdioTarget, Target, UnixTarget, Url, WebSocketTarget, http, legacy_sse, stdio, unix,
-    websocket,
+    Answer, Connector, HttpClient, HttpSettings, ReachError, ReachErrorKind, Reached, StdioTarget,
+    Target, Url, stdio,
 };
 use cocode_core::{
     Program, Reach, Remote, RemoteTransport, Sandbox, ServerSpec, Template, TemplatePart,
@@ -22,7 +21,7 @@ use crate::args::TargetArgs;
 use crate::environment;
 use crate::error::{CliError, Code};
 use crate::printer::Printer;
-use crate::target::{Server, socket_path};
+use crate::target::Server;
 use crate::text::plain;
 use crate::workspace::Workspace;
 
@@ -256,31 +255,10 @@ impl Work<'_> {
         };
         let url = Url::parse(&remote.url).map_err(|_bad| bad("its `url` is no URL"))?;
         let made_headers = self.headers(remote).await?;
-        let mut target = match remote.transport {
-            RemoteTransport::HttpWithFallback | RemoteTransport::Http => http(url),
-            RemoteTransport::Sse => legacy_sse(url),
-            RemoteTransport::WebSocket => websocket(url),
-            RemoteTransport::Unix => unix(socket_path(&url)?),
-        };
-        match &mut target {
-            Target::Http(HttpTarget {
-                headers, client, ..
-            })
-            | Target::LegacySse(HttpTarget {
-                headers, client, ..
-            })
-            | Target::WebSocket(WebSocketTarget {
-                headers, client, ..
-            }) => {
-                *headers = made_headers;
-                // What an earlier attempt has left in a pool may be dead.
-                *client = self.by.http.with_own_connections();
-            }
-            Target::Unix(UnixTarget { .. }) if !made_headers.is_empty() => {
-                return Err(bad("a unix socket carries no headers"));
-            }
-            _ => {}
-        }
+        // What an earlier attempt has left in a pool may be dead.
+        let client = self.by.http.with_own_connections();
+        let target = cocode_client::remote(remote.transport, url, made_headers, client)
+            .map_err(|error| bad(&error.to_string()))?;
         Ok(Reached {
             target,
             sse_fallback: remote.transport == RemoteTransport::HttpWithFallback,

@@ -348,14 +348,7 @@ pub(crate) fn socket_path(url: &Url) -> Result<PathBuf, CliError> {
         invalid("the URL of a unix socket names no absolute path")
             .hint("write unix:///path/to/socket")
     };
-    // The path of such a URL is the same as that of a file.
-    let path = url
-        .as_str()
-        .strip_prefix("unix:")
-        .map(|rest| format!("file:{rest}"));
-    let path = path.and_then(|url| Url::parse(&url).ok()?.to_file_path().ok());
-    path.filter(|_| url.host_str().is_none_or(str::is_empty))
-        .ok_or_else(bad)
+    cocode_client::socket_path(url).ok_or_else(bad)
 }
 
 fn headers(given: &[String]) -> Result<HeaderMap, CliError> {

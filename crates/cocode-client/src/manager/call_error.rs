@@ -1,6 +1,7 @@
 //! Why a call has no result, in words that a person or a model can act on.
 
 use cocode_core::{ServerName, ToolName};
+use cocode_wire::chain;
 
 use super::state::{ServerState, StateKind};
 use crate::error::{RequestError, Retry};
@@ -174,14 +175,4 @@ fn did_you_mean(near: &[String]) -> String {
             format!(" Did you mean {}?", near.join(" or "))
         }
     }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
 }

@@ -6,14 +6,12 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use cocode_core::{Program, Reach, Remote, RemoteTransport, Sandbox, ServerSpec, Template};
-use cocode_wire::{
-    HttpClient, HttpTarget, StdioTarget, Target, WebSocketTarget, baseline_environment,
-};
+use cocode_wire::{HttpClient, StdioTarget, Target, baseline_environment};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
 use crate::handler::Answer;
-use crate::target::{http, legacy_sse, stdio, unix, websocket};
+use crate::target::{self, stdio};
 
 /// Makes targets of specifications, right before a server is started or contacted.
 pub trait Connector: Send + Sync + 'static {
@@ -181,34 +179,10 @@ impl PlainConnector {
     fn remote(&self, spec: &ServerSpec, remote: &Remote) -> Result<Reached, ReachError> {
         let url = Url::parse(&remote.url).map_err(|_bad| unusable(spec, "its `url` is no URL"))?;
         let made = self.headers(spec, remote)?;
-        let mut target = match remote.transport {
-            RemoteTransport::HttpWithFallback | RemoteTransport::Http => http(url),
-            RemoteTransport::Sse => legacy_sse(url),
-            RemoteTransport::WebSocket => websocket(url),
-            RemoteTransport::Unix => {
-                let path = url.path();
-                unix(path.into())
-            }
-        };
-        match &mut target {
-            Target::Http(HttpTarget {
-                headers, client, ..
-            })
-            | Target::LegacySse(HttpTarget {
-                headers, client, ..
-            })
-            | Target::WebSocket(WebSocketTarget {
-                headers, client, ..
-            }) => {
-                *headers = made;
-                // What an earlier attempt has left in a pool may be dead.
-                *client = self.http.with_own_connections();
-            }
-            _ if !made.is_empty() => {
-                return Err(unusable(spec, "a unix socket carries no headers"));
-            }
-            _ => {}
-        }
+        // What an earlier attempt has left in a pool may be dead.
+        let client = self.http.with_own_connections();
+        let target = target::remote(remote.transport, url, made, client)
+            .map_err(|error| unusable(spec, &error.to_string()))?;
         Ok(Reached {
             target,
             sse_fallback: remote.transport == RemoteTransport::HttpWithFallback,

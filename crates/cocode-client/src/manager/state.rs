@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cocode_core::{Revision, ServerName};
-use cocode_wire::Closed;
+use cocode_wire::{Closed, chain};
 
 use super::connector::ReachError;
 use crate::error::{ConnectError, RequestError};
@@ -220,10 +220,10 @@ impl Trouble {
 impl fmt::Display for Trouble {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cause {
-            Cause::Reach(error) => write_chain(formatter, &**error),
-            Cause::Connect(error) => write_chain(formatter, &**error),
+            Cause::Reach(error) => formatter.write_str(&chain(&**error)),
+            Cause::Connect(error) => formatter.write_str(&chain(&**error)),
             Cause::Lost(closed) => write!(formatter, "{closed}"),
-            Cause::Request(error) => write_chain(formatter, &**error),
+            Cause::Request(error) => formatter.write_str(&chain(&**error)),
         }
     }
 }
@@ -232,14 +232,4 @@ impl From<Cause> for Trouble {
     fn from(cause: Cause) -> Self {
         Self { cause }
     }
-}
-
-fn write_chain(formatter: &mut fmt::Formatter<'_>, error: &dyn std::error::Error) -> fmt::Result {
-    write!(formatter, "{error}")?;
-    let mut source = error.source();
-    while let Some(error) = source {
-        write!(formatter, ": {error}")?;
-        source = error.source();
-    }
-    Ok(())
 }

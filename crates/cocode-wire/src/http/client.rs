@@ -323,8 +323,8 @@ pub(crate) fn debug_target(
         .finish_non_exhaustive()
 }
 
-/// The error and its causes in one line: reqwest says little at the top.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+/// The error and its causes in one line: many errors say little at the top.
+pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -1,14 +1,12 @@
 //! Carries what exporters send over our own HTTP client, and notices when nobody takes it.
 
-use std::error::Error;
-use std::fmt::Write as _;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use cocode_client::HeaderMap;
+use cocode_client::{HeaderMap, chain};
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use tokio::runtime::Handle;
 
@@ -80,16 +78,4 @@ impl HttpClient for Courier {
     {
         Box::pin(self.send(request))
     }
-}
-
-/// An error with all its causes, in one line.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        // Writing to a string does not fail.
-        let _infallible = write!(text, ": {error}");
-        cause = error.source();
-    }
-    text
 }

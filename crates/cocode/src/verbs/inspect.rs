@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use cocode_client::{Listing, Quarantined, RequestError, ServerFacts};
+use cocode_client::{Listing, Quarantined, RequestError, ServerFacts, chain};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -291,15 +291,4 @@ impl Report<'_> {
 fn milliseconds(duration: Duration) -> f64 {
     // Microseconds are as exact as this can be.
     (duration.as_secs_f64() * 1_000_000.0).round() / 1000.0
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
 }
