@@ -10,6 +10,7 @@
 mod command;
 mod file;
 mod keyring;
+pub mod oauth;
 mod reference;
 mod resolve;
 mod secret;

@@ -5,6 +5,7 @@
 //! limits and the lifetime of a process or connection. This crate knows no MCP feature beyond what
 //! the transports themselves define.
 
+mod credentials;
 mod deliver;
 pub mod encode;
 mod error;
@@ -27,9 +28,12 @@ pub use http::fetch::FetchError;
 pub use http::streamable::HttpTarget;
 pub use http::values::header_value;
 
-pub use ::http::{HeaderMap, HeaderName, HeaderValue};
+pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method};
 pub use url::Url;
 
+pub use credentials::{
+    Credentials, CredentialsError, CredentialsErrorKind, CredentialsWork, Refusal, RequestLine,
+};
 pub use error::{Challenge, Closed, LinkError};
 pub use frame::{Frame, FrameError, FrameKind};
 pub use inbox::{Inbox, Malformed, MalformedReason, Origin};

@@ -30,7 +30,7 @@ const EDGES: &[(&str, Edges)] = &[
     ("cocode-config", Edges::Exactly(&["cocode-core"])),
     (
         "cocode-auth",
-        Edges::Within(&["cocode-core", "cocode-process"]),
+        Edges::Within(&["cocode-core", "cocode-process", "cocode-wire"]),
     ),
     (
         "cocode",

@@ -1,0 +1,117 @@
+//! HTTP as the parts of OAuth use it: guarded addresses, small answers, no waiting forever.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use cocode_wire::{FetchError, HttpClient};
+use http::{HeaderMap, Method, Request, Response, header};
+use url::Url;
+
+use super::guard::{Guard, GuardError};
+
+/// No document or answer of OAuth is longer.
+const MAX_ANSWER_BYTES: usize = 512 * 1024;
+
+/// How long one exchange may take.
+const EXCHANGE_LIMIT: Duration = Duration::from_secs(20);
+
+/// Speaks to authorization servers.
+#[derive(Clone, Debug)]
+pub struct Http {
+    client: HttpClient,
+    guard: Guard,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum HttpError {
+    /// We do not go there.
+    #[error(transparent)]
+    Refused(#[from] GuardError),
+    /// The exchange failed.
+    #[error("cannot reach {url}")]
+    Failed {
+        /// Where to, without its query.
+        url: String,
+        /// Why.
+        #[source]
+        source: FetchError,
+    },
+    /// It took too long.
+    #[error("{url} did not answer within {} seconds", EXCHANGE_LIMIT.as_secs())]
+    TimedOut {
+        /// Where to, without its query.
+        url: String,
+    },
+}
+
+impl Http {
+    /// Goes where the guard allows.
+    pub fn new(client: HttpClient, guard: Guard) -> Self {
+        Self { client, guard }
+    }
+
+    /// The rules for addresses.
+    pub fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    /// Fetches a JSON document. Any status is an answer.
+    pub async fn get(&self, url: &Url) -> Result<Response<Bytes>, HttpError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, JSON);
+        self.exchange(Method::GET, url, headers, Bytes::new()).await
+    }
+
+    /// Posts a body and takes JSON back. Any status is an answer.
+    pub async fn post(
+        &self,
+        url: &Url,
+        mut headers: HeaderMap,
+        content_type: http::HeaderValue,
+        body: Bytes,
+    ) -> Result<Response<Bytes>, HttpError> {
+        headers.insert(header::ACCEPT, JSON);
+        headers.insert(header::CONTENT_TYPE, content_type);
+        self.exchange(Method::POST, url, headers, body).await
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Bytes>, HttpError> {
+        self.guard.check(url)?;
+        let shown = shown(url);
+        let failed = |source| HttpError::Failed {
+            url: shown.clone(),
+            source,
+        };
+        let mut request = Request::new(body);
+        *request.method_mut() = method;
+        *request.headers_mut() = headers;
+        *request.uri_mut() = url
+            .as_str()
+            .parse()
+            .map_err(|_no_uri| failed(FetchError::Address))?;
+        let fetched = self.client.fetch(request, MAX_ANSWER_BYTES);
+        match tokio::time::timeout(EXCHANGE_LIMIT, fetched).await {
+            Ok(answer) => answer.map_err(failed),
+            Err(_elapsed) => Err(HttpError::TimedOut { url: shown }),
+        }
+    }
+}
+
+const JSON: http::HeaderValue = http::HeaderValue::from_static("application/json");
+
+/// An address fit to be shown: credentials and queries are left out.
+pub(crate) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    // These fail only for addresses that have no host, and those carry no credentials.
+    let _cannot_have_any = url.set_username("").and_then(|()| url.set_password(None));
+    url.set_query(None);
+    url.set_fragment(None);
+    url.to_string()
+}
