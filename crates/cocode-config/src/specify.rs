@@ -307,6 +307,7 @@ impl Work<'_> {
             callback_port: *callback_port,
             scopes: scopes.clone(),
             resource: resource.and_then(|text| self.plain("oauth.resource", text)),
+            ..OAuth::default()
         }
     }
 

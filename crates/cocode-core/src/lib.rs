@@ -42,9 +42,9 @@ pub use permission::{
 pub use protocol::{Era, Protocol, Revision, UnknownProtocol};
 pub use qualified::{MAX_QUALIFIED_NAME_BYTES, QualifiedName};
 pub use spec::{
-    DEFAULT_CONNECT_TIMEOUT, DEFAULT_STARTUP_TIMEOUT, DEFAULT_TOOL_TIMEOUT, Isolation, OAuth,
-    Program, Reach, Remote, RemoteTransport, Sandbox, ServerSpec, Template, TemplatePart,
-    ToolFilter,
+    DEFAULT_CONNECT_TIMEOUT, DEFAULT_STARTUP_TIMEOUT, DEFAULT_TOOL_TIMEOUT, Dpop, Grant, Isolation,
+    OAuth, Program, Reach, Registration, Remote, RemoteTransport, SIGNING_ALGORITHMS, Sandbox,
+    ServerSpec, Template, TemplatePart, ToolFilter,
 };
 pub use table::NameTable;
 pub use wildcard::Wildcard;

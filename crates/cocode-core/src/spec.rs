@@ -2,11 +2,14 @@
 //! connects uses them.
 
 mod identity;
+mod oauth;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+pub use oauth::{Dpop, Grant, OAuth, Registration, SIGNING_ALGORITHMS};
 
 use crate::names::ServerName;
 use crate::protocol::Protocol;
@@ -221,21 +224,6 @@ pub enum RemoteTransport {
     WebSocket,
     /// A unix socket.
     Unix,
-}
-
-/// What a user fixed about signing in at a server.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OAuth {
-    /// A client registered beforehand.
-    pub client_id: Option<String>,
-    /// The variable of our environment that holds the secret of that client.
-    pub client_secret_env: Option<String>,
-    /// The port of the callback.
-    pub callback_port: Option<u16>,
-    /// What to ask for.
-    pub scopes: Vec<String>,
-    /// The resource to ask for, where it is not the address.
-    pub resource: Option<String>,
 }
 
 /// Which tools of a server count.

@@ -18,6 +18,42 @@ fn debugging_shows_no_arguments_and_no_secrets_of_addresses() {
 }
 
 #[test]
+fn debugging_shows_no_commands_and_no_secrets_of_addresses_about_signing_in() {
+    let text = || Some("https://me:hunter2@example.com/?hunter2".to_owned());
+    let shown = format!(
+        "{:?}",
+        OAuth {
+            callback_url: text(),
+            resource: text(),
+            client_metadata_url: text(),
+            issuer: text(),
+            assertion_command: text(),
+            idp_issuer: text(),
+            idp_token_endpoint: text(),
+            ..OAuth::default()
+        }
+    );
+    assert!(!shown.contains("hunter2"), "{shown}");
+    assert_eq!(shown.matches("https://…@example.com/?…").count(), 6);
+}
+
+#[test]
+fn what_is_said_of_signing_in_is_found_by_its_name() {
+    for known in Registration::ALL {
+        assert_eq!(Registration::from_name(known.as_str()), Some(known));
+    }
+    for known in Grant::ALL {
+        assert_eq!(Grant::from_name(known.as_str()), Some(known));
+    }
+    for known in Dpop::ALL {
+        assert_eq!(Dpop::from_name(known.as_str()), Some(known));
+    }
+    assert_eq!(Registration::from_name("Auto"), None);
+    assert_eq!(Grant::from_name(""), None);
+    assert_eq!(Dpop::from_name("sometimes"), None);
+}
+
+#[test]
 fn the_timeout_of_a_tool_is_that_of_its_name_else_of_the_pattern_that_fixes_most_of_it() {
     let mut spec = ServerSpec::program("a".parse().unwrap(), "a", [""; 0]);
     spec.tool_timeout = Duration::from_secs(1);

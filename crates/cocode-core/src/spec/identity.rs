@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    OAuth, Program, Reach, Remote, RemoteTransport, Sandbox, ServerSpec, Template, TemplatePart,
+    Grant, OAuth, Program, Reach, Registration, Remote, RemoteTransport, Sandbox, ServerSpec,
+    Template, TemplatePart,
 };
 use crate::protocol::Protocol;
 
@@ -55,6 +56,10 @@ impl ServerSpec {
             Sandbox::ReadOnly => "read-only",
             Sandbox::WorkspaceWrite => "workspace-write",
         });
+        // Last, because only so may fields be missing without others taking their place.
+        if let Reach::Remote(remote) = reach {
+            digest.sign_in(&remote.oauth);
+        }
         digest.hexadecimal()
     }
 
@@ -184,14 +189,6 @@ impl Fields {
             oauth,
             base,
         } = remote;
-        let OAuth {
-            client_id,
-            client_secret_env,
-            // Where the answer to signing in arrives says nothing about the server.
-            callback_port: _,
-            scopes,
-            resource,
-        } = oauth;
         self.text("remote");
         self.text(match transport {
             RemoteTransport::HttpWithFallback => "http or sse",
@@ -207,13 +204,77 @@ impl Fields {
             self.text(header);
             self.text(variable);
         }
-        for text in [bearer_token_env_var, headers_helper, client_id] {
+        for text in [bearer_token_env_var, headers_helper, &oauth.client_id] {
             self.optional(text.as_deref());
         }
-        self.optional(client_secret_env.as_deref());
-        self.texts(scopes.iter().map(String::as_str));
-        self.optional(resource.as_deref());
+        self.optional(oauth.client_secret_env.as_deref());
+        self.texts(oauth.scopes.iter().map(String::as_str));
+        self.optional(oauth.resource.as_deref());
         self.path(base.as_ref());
+    }
+
+    /// What else decides as whom we sign in, each with its name, and only where it was said: a
+    /// server of which nothing is said keeps the fingerprint that it had before there was this.
+    fn sign_in(&mut self, oauth: &OAuth) {
+        let OAuth {
+            // These four are part of every address.
+            client_id: _,
+            client_secret_env: _,
+            scopes: _,
+            resource: _,
+            // Where the answer to signing in arrives says nothing about the server.
+            callback_port: _,
+            callback_url: _,
+            registration,
+            client_metadata_url,
+            issuer,
+            grant,
+            private_key_file,
+            private_key_env,
+            // How something is proved, and over which ways, is not who proves it.
+            signing_algorithm: _,
+            dpop: _,
+            allow_private_network: _,
+            assertion_env,
+            assertion_file,
+            assertion_command,
+            idp_issuer,
+            idp_token_endpoint,
+            idp_client_id,
+            idp_client_secret_env,
+        } = oauth;
+        let registration =
+            (*registration != Registration::default()).then(|| registration.as_str());
+        let grant = (*grant != Grant::default()).then(|| grant.as_str());
+        for (name, text) in [
+            ("registration", registration),
+            ("client_metadata_url", client_metadata_url.as_deref()),
+            ("issuer", issuer.as_deref()),
+            ("grant", grant),
+            ("private_key_env", private_key_env.as_deref()),
+            ("assertion_env", assertion_env.as_deref()),
+            ("assertion_command", assertion_command.as_deref()),
+            ("idp_issuer", idp_issuer.as_deref()),
+            ("idp_token_endpoint", idp_token_endpoint.as_deref()),
+            ("idp_client_id", idp_client_id.as_deref()),
+            ("idp_client_secret_env", idp_client_secret_env.as_deref()),
+        ] {
+            self.named(name, text.map(str::as_bytes));
+        }
+        for (name, path) in [
+            ("private_key_file", private_key_file),
+            ("assertion_file", assertion_file),
+        ] {
+            self.named(name, path.as_deref().map(path_bytes));
+        }
+    }
+
+    /// A field that is there only if it was given.
+    fn named(&mut self, name: &str, value: Option<&[u8]>) {
+        if let Some(value) = value {
+            self.text(name);
+            self.bytes(value);
+        }
     }
 }
 

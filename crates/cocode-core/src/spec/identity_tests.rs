@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::*;
-use crate::{Isolation, Revision};
+use crate::{Dpop, Isolation, Revision};
 
 type Change = (&'static str, fn(&mut ServerSpec));
 
@@ -28,6 +28,14 @@ fn of_remote(spec: &mut ServerSpec) -> &mut Remote {
         Reach::Remote(remote) => remote,
         Reach::Program(_) => panic!("it is an address"),
     }
+}
+
+fn of_sign_in(spec: &mut ServerSpec) -> &mut OAuth {
+    &mut of_remote(spec).oauth
+}
+
+fn text() -> String {
+    "A".to_owned()
 }
 
 fn template(part: TemplatePart) -> BTreeMap<String, Template> {
@@ -120,19 +128,79 @@ const OTHER_REMOTE: &[Change] = &[
     ("headers_helper", |spec| {
         of_remote(spec).headers_helper = Some("A".to_owned());
     }),
+    ("base", |spec| of_remote(spec).base = Some("/a".into())),
+];
+
+/// What decides as whom we sign in.
+const OTHER_SIGN_IN: &[Change] = &[
     ("client_id", |spec| {
-        of_remote(spec).oauth.client_id = Some("A".to_owned());
+        of_sign_in(spec).client_id = Some(text());
     }),
     ("client_secret_env", |spec| {
-        of_remote(spec).oauth.client_secret_env = Some("A".to_owned());
+        of_sign_in(spec).client_secret_env = Some(text());
     }),
-    ("scopes", |spec| {
-        of_remote(spec).oauth.scopes = vec!["A".to_owned()];
+    ("scopes", |spec| of_sign_in(spec).scopes.push(text())),
+    ("resource", |spec| of_sign_in(spec).resource = Some(text())),
+    ("registration", |spec| {
+        of_sign_in(spec).registration = Registration::Cimd;
     }),
-    ("resource", |spec| {
-        of_remote(spec).oauth.resource = Some("A".to_owned());
+    ("registration", |spec| {
+        of_sign_in(spec).registration = Registration::Dcr;
     }),
-    ("base", |spec| of_remote(spec).base = Some("/a".into())),
+    ("client_metadata_url", |spec| {
+        of_sign_in(spec).client_metadata_url = Some(text());
+    }),
+    ("issuer", |spec| of_sign_in(spec).issuer = Some(text())),
+    ("grant", |spec| {
+        of_sign_in(spec).grant = Grant::ClientCredentials;
+    }),
+    ("grant", |spec| of_sign_in(spec).grant = Grant::JwtBearer),
+    ("grant", |spec| of_sign_in(spec).grant = Grant::Enterprise),
+    ("private_key_file", |spec| {
+        of_sign_in(spec).private_key_file = Some(text().into());
+    }),
+    ("private_key_env", |spec| {
+        of_sign_in(spec).private_key_env = Some(text());
+    }),
+    ("assertion_env", |spec| {
+        of_sign_in(spec).assertion_env = Some(text());
+    }),
+    ("assertion_file", |spec| {
+        of_sign_in(spec).assertion_file = Some(text().into());
+    }),
+    ("assertion_command", |spec| {
+        of_sign_in(spec).assertion_command = Some(text());
+    }),
+    ("idp_issuer", |spec| {
+        of_sign_in(spec).idp_issuer = Some(text());
+    }),
+    ("idp_token_endpoint", |spec| {
+        of_sign_in(spec).idp_token_endpoint = Some(text());
+    }),
+    ("idp_client_id", |spec| {
+        of_sign_in(spec).idp_client_id = Some(text());
+    }),
+    ("idp_client_secret_env", |spec| {
+        of_sign_in(spec).idp_client_secret_env = Some(text());
+    }),
+];
+
+/// What only decides how signing in is done.
+const SAME_SIGN_IN: &[Change] = &[
+    ("callback_port", |spec| {
+        of_sign_in(spec).callback_port = Some(1);
+    }),
+    ("callback_url", |spec| {
+        of_sign_in(spec).callback_url = Some(text());
+    }),
+    ("signing_algorithm", |spec| {
+        of_sign_in(spec).signing_algorithm = Some(text());
+    }),
+    ("dpop", |spec| of_sign_in(spec).dpop = Dpop::Always),
+    ("dpop", |spec| of_sign_in(spec).dpop = Dpop::Never),
+    ("allow_private_network", |spec| {
+        of_sign_in(spec).allow_private_network = true;
+    }),
 ];
 
 fn changed(mut spec: ServerSpec, change: fn(&mut ServerSpec)) -> ServerSpec {
@@ -142,7 +210,8 @@ fn changed(mut spec: ServerSpec, change: fn(&mut ServerSpec)) -> ServerSpec {
 
 #[test]
 fn what_decides_which_server_is_reached_gives_another_fingerprint_each() {
-    for (spec, changes) in [(program(), OTHER_PROGRAM), (remote(), OTHER_REMOTE)] {
+    let of_addresses = [OTHER_REMOTE, OTHER_SIGN_IN].concat();
+    for (spec, changes) in [(program(), OTHER_PROGRAM), (remote(), &of_addresses)] {
         let mut seen = BTreeSet::from([spec.fingerprint()]);
         for (what, change) in OTHER.iter().chain(changes) {
             let other = changed(spec.clone(), *change);
@@ -174,13 +243,24 @@ fn how_sessions_share_a_connection_makes_no_other_server_but_another_connection(
 }
 
 #[test]
-fn the_port_that_sign_ins_return_to_makes_no_other_server_but_another_connection() {
-    let any = remote();
-    let fixed = changed(remote(), |spec| {
-        of_remote(spec).oauth.callback_port = Some(1);
-    });
-    assert_eq!(any.fingerprint(), fixed.fingerprint());
-    assert!(any.needs_restart(&fixed));
+fn how_signing_in_is_done_makes_no_other_server_but_another_connection() {
+    let plain = remote();
+    for (what, change) in SAME_SIGN_IN {
+        let other = changed(remote(), *change);
+        assert_eq!(plain.fingerprint(), other.fingerprint(), "{what}");
+        assert!(plain.needs_restart(&other), "{what}");
+    }
+}
+
+/// The names are those that debugging shows, which takes every field apart.
+#[test]
+fn every_field_about_signing_in_is_either_part_of_the_fingerprint_or_known_not_to_be() {
+    let shown = format!("{:#?}", OAuth::default());
+    let fields = shown.lines().filter_map(|line| line.split_once(':'));
+    let fields: BTreeSet<&str> = fields.map(|(name, _)| name.trim()).collect();
+    let tried = OTHER_SIGN_IN.iter().chain(SAME_SIGN_IN);
+    let tried: BTreeSet<&str> = tried.map(|(name, _)| *name).collect();
+    assert_eq!(fields, tried);
 }
 
 /// Written down once, and computed apart from the code here: what is kept under it must be found
