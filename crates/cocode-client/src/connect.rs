@@ -213,7 +213,11 @@ impl<'a> Climb<'a> {
         match self.open_target(&target).await {
             Ok(()) => {}
             // It is one, for those who may use it.
-            Err(wants @ ConnectError::Open(OpenError::Link(LinkError::AuthRequired(_)))) => {
+            Err(
+                wants @ ConnectError::Open(OpenError::Link(
+                    LinkError::AuthRequired(_) | LinkError::Credentials(_),
+                )),
+            ) => {
                 return Err(wants);
             }
             Err(also) => {
@@ -343,6 +347,7 @@ fn settles_nothing(error: &RequestError) -> bool {
         RequestError::Timeout { .. }
             | RequestError::Link {
                 error: LinkError::AuthRequired(_)
+                    | LinkError::Credentials(_)
                     | LinkError::Unreachable { .. }
                     | LinkError::Redirect { .. },
                 ..

@@ -2,18 +2,20 @@
 
 use std::time::Duration;
 
-use cocode_wire::{Closed, LinkError, OpenError, RpcError};
+use cocode_wire::{Closed, CredentialsErrorKind, LinkError, OpenError, RpcError};
 
 use cocode_core::Revision;
 
 /// Every name that [`RequestError::code`] and [`ConnectError::code`] can give, in the order of the
 /// alphabet. `docs/errors` has a page for each.
-pub const ERROR_CODES: [&str; 25] = [
+pub const ERROR_CODES: [&str; 27] = [
     "answer-too-large",
     "auth-required",
+    "client-registration-required",
     "connect-timeout",
     "connection-broken",
     "connection-closed",
+    "credentials-unavailable",
     "handshake-refused",
     "http-setup",
     "http-status",
@@ -285,8 +287,12 @@ fn retry_of_link(error: &LinkError) -> Retry {
         LinkError::Unreachable { .. }
         | LinkError::SessionGone
         | LinkError::Status { status: 429, .. } => Retry::Safe,
+        LinkError::Credentials(error) if error.kind == CredentialsErrorKind::Temporary => {
+            Retry::Safe
+        }
         LinkError::TooLarge { .. }
         | LinkError::AuthRequired(_)
+        | LinkError::Credentials(_)
         | LinkError::Redirect { .. }
         | LinkError::ContentType { .. }
         | LinkError::AnswerTooLarge { .. }
@@ -304,6 +310,11 @@ fn code_of_link(error: &LinkError) -> &'static str {
         LinkError::Broken { .. } => "connection-broken",
         LinkError::Status { .. } => "http-status",
         LinkError::AuthRequired(_) => "auth-required",
+        LinkError::Credentials(error) => match error.kind {
+            CredentialsErrorKind::NeedsAuth => "auth-required",
+            CredentialsErrorKind::NeedsClientRegistration => "client-registration-required",
+            _ => "credentials-unavailable",
+        },
         LinkError::SessionGone => "session-gone",
         LinkError::Redirect { .. } => "redirect-refused",
         LinkError::ContentType { .. } => "wrong-content-type",

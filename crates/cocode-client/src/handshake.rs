@@ -93,6 +93,7 @@ fn judge(answer: Result<Greeting, RequestError>, asked: Revision) -> Judged {
             RequestError::Link {
                 error:
                     LinkError::AuthRequired(_)
+                    | LinkError::Credentials(_)
                     | LinkError::Unreachable { .. }
                     | LinkError::Redirect { .. }
                     | LinkError::TooLarge { .. },

@@ -98,6 +98,7 @@ pub use options::{ClientInfo, SessionOptions, Timeouts};
 pub use session::{MAX_IN_FLIGHT, RequestOptions, Session};
 pub use target::{
     RemoteTargetError, http, legacy_sse, remote, socket_path, stdio, unix, websocket,
+    with_credentials,
 };
 
 pub use clock::Deadlines;
@@ -152,8 +153,9 @@ pub use telemetry::{
 
 pub use cocode_wire::limits::DEFAULT_MAX_FRAME_BYTES;
 pub use cocode_wire::{
-    Challenge, Closed, ExitReport, FetchError, HeaderMap, HeaderName, HeaderValue, HttpClient,
-    HttpSettings, HttpSetupError, HttpTarget, LinkError, MemoryTarget, OpenError, ProcessSpec,
-    RawJson, RpcError, SpawnError, StderrTap, StdioTarget, StopPolicy, Target, UnixTarget, Url,
+    Challenge, Closed, Credentials, CredentialsError, CredentialsErrorKind, CredentialsWork,
+    ExitReport, FetchError, HeaderMap, HeaderName, HeaderValue, HttpClient, HttpSettings,
+    HttpSetupError, HttpTarget, LinkError, MemoryTarget, OpenError, ProcessSpec, RawJson, Refusal,
+    RequestLine, RpcError, SpawnError, StderrTap, StdioTarget, StopPolicy, Target, UnixTarget, Url,
     WebSocketTarget, baseline_environment, chain, code, memory_pair,
 };

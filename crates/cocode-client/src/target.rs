@@ -2,11 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use cocode_core::RemoteTransport;
 use cocode_wire::limits::DEFAULT_MAX_FRAME_BYTES;
 use cocode_wire::{
-    HttpClient, HttpTarget, ProcessSpec, StdioTarget, Target, UnixTarget, WebSocketTarget,
+    Credentials, HttpClient, HttpTarget, ProcessSpec, StdioTarget, Target, UnixTarget,
+    WebSocketTarget,
 };
 use http::HeaderMap;
 use url::Url;
@@ -42,12 +44,14 @@ pub fn websocket(url: Url) -> Target {
     let HttpTarget {
         url,
         headers,
+        credentials,
         client,
         max_frame,
     } = http_target(url);
     Target::WebSocket(WebSocketTarget {
         url,
         headers,
+        credentials,
         client,
         max_frame,
     })
@@ -112,11 +116,24 @@ pub fn remote(
     Ok(target)
 }
 
+/// The same server, with something that lets us in. A target that carries no headers stays as it is.
+#[must_use]
+pub fn with_credentials(mut target: Target, made: Arc<dyn Credentials>) -> Target {
+    if let Target::Http(HttpTarget { credentials, .. })
+    | Target::LegacySse(HttpTarget { credentials, .. })
+    | Target::WebSocket(WebSocketTarget { credentials, .. }) = &mut target
+    {
+        *credentials = Some(made);
+    }
+    target
+}
+
 fn http_target(url: Url) -> HttpTarget {
     let headers = http::HeaderMap::new();
     HttpTarget {
         url,
         headers,
+        credentials: None,
         client: HttpClient::default(),
         max_frame: DEFAULT_MAX_FRAME_BYTES,
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cocode_process::ExitReport;
 
+use crate::credentials::CredentialsError;
 use crate::rpc_error::RpcError;
 
 /// Why one message could not be delivered or answered.
@@ -54,6 +55,9 @@ pub enum LinkError {
     /// The server wants credentials, or others.
     #[error("{0}")]
     AuthRequired(Challenge),
+    /// There are no credentials to show.
+    #[error(transparent)]
+    Credentials(CredentialsError),
     /// The server does not know our session any more.
     #[error("the server has ended the session")]
     SessionGone,

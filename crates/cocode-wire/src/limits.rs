@@ -56,6 +56,10 @@ pub const MAX_PROXY_ANSWER_BYTES: usize = 16 * 1024;
 /// Same-origin redirects followed for one request.
 pub const MAX_REDIRECTS: usize = 5;
 
+/// How often one request is sent again because its credentials had an answer to a refusal: a nonce, a
+/// renewed token and a wider one, each once, and one to spare.
+pub const MAX_REFUSALS: u32 = 4;
+
 /// How long an open connection may go without a sign of life from us, whatever its transport:
 /// below the minute after which many proxies and address translators forget a silent one. It is
 /// the time between WebSocket pings and between HTTP/2 pings, and the silence after which TCP

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use http::header::SEC_WEBSOCKET_PROTOCOL;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, Method};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc};
@@ -21,14 +21,16 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 use url::Url;
 
+use crate::credentials::{Credentials, Refusal, RequestLine};
 use crate::deliver::deliver_text;
-use crate::error::{Challenge, Closed, LinkError};
+use crate::error::{Closed, LinkError};
 use crate::http::client::{HttpClient, chain, debug_target, shown};
+use crate::http::response::{challenge, text};
 use crate::http::tunnel::Proxy;
 use crate::inbox::{Inbox, Malformed, Origin};
 use crate::limits::{
-    CONNECT_TIMEOUT, GOODBYE_TIMEOUT, KEEP_ALIVE_INTERVAL, WEBSOCKET_QUEUE, WEBSOCKET_SLACK_BYTES,
-    WEBSOCKET_UNANSWERED_PINGS,
+    CONNECT_TIMEOUT, GOODBYE_TIMEOUT, KEEP_ALIVE_INTERVAL, MAX_REFUSALS, WEBSOCKET_QUEUE,
+    WEBSOCKET_SLACK_BYTES, WEBSOCKET_UNANSWERED_PINGS,
 };
 use crate::link::OpenError;
 use crate::salvage::salvage_id;
@@ -42,6 +44,8 @@ pub struct WebSocketTarget {
     pub url: Url,
     /// Headers for the opening handshake.
     pub headers: HeaderMap,
+    /// What lets us in, beside the headers.
+    pub credentials: Option<Arc<dyn Credentials>>,
     /// Gives the TLS setup and the proxies.
     pub client: HttpClient,
     /// The cap for one message.
@@ -72,16 +76,7 @@ impl WebSocketLink {
         target: &WebSocketTarget,
         inbox: Arc<dyn Inbox>,
     ) -> Result<Self, OpenError> {
-        let socket = match handshake(target, Some(SUBPROTOCOL)).await? {
-            Ok(socket) => socket,
-            // Some servers speak MCP without knowing the subprotocol.
-            Err(WsError::Protocol(ProtocolError::SecWebSocketSubProtocolError(
-                SubProtocolError::NoSubProtocol,
-            ))) => handshake(target, None)
-                .await?
-                .map_err(|e| handshake_error(&target.url, e))?,
-            Err(error) => return Err(handshake_error(&target.url, error).into()),
-        };
+        let socket = admitted(target).await?;
         let (sink, stream) = socket.split();
         let (outgoing, queue) = mpsc::channel(WEBSOCKET_QUEUE);
         let goodbye = Arc::new(Notify::new());
@@ -148,16 +143,68 @@ impl WebSocketLink {
     }
 }
 
+/// Opens the socket, and tries again as long as the credentials have an answer to a refusal.
+async fn admitted(target: &WebSocketTarget) -> Result<Socket, OpenError> {
+    let Some(credentials) = &target.credentials else {
+        let opened = agreed(target, &HeaderMap::new()).await?;
+        return opened.map_err(|error| handshake_error(&target.url, error).into());
+    };
+    let request = RequestLine {
+        method: &Method::GET,
+        url: &target.url,
+    };
+    let mut before = 0;
+    loop {
+        let shown = credentials.headers(request).await;
+        let shown = shown.map_err(LinkError::Credentials)?;
+        let error = match agreed(target, &shown).await? {
+            Ok(socket) => return Ok(socket),
+            Err(error) => error,
+        };
+        let answer = match &error {
+            WsError::Http(answer) if matches!(answer.status().as_u16(), 401 | 403) => answer,
+            _ => return Err(handshake_error(&target.url, error).into()),
+        };
+        let refusal = Refusal {
+            request,
+            sent: &shown,
+            challenge: &challenge(answer.status(), answer.headers()),
+            headers: answer.headers(),
+            before,
+        };
+        let again = credentials.refused(refusal).await;
+        if !again.map_err(LinkError::Credentials)? || before >= MAX_REFUSALS {
+            return Err(handshake_error(&target.url, error).into());
+        }
+        before += 1;
+    }
+}
+
+/// Opens the socket with the subprotocol, or without it where the server does not know it.
+async fn agreed(
+    target: &WebSocketTarget,
+    credentials: &HeaderMap,
+) -> Result<Result<Socket, WsError>, OpenError> {
+    match handshake(target, credentials, Some(SUBPROTOCOL)).await? {
+        // Some servers speak MCP without knowing the subprotocol.
+        Err(WsError::Protocol(ProtocolError::SecWebSocketSubProtocolError(
+            SubProtocolError::NoSubProtocol,
+        ))) => handshake(target, credentials, None).await,
+        outcome => Ok(outcome),
+    }
+}
+
 /// The outer error is final; the inner one is the handshake's own.
 async fn handshake(
     target: &WebSocketTarget,
+    credentials: &HeaderMap,
     subprotocol: Option<HeaderValue>,
 ) -> Result<Result<Socket, WsError>, OpenError> {
     let mut request = match target.url.as_str().into_client_request() {
         Ok(request) => request,
         Err(error) => return Ok(Err(error)),
     };
-    for (name, value) in &target.headers {
+    for (name, value) in target.headers.iter().chain(credentials) {
         request.headers_mut().insert(name, value.clone());
     }
     if let Some(subprotocol) = subprotocol {
@@ -248,28 +295,17 @@ fn handshake_error(url: &Url, error: WsError) -> LinkError {
     let WsError::Http(response) = error else {
         return unreachable(url, error);
     };
-    let status = response.status().as_u16();
-    let header = |name: &str| {
-        let values = response.headers().get_all(name).iter();
-        values
-            .map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned())
-            .collect::<Vec<_>>()
-    };
-    let www_authenticate = header("www-authenticate");
-    if status == 401 || (status == 403 && !www_authenticate.is_empty()) {
-        let auth_server = header("mcp-auth-server").into_iter().next();
-        return LinkError::AuthRequired(Challenge {
-            status,
-            www_authenticate,
-            auth_server,
-        });
+    let challenge = challenge(response.status(), response.headers());
+    let status = challenge.status;
+    if status == 401 || (status == 403 && !challenge.www_authenticate.is_empty()) {
+        return LinkError::AuthRequired(challenge);
     }
     let body = response
         .body()
         .as_deref()
         .map(crate::inbox::excerpt)
         .unwrap_or_default();
-    let retry_after = header("retry-after").first().and_then(|t| t.parse().ok());
+    let retry_after = text(response.headers(), "retry-after").and_then(|t| t.parse().ok());
     LinkError::Status {
         status,
         body,

@@ -101,7 +101,9 @@ pub(crate) fn stderr_may_explain(error: &CliError) -> bool {
 fn exit_of(code: &str, doing: Doing) -> Exit {
     match (code, doing) {
         ("server-error", Doing::Call) => Exit::Tool,
-        ("auth-required", _) => Exit::Auth,
+        ("auth-required" | "client-registration-required" | "credentials-unavailable", _) => {
+            Exit::Auth
+        }
         ("connect-timeout" | "request-timeout", _) => Exit::Timeout,
         ("invalid-target" | "http-setup" | "invalid-params" | "message-too-large", _) => {
             Exit::Usage
@@ -233,6 +235,7 @@ fn urls_to_visit(error: &RpcError) -> Vec<String> {
 
 fn link_hints(error: &LinkError) -> Vec<String> {
     let hint = match error {
+        LinkError::Credentials(error) => return error.hints.clone(),
         LinkError::AuthRequired(_) => {
             "authentication needed: pass --header 'Authorization: Bearer …'"
         }

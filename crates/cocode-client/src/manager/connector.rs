@@ -25,6 +25,12 @@ pub trait Connector: Send + Sync + 'static {
     fn identity(&self, _spec: &ServerSpec) -> Option<Vec<String>> {
         None
     }
+
+    /// Ends when a server that did not let us in at the last attempt may do so now, because
+    /// somebody has signed in meanwhile. Asked only while that is awaited; dropped at any time.
+    fn admitted<'a>(&'a self, _spec: &'a ServerSpec) -> Answer<'a, ()> {
+        Box::pin(std::future::pending())
+    }
 }
 
 /// Where a server is.

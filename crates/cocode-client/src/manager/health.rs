@@ -104,7 +104,9 @@ fn is_conclusive(error: &RequestError, slept: bool) -> bool {
         error,
         RequestError::Closed { .. }
             | RequestError::Link {
-                error: LinkError::AuthRequired(_) | LinkError::Unreachable { .. },
+                error: LinkError::AuthRequired(_)
+                    | LinkError::Credentials(_)
+                    | LinkError::Unreachable { .. },
                 ..
             }
     );

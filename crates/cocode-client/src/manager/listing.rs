@@ -121,7 +121,7 @@ pub(crate) async fn first_tools(
 fn is_an_answer(error: &RequestError) -> bool {
     match error {
         RequestError::Link {
-            error: LinkError::AuthRequired(_),
+            error: LinkError::AuthRequired(_) | LinkError::Credentials(_),
             ..
         } => false,
         RequestError::Malformed { .. } => true,

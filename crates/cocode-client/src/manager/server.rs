@@ -246,6 +246,7 @@ impl Server {
             RequestError::Link { error, .. } => matches!(
                 error,
                 LinkError::AuthRequired(_)
+                    | LinkError::Credentials(_)
                     | LinkError::Unreachable { .. }
                     | LinkError::Broken { .. }
                     | LinkError::NoAnswer { .. }

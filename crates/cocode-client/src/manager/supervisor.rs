@@ -359,6 +359,11 @@ impl Supervisor {
 
     async fn stay_down(&mut self, retry_at: Option<Instant>) -> Phase {
         let once_more = self.shared.options.health.reconnect.attempts;
+        let spec = self.server.spec();
+        let is_unadmitted = matches!(
+            self.server.state(),
+            ServerState::NeedsAuth(_) | ServerState::NeedsClientRegistration(_)
+        );
         tokio::select! {
             biased;
             order = self.orders.recv() => match order {
@@ -377,6 +382,10 @@ impl Supervisor {
                 }
                 Some(Order::End) | None => return Phase::Ended,
             },
+            () = self.shared.options.connector.admitted(&spec), if is_unadmitted => {
+                self.attempts = once_more;
+                self.last_chance = true;
+            }
             () = sleep_until(retry_at.unwrap_or_else(Instant::now)), if retry_at.is_some() => {
                 self.attempts = once_more;
             }

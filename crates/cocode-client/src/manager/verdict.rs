@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cocode_wire::{LinkError, OpenError};
+use cocode_wire::{CredentialsErrorKind, LinkError, OpenError};
 
 use super::connector::ReachErrorKind;
 use super::state::Cause;
@@ -34,10 +34,9 @@ pub(crate) fn after(cause: &Cause, worked_before: bool) -> Next {
         Cause::Connect(error) => after_connect(error, worked_before),
         Cause::Lost(_) => Next::TryAgain(None),
         Cause::Request(error) => match &**error {
-            RequestError::Link {
-                error: LinkError::AuthRequired(_),
-                ..
-            } => Next::NeedsAuth,
+            RequestError::Link { error, .. } if unadmitted(error).is_some() => {
+                unadmitted(error).unwrap_or(Next::GiveUp)
+            }
             other => Next::TryAgain(other.retry_after()),
         },
     }
@@ -45,15 +44,11 @@ pub(crate) fn after(cause: &Cause, worked_before: bool) -> Next {
 
 fn after_connect(error: &ConnectError, worked_before: bool) -> Next {
     match error {
-        ConnectError::Open(OpenError::Link(LinkError::AuthRequired(_)))
+        ConnectError::Open(OpenError::Link(error))
         | ConnectError::Handshake {
-            error:
-                RequestError::Link {
-                    error: LinkError::AuthRequired(_),
-                    ..
-                },
+            error: RequestError::Link { error, .. },
             ..
-        } => Next::NeedsAuth,
+        } if unadmitted(error).is_some() => unadmitted(error).unwrap_or(Next::GiveUp),
         // The program is not there, or the two have no revision in common.
         ConnectError::Open(
             OpenError::Spawn(_) | OpenError::Target(_) | OpenError::HttpSetup(_),
@@ -70,6 +65,20 @@ fn after_connect(error: &ConnectError, worked_before: bool) -> Next {
             Next::TryAgain(retry_after)
         }
         _ => Next::GiveUp,
+    }
+}
+
+/// What to do about a server that does not let us in, if that is what is wrong.
+fn unadmitted(error: &LinkError) -> Option<Next> {
+    match error {
+        LinkError::AuthRequired(_) => Some(Next::NeedsAuth),
+        LinkError::Credentials(error) => Some(match error.kind {
+            CredentialsErrorKind::NeedsAuth => Next::NeedsAuth,
+            CredentialsErrorKind::NeedsClientRegistration => Next::NeedsClientRegistration,
+            CredentialsErrorKind::Temporary => Next::TryAgain(None),
+            _ => Next::GiveUp,
+        }),
+        _ => None,
     }
 }
 

@@ -1,10 +1,10 @@
 //! One POST of the streamable HTTP transport and everything that can come back.
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, Method, header};
 use reqwest::Response;
 
-use super::response::{Body, body_kind, read_body, read_start, refuse, transport_error};
+use super::response::{Body, body_kind, read_body, read_start, refuse};
 use super::resume::resume;
 use super::stream::{Awaits, Position, StreamEnd, deliver_answer, pump};
 use super::streamable::{SessionState, Shared};
@@ -98,14 +98,9 @@ async fn post(
             headers.insert(name, value);
         }
     }
-    let request = shared
-        .client
-        .post(shared.url.clone())
-        .headers(headers)
-        .body(body);
-    let response = request
-        .send()
-        .await
-        .map_err(|error| transport_error(&shared.url, error))?;
+    let sending = shared
+        .sender
+        .send(Method::POST, &shared.url, headers, Some(body));
+    let response = sending.await?;
     refuse(response, session.id.is_some()).await
 }

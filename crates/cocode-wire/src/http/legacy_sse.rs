@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use http::{HeaderValue, header};
+use http::{HeaderMap, HeaderValue, Method, header};
 use reqwest::Response;
 use tokio::task::JoinSet;
 use url::Url;
@@ -12,6 +12,7 @@ use super::client::{chain, debug_target, same_origin, shown};
 use super::events::{EventParser, EventTooLarge};
 use super::posts::Posts;
 use super::response::{Body, body_kind, refuse, transport_error};
+use super::sender::Sender;
 use super::streamable::HttpTarget;
 use crate::deliver::deliver_text;
 use crate::error::{Closed, LinkError};
@@ -23,7 +24,7 @@ const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 pub(crate) struct LegacySseLink {
-    client: reqwest::Client,
+    sender: Sender,
     target: HttpTarget,
     /// Where the server wants messages to be posted.
     endpoint: Url,
@@ -34,14 +35,12 @@ pub(crate) struct LegacySseLink {
 impl LegacySseLink {
     /// Opens the stream and waits for its first event, which names the endpoint.
     pub(crate) async fn open(target: HttpTarget, inbox: Arc<dyn Inbox>) -> Result<Self, OpenError> {
-        let client = target
-            .client
-            .for_url(&target.url)
+        let sender = Sender::new(&target.client, &target.url, target.credentials.clone())
             .map_err(OpenError::HttpSetup)?;
         let mut headers = target.headers.clone();
         headers.insert(header::ACCEPT, EVENTS);
-        let sent = client.get(target.url.clone()).headers(headers).send().await;
-        let response = sent.map_err(|error| transport_error(&target.url, error))?;
+        let sent = sender.send(Method::GET, &target.url, headers, None);
+        let response = sent.await?;
         let mut response = refuse(response, false).await?;
         if let Body::Json | Body::None | Body::Other(_) = body_kind(&response) {
             let content_type =
@@ -62,7 +61,7 @@ impl LegacySseLink {
             inbox.closed(reason);
         });
         Ok(Self {
-            client,
+            sender,
             target,
             endpoint,
             reader: Mutex::new(reader),
@@ -72,29 +71,31 @@ impl LegacySseLink {
 
     /// Posts one message; its answer, if any, comes on the stream.
     pub(crate) async fn send(&self, body: Bytes) -> Result<(), LinkError> {
-        let sent = self.request(body).send().await;
-        let response = sent.map_err(|error| transport_error(&self.endpoint, error))?;
-        refuse(response, false).await.map(drop)
+        let sent = self
+            .sender
+            .send(Method::POST, &self.endpoint, self.headers(), Some(body));
+        refuse(sent.await?, false).await.map(drop)
     }
 
     /// Posts a message without anybody waiting for it, unless too many are under way. Needs no
     /// runtime around it.
     pub(crate) fn post(&self, body: Bytes) -> bool {
-        let request = self.request(body).timeout(GOODBYE_TIMEOUT);
+        let (sender, endpoint, headers) =
+            (self.sender.clone(), self.endpoint.clone(), self.headers());
         self.posts.start(async move {
-            if let Err(error) = request.send().await {
-                tracing::debug!(error = %error.without_url(), "message not taken");
+            let sent = sender.send(Method::POST, &endpoint, headers, Some(body));
+            match tokio::time::timeout(GOODBYE_TIMEOUT, sent).await {
+                Ok(Ok(_answer)) => {}
+                Ok(Err(error)) => tracing::debug!(%error, "message not taken"),
+                Err(_elapsed) => tracing::debug!("message not taken in time"),
             }
         })
     }
 
-    fn request(&self, body: Bytes) -> reqwest::RequestBuilder {
+    fn headers(&self) -> HeaderMap {
         let mut headers = self.target.headers.clone();
         headers.insert(header::CONTENT_TYPE, JSON);
-        self.client
-            .post(self.endpoint.clone())
-            .headers(headers)
-            .body(body)
+        headers
     }
 
     pub(crate) async fn close(&self) {

@@ -54,11 +54,7 @@ pub(crate) async fn refuse(response: Response, had_session: bool) -> Result<Resp
         return Ok(response);
     }
     let headers = response.headers();
-    let challenge = Challenge {
-        status: status.as_u16(),
-        www_authenticate: all(headers, header::WWW_AUTHENTICATE.as_str()),
-        auth_server: text(headers, "mcp-auth-server"),
-    };
+    let challenge = challenge(status, headers);
     let asks = !challenge.www_authenticate.is_empty();
     if status == StatusCode::UNAUTHORIZED || (status == StatusCode::FORBIDDEN && asks) {
         return Err(LinkError::AuthRequired(challenge));
@@ -89,6 +85,15 @@ pub(crate) async fn refuse(response: Response, had_session: bool) -> Result<Resp
         rpc,
         retry_after,
     })
+}
+
+/// What a response says about credentials.
+pub(crate) fn challenge(status: StatusCode, headers: &HeaderMap) -> Challenge {
+    Challenge {
+        status: status.as_u16(),
+        www_authenticate: all(headers, header::WWW_AUTHENTICATE.as_str()),
+        auth_server: text(headers, "mcp-auth-server"),
+    }
 }
 
 /// The whole body, if it is within the cap.

@@ -1,10 +1,10 @@
 //! Picks up the stream of one request after its connection ended early.
 
-use http::{HeaderValue, header};
+use http::{HeaderValue, Method, header};
 use reqwest::Response;
 
 use super::client::shown;
-use super::response::{Body, body_kind, refuse, transport_error};
+use super::response::{Body, body_kind, refuse};
 use super::stream::{Awaits, Position, StreamEnd, pump};
 use super::streamable::Shared;
 use crate::error::LinkError;
@@ -56,7 +56,10 @@ fn of_the_request(error: LinkError) -> LinkError {
     match error {
         LinkError::Unreachable { url, source } => LinkError::Broken { url, source },
         // Whoever asks for credentials is to be heard; the request is not repeated for it.
-        LinkError::Broken { .. } | LinkError::NoAnswer { .. } | LinkError::AuthRequired(_) => error,
+        LinkError::Broken { .. }
+        | LinkError::NoAnswer { .. }
+        | LinkError::AuthRequired(_)
+        | LinkError::Credentials(_) => error,
         _ => LinkError::NoAnswer {
             detail: format!("it cannot be resumed: {error}"),
         },
@@ -72,9 +75,9 @@ pub(super) async fn reopen(shared: &Shared, position: &Position) -> Result<Respo
     if let Some(Ok(last_id)) = last_id {
         headers.insert("last-event-id", last_id);
     }
-    let request = shared.client.get(shared.url.clone()).headers(headers);
-    let response = match tokio::time::timeout(STREAM_OPEN_TIMEOUT, request.send()).await {
-        Ok(response) => response.map_err(|error| transport_error(&shared.url, error))?,
+    let sending = shared.sender.send(Method::GET, &shared.url, headers, None);
+    let response = match tokio::time::timeout(STREAM_OPEN_TIMEOUT, sending).await {
+        Ok(response) => response?,
         Err(elapsed) => {
             let (url, source) = (shown(&shared.url), std::sync::Arc::new(elapsed));
             return Err(LinkError::Broken { url, source });

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use tokio::runtime::Handle;
 use tokio::task::{AbortHandle, JoinSet};
 use url::Url;
@@ -12,6 +12,8 @@ use url::Url;
 use super::client::{HttpClient, HttpSetupError, debug_target};
 use super::exchange;
 use super::posts::Posts;
+use super::sender::Sender;
+use crate::credentials::Credentials;
 use crate::error::LinkError;
 use crate::inbox::Inbox;
 use crate::limits::GOODBYE_TIMEOUT;
@@ -26,6 +28,8 @@ pub struct HttpTarget {
     pub url: Url,
     /// Headers for every request. Those that the transport sets itself are not overridden.
     pub headers: HeaderMap,
+    /// What lets us in, beside the headers.
+    pub credentials: Option<Arc<dyn Credentials>>,
     /// The shared client.
     pub client: HttpClient,
     /// The cap for one message.
@@ -50,7 +54,7 @@ pub(crate) struct StreamableLink {
 }
 
 pub(super) struct Shared {
-    pub(super) client: reqwest::Client,
+    pub(super) sender: Sender,
     pub(super) url: Url,
     headers: HeaderMap,
     pub(super) inbox: Arc<dyn Inbox>,
@@ -72,7 +76,7 @@ pub(super) struct SessionState {
 impl StreamableLink {
     pub(crate) fn new(target: &HttpTarget, inbox: Arc<dyn Inbox>) -> Result<Self, HttpSetupError> {
         let shared = Shared {
-            client: target.client.for_url(&target.url)?,
+            sender: Sender::new(&target.client, &target.url, target.credentials.clone())?,
             url: target.url.clone(),
             headers: target.headers.clone(),
             inbox,
@@ -166,14 +170,13 @@ impl StreamableLink {
         if session.id.is_none() {
             return;
         }
-        let goodbye = self.shared.client.delete(self.shared.url.clone());
-        let goodbye = goodbye
-            .headers(self.shared.request_headers(&session))
-            .send();
+        let headers = self.shared.request_headers(&session);
+        let (sender, url) = (&self.shared.sender, &self.shared.url);
+        let goodbye = sender.send(Method::DELETE, url, headers, None);
         // Many servers refuse to be told; the session then ends by itself.
         match tokio::time::timeout(GOODBYE_TIMEOUT, goodbye).await {
             Ok(Ok(answer)) => tracing::debug!(status = %answer.status(), "session deleted"),
-            Ok(Err(error)) => tracing::debug!(error = %error.without_url(), "session not deleted"),
+            Ok(Err(error)) => tracing::debug!(%error, "session not deleted"),
             Err(_elapsed) => tracing::debug!("session not deleted in time"),
         }
     }

@@ -41,6 +41,7 @@ pub(crate) fn http_target(url: &str, settings: HttpSettings) -> HttpTarget {
     HttpTarget {
         url: url.parse().expect("a URL"),
         headers: HeaderMap::new(),
+        credentials: None,
         client: HttpClient::new(settings),
         max_frame: 1024,
     }

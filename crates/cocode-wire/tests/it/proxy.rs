@@ -69,6 +69,7 @@ fn websocket_target(url: &str, settings: HttpSettings) -> Target {
     Target::WebSocket(WebSocketTarget {
         url: plain.url,
         headers: plain.headers,
+        credentials: None,
         client: plain.client,
         max_frame: plain.max_frame,
     })

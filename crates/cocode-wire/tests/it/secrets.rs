@@ -35,6 +35,7 @@ fn target(base: &str) -> HttpTarget {
     HttpTarget {
         url: url.parse().expect("a URL"),
         headers: headers(),
+        credentials: None,
         client: HttpClient::new(settings()),
         max_frame: 1024,
     }
@@ -80,6 +81,7 @@ fn targets_show_the_host_and_the_names_of_headers_only() {
         let socket = WebSocketTarget {
             url: plain.url,
             headers: plain.headers,
+            credentials: None,
             client: plain.client,
             max_frame: plain.max_frame,
         };

@@ -153,6 +153,7 @@ async fn a_secure_websocket_uses_the_same_authorities() {
     let target = WebSocketTarget {
         url: plain.url,
         headers: plain.headers,
+        credentials: None,
         client: plain.client,
         max_frame: plain.max_frame,
     };
@@ -173,6 +174,7 @@ async fn agreed_protocol(scheme: &str) -> Option<Vec<u8>> {
         let target = WebSocketTarget {
             url: target.url,
             headers: target.headers,
+            credentials: None,
             client: target.client,
             max_frame: target.max_frame,
         };
