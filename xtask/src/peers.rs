@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | `npm` | `peers/npm/package-lock.json` | Node 24, the conformance suites, reference servers |
 //! | `agents` | `peers/agents/package-lock.json` | agents whose configuration cocode takes over |
+//! | `oauth` | `peers/oauth/package-lock.json` | an authorization server, a driver for browsers |
 //! | `python` | `peers/python/requirements.lock` | Python reference servers, FastMCP |
 //! | `websocket` | `peers/python/websocket.lock` | the Python SDK with its WebSocket server |
 
@@ -50,6 +51,16 @@ const GROUPS: &[Group] = &[
         ],
         program: "node_modules",
         install: |directory| run_npm("agents", directory, &["--ignore-scripts"]),
+    },
+    Group {
+        name: "oauth",
+        inputs: &[
+            "oauth/package.json",
+            "oauth/package-lock.json",
+            "oauth/.npmrc",
+        ],
+        program: "node_modules/oidc-provider",
+        install: |directory| run_npm("oauth", directory, &["--ignore-scripts"]),
     },
     Group {
         name: "python",

@@ -12,6 +12,11 @@ struct Package {
 
 const PACKAGES: &[Package] = &[
     Package {
+        name: "chromium",
+        probe: &["chromium", "--version"],
+        reason: "a real browser, which logs in and clicks through consent",
+    },
+    Package {
         name: "dbus-daemon",
         probe: &["dbus-daemon", "--version"],
         reason: "the bus on which a keyring is tested",
