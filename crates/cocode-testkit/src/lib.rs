@@ -5,6 +5,9 @@
 //! [`Script::websocket`] or [`Script::unix`]. Each keeps a [`Recorder`] of what it received; a
 //! [`Gate`] lets the test decide when a rule goes on.
 //!
+//! An [`OAuthPeer`] is no script but a real authorization server, with an MCP server that wants its
+//! tokens and a user who logs in.
+//!
 //! Every server can also be ended with `kill`, started as another script at the same place with
 //! `restart`, and left standing still with `hang` until `resume`. So one test can play the whole
 //! life of a server whose client should notice:
@@ -50,6 +53,7 @@ mod http;
 mod launch;
 mod lines;
 mod message;
+mod oauth_peer;
 mod presence;
 mod process;
 mod recorder;
@@ -66,6 +70,7 @@ pub use gate::Gate;
 pub use http::{HttpRequest, HttpServer};
 pub use launch::{StdioServer, program};
 pub use message::Message;
+pub use oauth_peer::{Browser, Decision, OAuthPeer};
 pub use recorder::Recorder;
 pub use script::{Era, Script, SseEvent};
 pub use stdio::scripted_server_main;

@@ -22,7 +22,7 @@ impl Client {
         Self::connect_to(server.address())
     }
 
-    fn connect_to(address: SocketAddr) -> Self {
+    pub(crate) fn connect_to(address: SocketAddr) -> Self {
         Self {
             socket: BufReader::new(TcpStream::connect(address).unwrap()),
         }

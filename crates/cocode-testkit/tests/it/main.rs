@@ -8,5 +8,6 @@
 mod faults;
 mod http;
 mod http_client;
+mod oauth_peer;
 mod sockets;
 mod stdio;
