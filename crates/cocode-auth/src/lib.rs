@@ -9,15 +9,18 @@
 
 mod command;
 mod file;
+mod headers_helper;
 mod keyring;
 pub mod oauth;
 mod reference;
 mod resolve;
 mod secret;
 mod store;
+mod turn;
 
 pub use command::{CommandError, CommandSettings};
 pub use file::FileError;
+pub use headers_helper::HeadersHelper;
 pub use keyring::{KeyringError, session_bus_address};
 pub use reference::{InvalidReference, Reference};
 pub use resolve::{References, SecretError};
