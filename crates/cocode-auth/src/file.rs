@@ -6,11 +6,12 @@
 
 mod content;
 mod error;
+mod private;
 
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,14 +20,51 @@ use zeroize::Zeroizing;
 
 pub(crate) use content::Content;
 pub use error::FileError;
+pub(crate) use private::{open_lock, prepare_directory};
 
-const FILE_NAME: &str = "secrets.json";
-/// Written first and then renamed. Only the holder of the lock touches it, so one name will do,
-/// and what a killed process left is cleared by the next.
-const NEW_FILE_NAME: &str = "secrets.json.new";
-/// A file of its own, because the lock must outlive the replacement of the file it guards. Never
-/// removed: two processes could else hold locks on two files of that name.
-const LOCK_FILE_NAME: &str = "secrets.lock";
+/// What a file is for. Each has its own names, so that one is never read as the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    /// What a user named and set.
+    Secrets,
+    /// What signing in brought.
+    Credentials,
+}
+
+impl FileKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Secrets => "secrets.json",
+            Self::Credentials => "credentials.json",
+        }
+    }
+
+    /// Written first and then renamed. Only the holder of the lock touches it, so one name will do,
+    /// and what a killed process left is cleared by the next.
+    fn new_name(self) -> &'static str {
+        match self {
+            Self::Secrets => "secrets.json.new",
+            Self::Credentials => "credentials.json.new",
+        }
+    }
+
+    /// A file of its own, because the lock must outlive the replacement of the file it guards.
+    /// Never removed: two processes could else hold locks on two files of that name.
+    fn lock_name(self) -> &'static str {
+        match self {
+            Self::Secrets => "secrets.lock",
+            Self::Credentials => "credentials.lock",
+        }
+    }
+
+    /// How one comes by its content again.
+    pub(super) fn remedy(self) -> &'static str {
+        match self {
+            Self::Secrets => "set the secrets again",
+            Self::Credentials => "sign in again",
+        }
+    }
+}
 
 /// More than any number of secrets needs.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
@@ -38,16 +76,17 @@ const LOCK_POLL: Duration = Duration::from_millis(5);
 /// The file of secrets in a directory. Nothing is created before the first change.
 #[derive(Debug, Clone)]
 pub(crate) struct SecretFile {
+    kind: FileKind,
     directory: PathBuf,
 }
 
 impl SecretFile {
-    pub(crate) fn new(directory: PathBuf) -> Self {
-        Self { directory }
+    pub(crate) fn new(kind: FileKind, directory: PathBuf) -> Self {
+        Self { kind, directory }
     }
 
     pub(crate) fn path(&self) -> PathBuf {
-        self.directory.join(FILE_NAME)
+        self.directory.join(self.kind.name())
     }
 
     /// What the file holds now; nothing, if there is none.
@@ -87,7 +126,7 @@ impl SecretFile {
         };
         // Judged by the open file, which nobody can exchange any more.
         let metadata = file.metadata().map_err(self.failure("inspect"))?;
-        check_file(&path, &metadata)?;
+        private::check_file(&path, &metadata)?;
         if metadata.len() > MAX_FILE_BYTES {
             return Err(FileError::TooLarge { path });
         }
@@ -96,11 +135,11 @@ impl SecretFile {
         file.take(MAX_FILE_BYTES)
             .read_to_end(&mut bytes)
             .map_err(self.failure("read"))?;
-        Content::parse(&path, &bytes)
+        Content::parse(self.kind, &path, &bytes)
     }
 
     fn update_now(&self, change: impl FnOnce(&mut Content) -> bool) -> Result<bool, FileError> {
-        self.prepare_directory()?;
+        prepare_directory(&self.directory)?;
         // Released when it is dropped.
         let _lock = self.lock()?;
         let mut content = self.read_now()?;
@@ -111,35 +150,9 @@ impl SecretFile {
         Ok(true)
     }
 
-    /// Makes the directory if it is missing, and refuses one in which others could exchange files.
-    fn prepare_directory(&self) -> Result<(), FileError> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.directory)
-            .map_err(FileError::io("create", &self.directory))?;
-        let metadata =
-            fs::metadata(&self.directory).map_err(FileError::io("inspect", &self.directory))?;
-        check_owner(&self.directory, &metadata)?;
-        match metadata.mode() & 0o7777 {
-            mode if mode & 0o022 != 0 => Err(FileError::OpenDirectory {
-                path: self.directory.clone(),
-                mode,
-            }),
-            _ => Ok(()),
-        }
-    }
-
     fn lock(&self) -> Result<File, FileError> {
-        let path = self.directory.join(LOCK_FILE_NAME);
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
-            .open(&path)
-            .map_err(|error| FileError::opening(&path, error))?;
+        let path = self.directory.join(self.kind.lock_name());
+        let file = open_lock(&path)?;
         let started = Instant::now();
         loop {
             match file.try_lock() {
@@ -160,7 +173,7 @@ impl SecretFile {
 
     /// Puts new content in the place of the old one. A crash at any point leaves one of the two.
     fn replace(&self, content: &Content) -> Result<(), FileError> {
-        let new_path = self.directory.join(NEW_FILE_NAME);
+        let new_path = self.directory.join(self.kind.new_name());
         match fs::remove_file(&new_path) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -169,6 +182,10 @@ impl SecretFile {
         let bytes = content
             .to_bytes()
             .map_err(|error| FileError::io("write", &new_path)(error.into()))?;
+        // It could not be read again.
+        if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_FILE_BYTES) {
+            return Err(FileError::TooLarge { path: self.path() });
+        }
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -187,32 +204,5 @@ impl SecretFile {
 
     fn failure(&self, action: &'static str) -> impl FnOnce(io::Error) -> FileError + use<> {
         FileError::io(action, &self.path())
-    }
-}
-
-fn check_file(path: &Path, metadata: &Metadata) -> Result<(), FileError> {
-    if !metadata.is_file() {
-        return Err(FileError::NotAFile {
-            path: path.to_owned(),
-        });
-    }
-    check_owner(path, metadata)?;
-    match metadata.mode() & 0o7777 {
-        mode if mode & 0o077 != 0 => Err(FileError::OpenFile {
-            path: path.to_owned(),
-            mode,
-        }),
-        _ => Ok(()),
-    }
-}
-
-fn check_owner(path: &Path, metadata: &Metadata) -> Result<(), FileError> {
-    if metadata.uid() == rustix::process::geteuid().as_raw() {
-        Ok(())
-    } else {
-        Err(FileError::ForeignOwner {
-            path: path.to_owned(),
-            owner: metadata.uid(),
-        })
     }
 }

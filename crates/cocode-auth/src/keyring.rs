@@ -14,12 +14,27 @@ use std::path::Path;
 use std::time::Duration;
 
 #[cfg(target_os = "macos")]
-pub(crate) use keychain::{KIND, Keyring};
+pub(crate) use keychain::{KIND, Keyring, OpenKeyring};
 #[cfg(not(target_os = "macos"))]
-pub(crate) use secret_service::{KIND, Keyring};
+pub(crate) use secret_service::{KIND, Keyring, OpenKeyring};
 
-/// How secrets of cocode are marked in a keyring; the name of the secret is the account.
-const SERVICE: &str = "cocode";
+/// How things of cocode are marked in a keyring; the name of each is the account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Service {
+    /// What a user named and set.
+    Secrets,
+    /// What signing in brought. Marked in another way, so that no `keyring:NAME` can lead to it.
+    Credentials,
+}
+
+impl Service {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Secrets => "cocode",
+            Self::Credentials => "cocode-credentials",
+        }
+    }
+}
 
 /// How long a keyring may take to show that it is there.
 const PROBE_LIMIT: Duration = Duration::from_secs(2);

@@ -8,11 +8,17 @@
 mod client;
 mod guard;
 mod http;
+mod lock;
 mod metadata;
+mod record;
 mod tokens;
+mod vault;
 
 pub use client::{Client, ClientAuthentication, ClientKind};
 pub use guard::{Guard, GuardError};
 pub use http::{Http, HttpError};
+pub use lock::Stamp;
 pub use metadata::{AuthorizationServer, ProtectedResource};
+pub use record::{Grant, MAX_ISSUERS, Record, canonical_url};
 pub use tokens::{TokenKind, Tokens};
+pub use vault::{Listed, Listing, Transaction, Unreadable, Vault, VaultError};

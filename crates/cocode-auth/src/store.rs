@@ -3,12 +3,16 @@
 //! A name is kept in one place, the one where it was set last. So a secret in the file is never
 //! older than one of the same name in the keyring, and is the one that counts.
 
+mod exchange;
+
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::file::{FileError, SecretFile};
-use crate::keyring::{KIND, Keyring, KeyringError};
+use crate::file::{FileError, FileKind, SecretFile};
+use crate::keyring::{KIND, Keyring, KeyringError, Service};
 use crate::secret::{Secret, SecretName};
+
+pub(crate) use exchange::{Exchange, Readable};
 
 /// The longest secret that is kept.
 pub const MAX_SECRET_BYTES: usize = 64 * 1024;
@@ -95,6 +99,15 @@ pub enum StoreError {
 impl SecretStore {
     /// A store by these options.
     pub fn new(options: StoreOptions) -> Self {
+        Self::of(FileKind::Secrets, Service::Secrets, options)
+    }
+
+    /// A store beside it for what signing in brings. Neither shows what the other holds.
+    pub(crate) fn for_credentials(options: StoreOptions) -> Self {
+        Self::of(FileKind::Credentials, Service::Credentials, options)
+    }
+
+    fn of(kind: FileKind, service: Service, options: StoreOptions) -> Self {
         let StoreOptions {
             choice,
             directory,
@@ -102,8 +115,8 @@ impl SecretStore {
         } = options;
         Self {
             choice,
-            file: SecretFile::new(directory),
-            keyring: Keyring::new(session_bus),
+            file: SecretFile::new(kind, directory),
+            keyring: Keyring::new(service, session_bus),
         }
     }
 
@@ -128,12 +141,7 @@ impl SecretStore {
 
     /// Keeps a secret, in place of an older one of that name, and says where it was put.
     pub async fn set(&self, name: &SecretName, secret: &Secret) -> Result<Place, StoreError> {
-        if secret.expose().is_empty() {
-            return Err(StoreError::Empty(name.clone()));
-        }
-        if secret.expose().len() > MAX_SECRET_BYTES {
-            return Err(StoreError::TooLong(name.clone()));
-        }
+        check(name, secret)?;
         let keyring = match self.choice {
             StoreChoice::File => None,
             StoreChoice::Keyring => Some(self.keyring.open().await?),
@@ -220,6 +228,14 @@ impl SecretStore {
             choice: self.choice,
             keyring_error,
         }
+    }
+}
+
+fn check(name: &SecretName, secret: &Secret) -> Result<(), StoreError> {
+    match secret.expose().len() {
+        0 => Err(StoreError::Empty(name.clone())),
+        length if length > MAX_SECRET_BYTES => Err(StoreError::TooLong(name.clone())),
+        _ => Ok(()),
     }
 }
 

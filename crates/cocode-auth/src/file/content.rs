@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::FileError;
+use super::{FileError, FileKind};
 use crate::secret::{Secret, SecretName};
 
 const VERSION: u64 = 1;
@@ -58,11 +58,12 @@ impl Content {
         self.in_keyring.remove(name)
     }
 
-    pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, FileError> {
+    pub(super) fn parse(kind: FileKind, path: &Path, bytes: &[u8]) -> Result<Self, FileError> {
         let malformed = |error: &serde_json::Error| FileError::Malformed {
             path: path.to_owned(),
             line: error.line(),
             column: error.column(),
+            remedy: kind.remedy(),
         };
         // The version first: what else a newer file holds may look different.
         let RawVersion { version } =
@@ -153,7 +154,11 @@ mod tests {
     }
 
     fn parse(text: &str) -> Result<Content, FileError> {
-        Content::parse(Path::new("secrets.json"), text.as_bytes())
+        Content::parse(
+            FileKind::Secrets,
+            Path::new("secrets.json"),
+            text.as_bytes(),
+        )
     }
 
     #[test]
@@ -162,7 +167,7 @@ mod tests {
         content.keep(name("a"), Secret::new("quote \" and\nline"));
         content.note_in_keyring(name("b"));
         let bytes = content.to_bytes().unwrap();
-        let read = Content::parse(Path::new("secrets.json"), &bytes).unwrap();
+        let read = Content::parse(FileKind::Secrets, Path::new("secrets.json"), &bytes).unwrap();
         assert_eq!(
             read.secret(&name("a")).unwrap().expose(),
             "quote \" and\nline"

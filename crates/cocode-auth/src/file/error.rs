@@ -58,7 +58,7 @@ pub enum FileError {
     /// because it quotes values.
     #[error(
         "the file of secrets `{}` is damaged at line {line}, column {column}: repair it, or \
-         remove it and set the secrets again", path.display()
+         remove it and {remedy}", path.display()
     )]
     Malformed {
         /// The file.
@@ -67,6 +67,8 @@ pub enum FileError {
         line: usize,
         /// Where in the line.
         column: usize,
+        /// How one comes by its content again.
+        remedy: &'static str,
     },
     /// A later version of the program wrote it.
     #[error("the file of secrets `{}` has version {version}, written by a newer cocode", path.display())]
@@ -104,7 +106,7 @@ pub enum FileError {
 }
 
 impl FileError {
-    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| Self::Io {
             action,
@@ -114,7 +116,7 @@ impl FileError {
     }
 
     /// An open that follows no links failed.
-    pub(super) fn opening(path: &Path, source: io::Error) -> Self {
+    pub(crate) fn opening(path: &Path, source: io::Error) -> Self {
         if path.is_symlink() {
             Self::Symlink {
                 path: path.to_owned(),

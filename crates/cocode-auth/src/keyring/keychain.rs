@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use zeroize::Zeroizing;
 
-use super::{KeyringError, PROBE_LIMIT, SERVICE, UNLOCK_LIMIT};
+use super::{KeyringError, PROBE_LIMIT, Service, UNLOCK_LIMIT};
 use crate::secret::{Secret, SecretName};
 
 /// What this keyring is called.
@@ -30,33 +30,38 @@ const USER_CANCELED: i32 = -128;
 
 /// The user's Keychain.
 #[derive(Debug, Clone)]
-pub(crate) struct Keyring;
+pub(crate) struct Keyring {
+    service: Service,
+}
 
 impl Keyring {
     /// The Keychain is not on D-Bus.
-    pub(crate) fn new(_session_bus: Option<String>) -> Self {
-        Self
+    pub(crate) fn new(service: Service, _session_bus: Option<String>) -> Self {
+        Self { service }
     }
 
     /// Finds out whether the Keychain is there and fit for use.
     pub(crate) async fn open(&self) -> Result<OpenKeyring, KeyringError> {
-        on_thread("answer", PROBE_LIMIT, || {
-            found(get_generic_password(SERVICE, NOBODY).map(drop))
+        let service = self.service;
+        on_thread("answer", PROBE_LIMIT, move || {
+            found(get_generic_password(service.as_str(), NOBODY).map(drop))
         })
         .await?;
-        Ok(OpenKeyring)
+        Ok(OpenKeyring { service })
     }
 }
 
 /// A Keychain that answers.
 #[derive(Debug)]
-pub(crate) struct OpenKeyring;
+pub(crate) struct OpenKeyring {
+    service: Service,
+}
 
 impl OpenKeyring {
     pub(crate) async fn get(&self, name: &SecretName) -> Result<Option<Secret>, KeyringError> {
-        let name = name.clone();
+        let (service, name) = (self.service, name.clone());
         let bytes = on_thread("give the secret", UNLOCK_LIMIT, move || {
-            found(get_generic_password(SERVICE, name.as_str()).map(Zeroizing::new))
+            found(get_generic_password(service.as_str(), name.as_str()).map(Zeroizing::new))
         })
         .await?;
         match bytes.as_deref().map(|bytes| std::str::from_utf8(bytes)) {
@@ -68,18 +73,18 @@ impl OpenKeyring {
     }
 
     pub(crate) async fn set(&self, name: &SecretName, secret: &Secret) -> Result<(), KeyringError> {
-        let (name, secret) = (name.clone(), secret.clone());
+        let (service, name, secret) = (self.service, name.clone(), secret.clone());
         on_thread("take the secret", UNLOCK_LIMIT, move || {
-            set_generic_password(SERVICE, name.as_str(), secret.expose().as_bytes())
+            set_generic_password(service.as_str(), name.as_str(), secret.expose().as_bytes())
         })
         .await
     }
 
     /// Says whether there was something to remove.
     pub(crate) async fn remove(&self, name: &SecretName) -> Result<bool, KeyringError> {
-        let name = name.clone();
+        let (service, name) = (self.service, name.clone());
         let removed = on_thread("remove the secret", UNLOCK_LIMIT, move || {
-            found(delete_generic_password(SERVICE, name.as_str()))
+            found(delete_generic_password(service.as_str(), name.as_str()))
         });
         Ok(removed.await?.is_some())
     }

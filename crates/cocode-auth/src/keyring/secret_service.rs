@@ -11,7 +11,7 @@ use secret_service::{Collection, EncryptionType, Error, Item, SecretService};
 use tokio::time::timeout;
 use zeroize::Zeroizing;
 
-use super::{KeyringError, PROBE_LIMIT, SERVICE, UNLOCK_LIMIT};
+use super::{KeyringError, PROBE_LIMIT, Service, UNLOCK_LIMIT};
 use crate::secret::{Secret, SecretName};
 
 /// What this keyring is called.
@@ -32,12 +32,16 @@ const CANNOT_START: &str = "org.freedesktop.DBus.Error.Spawn.";
 /// Where a Secret Service may be.
 #[derive(Debug, Clone)]
 pub(crate) struct Keyring {
+    service: Service,
     session_bus: Option<String>,
 }
 
 impl Keyring {
-    pub(crate) fn new(session_bus: Option<String>) -> Self {
-        Self { session_bus }
+    pub(crate) fn new(service: Service, session_bus: Option<String>) -> Self {
+        Self {
+            service,
+            session_bus,
+        }
     }
 
     /// Finds out whether the service is there and fit for use. Asks nobody anything.
@@ -56,7 +60,10 @@ impl Keyring {
                 .get_default_collection()
                 .await
                 .map_err(failed("find the default keyring"))?;
-            Ok(OpenKeyring { service })
+            Ok(OpenKeyring {
+                marks: self.service,
+                service,
+            })
         };
         timeout(PROBE_LIMIT, Box::pin(probing))
             .await
@@ -69,6 +76,7 @@ impl Keyring {
 
 /// A Secret Service that answers.
 pub(crate) struct OpenKeyring {
+    marks: Service,
     service: SecretService<'static>,
 }
 
@@ -92,11 +100,11 @@ impl OpenKeyring {
         let items = self.find(name).await?;
         let Some((first, others)) = items.split_first() else {
             let collection = self.default_collection().await?;
-            let label = format!("{SERVICE}: {name}");
+            let label = format!("{}: {name}", self.marks.as_str());
             // Replaces, should another process have been quicker.
             let created = Box::pin(collection.create_item(
                 &label,
-                attributes(name),
+                attributes(self.marks, name),
                 secret,
                 true,
                 CONTENT_TYPE,
@@ -123,7 +131,7 @@ impl OpenKeyring {
     /// All items of a name, unlocked. Tools that mark items with more than we do may have made
     /// several.
     async fn find(&self, name: &SecretName) -> Result<Vec<Item<'_>>, KeyringError> {
-        let searching = Box::pin(self.service.search_items(attributes(name)));
+        let searching = Box::pin(self.service.search_items(attributes(self.marks, name)));
         let found = step("search", STEP_LIMIT, searching).await?;
         if !found.locked.is_empty() {
             let locked: Vec<&Item<'_>> = found.locked.iter().collect();
@@ -154,8 +162,8 @@ impl fmt::Debug for OpenKeyring {
 }
 
 /// The marks that many tools use, so that what `secret-tool` stores can be found.
-fn attributes(name: &SecretName) -> HashMap<&str, &str> {
-    HashMap::from([("service", SERVICE), ("username", name.as_str())])
+fn attributes(service: Service, name: &SecretName) -> HashMap<&str, &str> {
+    HashMap::from([("service", service.as_str()), ("username", name.as_str())])
 }
 
 async fn step<T>(
