@@ -5,20 +5,28 @@
 //! and checks what comes back, `token` gets tokens, `vault` keeps them for all processes. `login` and
 //! `session` put these together.
 
+mod authorize;
 mod client;
 mod guard;
 mod http;
 mod lock;
 mod metadata;
+mod pkce;
+mod random;
 mod record;
 mod tokens;
+mod user_agent;
 mod vault;
 
+pub use authorize::{AuthorizationParameters, AuthorizationRequest, AuthorizeError, CallbackError};
 pub use client::{Client, ClientAuthentication, ClientKind};
 pub use guard::{Guard, GuardError};
 pub use http::{Http, HttpError};
 pub use lock::Stamp;
 pub use metadata::{AuthorizationServer, ProtectedResource};
+pub use pkce::Pkce;
+pub use random::NoRandomness;
 pub use record::{Grant, MAX_ISSUERS, Record, canonical_url};
 pub use tokens::{TokenKind, Tokens};
+pub use user_agent::{RedirectWish, UserAgent, UserAgentError, Visit, Work};
 pub use vault::{Listed, Listing, Transaction, Unreadable, Vault, VaultError};
