@@ -7,26 +7,39 @@
 
 mod authorize;
 mod client;
+mod client_auth;
+mod dpop;
 mod guard;
 mod http;
+mod jwt;
+mod key;
 mod lock;
 mod metadata;
 mod pkce;
 mod random;
 mod record;
+mod revoke;
+mod token;
 mod tokens;
 mod user_agent;
 mod vault;
 
 pub use authorize::{AuthorizationParameters, AuthorizationRequest, AuthorizeError, CallbackError};
 pub use client::{Client, ClientAuthentication, ClientKind};
+pub use client_auth::ClientAuthenticationError;
+pub use dpop::{Dpop, DpopPeer};
 pub use guard::{Guard, GuardError};
 pub use http::{Http, HttpError};
+pub use key::{KeyError, PublicJwk, SigningAlgorithm, SigningKey};
 pub use lock::Stamp;
 pub use metadata::{AuthorizationServer, ProtectedResource};
 pub use pkce::Pkce;
 pub use random::NoRandomness;
 pub use record::{Grant, MAX_ISSUERS, Record, canonical_url};
+pub use revoke::{RevokeError, TokenHint};
+pub use token::{
+    IdentityExchange, TemporaryTrouble, TokenEndpoint, TokenError, TokenRefusal, Unbound,
+};
 pub use tokens::{TokenKind, Tokens};
 pub use user_agent::{RedirectWish, UserAgent, UserAgentError, Visit, Work};
 pub use vault::{Listed, Listing, Transaction, Unreadable, Vault, VaultError};
