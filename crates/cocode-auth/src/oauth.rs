@@ -6,6 +6,7 @@
 //! `session` put these together.
 
 mod authorize;
+mod callback;
 mod client;
 mod client_auth;
 mod dpop;
@@ -25,6 +26,7 @@ mod user_agent;
 mod vault;
 
 pub use authorize::{AuthorizationParameters, AuthorizationRequest, AuthorizeError, CallbackError};
+pub use callback::{CALLBACK_PATH, CallbackOptions, ListenError, LoopbackCallback};
 pub use client::{Client, ClientAuthentication, ClientKind};
 pub use client_auth::ClientAuthenticationError;
 pub use dpop::{Dpop, DpopPeer};

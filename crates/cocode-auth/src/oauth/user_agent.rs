@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use super::authorize::AuthorizationRequest;
+use super::callback::ListenError;
 use crate::secret::Secret;
 
 /// What a user agent does, now or later.
@@ -50,6 +51,9 @@ pub enum UserAgentError {
     /// The person gave up, or there is nobody to ask.
     #[error("the sign-in was given up")]
     GivenUp,
+    /// The answer could not arrive.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
     /// It broke.
     #[error("{message}")]
     Failed {
