@@ -7,6 +7,7 @@
 )]
 
 mod collector;
+mod credentials;
 #[cfg(target_os = "linux")]
 mod keep_alive;
 mod proxy;
