@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use cocode_core::{Answer, Condition, ToolRef, Verdict};
+use cocode_core::{Answer, Condition, Dpop, Grant, Registration, ToolRef, Verdict};
 
 use super::*;
 use crate::entry::{OAuthEntry, Seconds, Text, Transport};
@@ -71,6 +71,23 @@ fn full() -> Entry {
             callback_port: Some(8080),
             scopes: vec!["read".to_owned(), "write".to_owned()],
             resource: text("https://example.com/"),
+            callback_url: text("http://127.0.0.1:8080/back"),
+            registration: Some(Registration::Dcr),
+            client_metadata_url: text("https://example.com/client.json"),
+            issuer: text("https://issuer.example.com"),
+            grant: Some(Grant::Enterprise),
+            private_key_file: text("~/key.pem"),
+            private_key_env: text("KEY"),
+            signing_algorithm: text("ES256"),
+            assertion_env: text("ASSERTION"),
+            assertion_file: text("./token"),
+            assertion_command: text("print 'token'"),
+            idp_issuer: text("https://idp.example.com"),
+            idp_token_endpoint: text("https://idp.example.com/token"),
+            idp_client_id: text("other"),
+            idp_client_secret_env: text("OTHER_SECRET"),
+            dpop: Some(Dpop::Always),
+            allow_private_network: Some(false),
         },
         enabled: Some(false),
         required: Some(true),

@@ -9,6 +9,7 @@ mod shown;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use cocode_core::{Dpop, Grant, Registration};
 use sha2::{Digest as _, Sha256};
 
 pub use line::EntryLine;
@@ -76,8 +77,8 @@ pub struct Entry {
     pub description: Option<String>,
 }
 
-/// What a file says about signing in.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// What a file says about signing in. Its [`fmt::Debug`] leaves out what may be secret.
+#[derive(Clone, Default, PartialEq)]
 pub struct OAuthEntry {
     /// A client registered beforehand.
     pub client_id: Option<String>,
@@ -85,10 +86,44 @@ pub struct OAuthEntry {
     pub client_secret_env: Option<String>,
     /// The port of the callback.
     pub callback_port: Option<u16>,
+    /// The redirect URL.
+    pub callback_url: Option<String>,
     /// What to ask for.
     pub scopes: Vec<String>,
     /// The resource to ask for.
     pub resource: Option<String>,
+    /// How to become a client.
+    pub registration: Option<Registration>,
+    /// The URL of a document that describes the client.
+    pub client_metadata_url: Option<String>,
+    /// The authorization server.
+    pub issuer: Option<String>,
+    /// How to come by a token.
+    pub grant: Option<Grant>,
+    /// The file with the private key of the client.
+    pub private_key_file: Option<String>,
+    /// The variable with the private key of the client.
+    pub private_key_env: Option<String>,
+    /// One of [`cocode_core::SIGNING_ALGORITHMS`].
+    pub signing_algorithm: Option<String>,
+    /// The variable with the assertion.
+    pub assertion_env: Option<String>,
+    /// The file with the assertion.
+    pub assertion_file: Option<String>,
+    /// A command that prints the assertion.
+    pub assertion_command: Option<String>,
+    /// The identity provider.
+    pub idp_issuer: Option<String>,
+    /// Where the identity provider gives out tokens.
+    pub idp_token_endpoint: Option<String>,
+    /// The client that the identity provider knows.
+    pub idp_client_id: Option<String>,
+    /// The variable with the secret of that client.
+    pub idp_client_secret_env: Option<String>,
+    /// Whether tokens are bound to a key.
+    pub dpop: Option<Dpop>,
+    /// Whether a public server may name private addresses.
+    pub allow_private_network: Option<bool>,
 }
 
 /// The transports a file can name.
@@ -141,13 +176,6 @@ impl Entry {
             sandbox,
             description,
         } = self;
-        let OAuthEntry {
-            client_id,
-            client_secret_env,
-            callback_port,
-            scopes,
-            resource,
-        } = oauth;
         let mut lines = Lines::default();
         lines.text("transport", transport.map(Transport::as_str));
         lines.text("command", command.as_deref());
@@ -162,11 +190,7 @@ impl Entry {
         }
         lines.variable("bearer_token_env_var", bearer_token_env_var.as_deref());
         lines.command("headers_helper", headers_helper.as_deref());
-        lines.text("oauth.client_id", client_id.as_deref());
-        lines.variable("oauth.client_secret_env", client_secret_env.as_deref());
-        lines.plain("oauth.callback_port", *callback_port);
-        lines.list("oauth.scopes", scopes);
-        lines.url("oauth.resource", resource.as_deref());
+        lines.oauth(oauth);
         lines.plain("enabled", *enabled);
         lines.plain("required", *required);
         lines.plain("startup_timeout_sec", *startup_timeout_sec);
@@ -228,6 +252,16 @@ impl fmt::Debug for Entry {
             map.entry(&line.key, &line.shown());
         }
         map.finish()
+    }
+}
+
+impl fmt::Debug for OAuthEntry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines = Lines::default();
+        lines.oauth(self);
+        let lines = lines.0.iter();
+        let shown = lines.map(|line| (&line.key, line.shown()));
+        formatter.debug_map().entries(shown).finish()
     }
 }
 

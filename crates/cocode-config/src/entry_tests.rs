@@ -185,8 +185,11 @@ fn what_is_no_name_of_a_variable_is_never_shown() {
             ..Entry::default()
         };
         entry.oauth.client_secret_env = text();
+        entry.oauth.private_key_env = text();
+        entry.oauth.assertion_env = text();
+        entry.oauth.idp_client_secret_env = text();
         let lines = entry.lines();
-        assert_eq!(lines.len(), 4);
+        assert_eq!(lines.len(), 7);
         for line in lines {
             let bare = |text: String| text.trim_matches(['[', ']', '"']).to_owned();
             assert_eq!(bare(line.shown()), expected, "{}", line.key);
@@ -220,7 +223,19 @@ fn debugging_shows_no_secret() {
         url: Some("https://me:hunter2@h/?k=hunter2".to_owned()),
         ..Entry::default()
     };
-    let shown = format!("{entry:?} {remote:?} {:?}", entry.lines());
+    let address = || Some("https://me:hunter2@h/?k=hunter2".to_owned());
+    let oauth = OAuthEntry {
+        callback_url: address(),
+        resource: address(),
+        client_metadata_url: address(),
+        issuer: address(),
+        idp_issuer: address(),
+        idp_token_endpoint: address(),
+        assertion_command: Some("print --token=hunter2".to_owned()),
+        private_key_env: Some("hunter2-".to_owned()),
+        ..OAuthEntry::default()
+    };
+    let shown = format!("{entry:?} {remote:?} {:?} {oauth:?}", entry.lines());
     assert!(!shown.contains("hunter2"), "{shown}");
     assert!(shown.contains("--token"), "{shown}");
 }
@@ -231,6 +246,11 @@ fn debugging_what_is_to_be_reached_shows_no_secret() {
     let remote = Entry {
         url: Some("https://me:hunter2@h/p?k=hunter2".to_owned()),
         headers_helper: Some("echo hunter2".to_owned()),
+        oauth: OAuthEntry {
+            grant: Some(Grant::JwtBearer),
+            assertion_command: Some("echo hunter2".to_owned()),
+            ..OAuthEntry::default()
+        },
         ..Entry::default()
     };
     for entry in [program, remote] {
@@ -263,6 +283,9 @@ fn every_word_an_entry_says_is_in_its_hash() {
         with(|entry| entry.headers_helper = Some("x".to_owned())),
         with(|entry| entry.sandbox = Some("off".to_owned())),
         with(|entry| entry.oauth.resource = Some("x".to_owned())),
+        with(|entry| entry.oauth.private_key_file = Some("x".to_owned())),
+        with(|entry| entry.oauth.assertion_file = Some("x".to_owned())),
+        with(|entry| entry.oauth.assertion_command = Some("x".to_owned())),
     ];
     let hashes: std::collections::BTreeSet<_> = entries.iter().map(Entry::content_hash).collect();
     assert_eq!(hashes.len(), entries.len());

@@ -1,6 +1,8 @@
 //! Every key that a server may have: its spellings, what it holds, and what it is for. The parser,
 //! the suggestions for misspelled keys and the JSON Schema are all made from these tables.
 
+use cocode_core::{Dpop, Grant, Registration, SIGNING_ALGORITHMS};
+
 /// A key of a table.
 #[derive(Debug)]
 pub(crate) struct Key {
@@ -60,6 +62,22 @@ pub(crate) const JSON_SERVERS: &[&str] = &["mcpServers", "mcp_servers"];
 pub(crate) const TRANSPORTS: &[&str] = &["stdio", "http", "sse", "ws", "unix"];
 pub(crate) const ISOLATIONS: &[&str] = &["shared", "per-session"];
 pub(crate) const SANDBOXES: &[&str] = &["off", "read-only", "workspace-write"];
+const REGISTRATIONS: &[&str] = &[
+    Registration::Auto.as_str(),
+    Registration::Cimd.as_str(),
+    Registration::Dcr.as_str(),
+];
+const GRANTS: &[&str] = &[
+    Grant::AuthorizationCode.as_str(),
+    Grant::ClientCredentials.as_str(),
+    Grant::JwtBearer.as_str(),
+    Grant::Enterprise.as_str(),
+];
+const DPOPS: &[&str] = &[
+    Dpop::Auto.as_str(),
+    Dpop::Always.as_str(),
+    Dpop::Never.as_str(),
+];
 
 /// The keys of `[mcp_servers.NAME]`.
 pub(crate) const SERVER: &[Key] = &[
@@ -232,12 +250,98 @@ pub(crate) const OAUTH: &[Key] = &[
         Kind::Text,
         "The variable that holds the secret of that client.",
     ),
-    key("callback_port", Kind::Port, "The port of the callback."),
+    key(
+        "callback_port",
+        Kind::Port,
+        "The port of the callback. Without it, any that is free.",
+    ),
+    key(
+        "callback_url",
+        Kind::Text,
+        "The redirect URL, where it is not http://127.0.0.1:PORT/callback: https, or http to this \
+         machine. The port of the latter is listened at.",
+    ),
     key("scopes", Kind::TextList, "Scopes to ask for."),
     key(
         "resource",
         Kind::Text,
         "The resource to ask for, where it is not the address.",
+    ),
+    key(
+        "registration",
+        Kind::OneOf(REGISTRATIONS),
+        "How to become a client without `client_id`: by the URL of a document (cimd), by \
+         registering (dcr), or by what the authorization server offers (auto).",
+    ),
+    key(
+        "client_metadata_url",
+        Kind::Text,
+        "The https URL of a document that describes this client, which is then its ID.",
+    ),
+    key(
+        "issuer",
+        Kind::Text,
+        "The authorization server that knows the client of `client_id`, and that is used if the \
+         server names several.",
+    ),
+    key(
+        "grant",
+        Kind::OneOf(GRANTS),
+        "How to come by a token: somebody agrees in a browser (authorization_code), the client \
+         signs in itself, a JWT says who signs in, or the ID token of an identity provider is \
+         exchanged (enterprise).",
+    ),
+    key(
+        "private_key_file",
+        Kind::Text,
+        "The file with the private key of the client, in PEM.",
+    ),
+    key(
+        "private_key_env",
+        Kind::Text,
+        "The variable that holds the private key of the client, in PEM.",
+    ),
+    key(
+        "signing_algorithm",
+        Kind::OneOf(&SIGNING_ALGORITHMS),
+        "How the private key signs. Without it, as fits the key.",
+    ),
+    key(
+        "assertion_env",
+        Kind::Text,
+        "The variable that holds the JWT of jwt_bearer, or the ID token of enterprise.",
+    ),
+    key("assertion_file", Kind::Text, "The file that holds it."),
+    key("assertion_command", Kind::Text, "A command that prints it."),
+    key(
+        "idp_issuer",
+        Kind::Text,
+        "The identity provider of enterprise, by its issuer.",
+    ),
+    key(
+        "idp_token_endpoint",
+        Kind::Text,
+        "Where the identity provider gives out tokens. Without it, what its metadata say.",
+    ),
+    key(
+        "idp_client_id",
+        Kind::Text,
+        "The client that the identity provider knows. Without it, `client_id`.",
+    ),
+    key(
+        "idp_client_secret_env",
+        Kind::Text,
+        "The variable that holds the secret of that client.",
+    ),
+    key(
+        "dpop",
+        Kind::OneOf(DPOPS),
+        "Whether tokens are bound to a key of ours (auto: where it is offered and wanted).",
+    ),
+    key(
+        "allow_private_network",
+        Kind::Boolean,
+        "Whether a public server may name private addresses to sign in at.",
     ),
 ];
 

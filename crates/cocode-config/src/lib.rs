@@ -22,6 +22,7 @@ mod schema;
 mod scope;
 mod settings;
 mod settings_files;
+mod sign_in_url;
 mod specify;
 mod trust;
 mod url_pattern;
@@ -59,10 +60,11 @@ pub use read::MAX_FILE_BYTES;
 pub use schema::{SchemaKind, schema};
 pub use scope::{LOCAL_FILE, PROJECT_FILES, Places, Scope, format_of};
 pub use settings::{
-    CredentialStore, GatewaySettings, HealthSettings, LayerTrust, ModelSettings, Permissions,
-    Prefix, ProviderKind, ProviderSettings, RawSettings, RetentionSettings, Setting, SettingOrigin,
-    Settings, SettingsFile, SettingsLayer, StartConcurrency, ToolSearchMode, ToolSearchSettings,
-    UnknownToolSearchMode, merge_settings, read_settings, remembered_path, settings_of_text,
+    CredentialStore, GatewaySettings, HealthSettings, LayerTrust, ModelSettings, OAuthSettings,
+    Permissions, Prefix, ProviderKind, ProviderSettings, RawSettings, RetentionSettings, Setting,
+    SettingOrigin, Settings, SettingsFile, SettingsLayer, StartConcurrency, ToolSearchMode,
+    ToolSearchSettings, UnknownToolSearchMode, merge_settings, read_settings, remembered_path,
+    settings_of_text,
 };
 pub use settings_files::PendingSettings;
 pub use trust::{

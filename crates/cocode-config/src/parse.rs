@@ -1,5 +1,6 @@
 //! From a tree of values to entries. What is wrong with one entry stays with that entry.
 
+mod sign_in;
 mod values;
 
 use std::collections::BTreeMap;
@@ -263,7 +264,7 @@ impl Reader<'_> {
             }
             "bearer_token_env_var" => entry.bearer_token_env_var = self.text(name, node),
             "headers_helper" => entry.headers_helper = self.text(name, node),
-            "oauth" => self.oauth(node, entry),
+            "oauth" => self.oauth(node, &mut entry.oauth),
             "scopes" => entry.oauth.scopes = self.scopes(name, node),
             "enabled" => entry.enabled = self.boolean(name, node),
             "disabled" => entry.enabled = self.boolean(name, node).map(|disabled| !disabled),
@@ -275,31 +276,12 @@ impl Reader<'_> {
             "enabled_tools" => entry.enabled_tools = Some(self.list(name, node)),
             "disabled_tools" => entry.disabled_tools = self.list(name, node),
             "protocol" => entry.protocol = self.protocol(node),
-            "isolation" => entry.isolation = self.one_of(key, node),
+            "isolation" => entry.isolation = self.one_of(key, name, node),
             "always_load" => entry.always_load = self.boolean(name, node),
             "idle_stop_sec" => entry.idle_stop_sec = self.seconds(key, node),
-            "sandbox" => entry.sandbox = self.one_of(key, node),
+            "sandbox" => entry.sandbox = self.one_of(key, name, node),
             "description" => entry.description = self.text(name, node),
             other => debug_assert!(false, "the key {other} is in the table, but not read"),
-        }
-    }
-
-    fn oauth(&mut self, node: &Node, entry: &mut Entry) {
-        let Some(members) = node.members() else {
-            return self.wrong("oauth", node, "a table");
-        };
-        for (key, member) in self.known(members, keys::OAUTH, "oauth.") {
-            let name = format!("oauth.{}", key.name);
-            self.lines.insert(name.clone(), member.line);
-            let node = &member.node;
-            match key.name {
-                "client_id" => entry.oauth.client_id = self.text(&name, node),
-                "client_secret_env" => entry.oauth.client_secret_env = self.text(&name, node),
-                "callback_port" => entry.oauth.callback_port = self.port(&name, node),
-                "scopes" => entry.oauth.scopes = self.scopes(&name, node),
-                "resource" => entry.oauth.resource = self.text(&name, node),
-                other => debug_assert!(false, "the key {other} is in the table, but not read"),
-            }
         }
     }
 

@@ -43,6 +43,10 @@ fn fitting(key: &Key) -> &'static str {
         ("isolation", _) => "\"per-session\"",
         ("sandbox", _) => "\"read-only\"",
         ("transport", _) => "\"sse\"",
+        ("registration", _) => "\"dcr\"",
+        ("grant", _) => "\"jwt_bearer\"",
+        ("signing_algorithm", _) => "\"EdDSA\"",
+        ("dpop", _) => "\"never\"",
         (_, Kind::Text | Kind::OneOf(_)) => "\"text\"",
         (_, Kind::TextList) => "[\"one\", \"two\"]",
         (_, Kind::TextMap) => "{\"K\": \"v\"}",
@@ -227,6 +231,77 @@ fn what_cannot_both_be_meant_is_an_error() {
     ] {
         assert_eq!(said(&json(body)), Vec::<String>::new(), "{body}");
     }
+}
+
+#[test]
+fn a_word_that_there_is_not_is_answered_with_the_nearest_one() {
+    for (key, word, meant) in [
+        ("registration", "cmid", "cimd"),
+        ("grant", "client_credential", "client_credentials"),
+        ("signing_algorithm", "es256", "ES256"),
+        ("signing_algorithm", "HS256", "ES256"),
+        ("dpop", "allways", "always"),
+    ] {
+        let found = toml(&format!("url = \"https://h\"\noauth.{key} = \"{word}\"\n"));
+        let problem = found.problems.first().unwrap();
+        let said = problem.to_string();
+        assert!(
+            said.starts_with(&format!(
+                "{FILE}:3: server `s`, key `oauth.{key}`: `{word}` is not"
+            )),
+            "{said}"
+        );
+        assert!(problem.is_error());
+        let hint = format!("did you mean `{meant}`?");
+        assert_eq!(problem.hint.as_deref(), Some(hint.as_str()));
+    }
+}
+
+#[test]
+fn what_is_for_another_way_to_sign_in_is_said_to_do_nothing() {
+    let warned = |body: &str| {
+        let found = toml(&format!(
+            "url = \"https://h\"\n[mcp_servers.s.oauth]\n{body}"
+        ));
+        assert!(!found.is_broken(), "{:?}", said(&found));
+        let problems = found.problems.iter();
+        let keys = problems.map(|problem| problem.key.clone().unwrap_or_default());
+        keys.collect::<Vec<_>>()
+    };
+    let all = "assertion_env = \"A\"\nassertion_file = \"a\"\nassertion_command = \"a\"\n\
+               idp_issuer = \"i\"\nidp_token_endpoint = \"t\"\nidp_client_id = \"c\"\n\
+               idp_client_secret_env = \"S\"\n";
+    let of_assertion = ["assertion_env", "assertion_file", "assertion_command"];
+    let of_provider = [
+        "idp_issuer",
+        "idp_token_endpoint",
+        "idp_client_id",
+        "idp_client_secret_env",
+    ];
+    let named = |keys: &[&str]| -> Vec<String> {
+        let keys = keys.iter();
+        keys.map(|key| format!("oauth.{key}")).collect()
+    };
+    let both = [of_assertion.as_slice(), &of_provider].concat();
+    assert_eq!(warned(all), named(&both));
+    let of_client = format!("{all}grant = \"client_credentials\"\n");
+    assert_eq!(warned(&of_client), named(&both));
+    let of_jwt = format!("{all}grant = \"jwt_bearer\"\n");
+    assert_eq!(warned(&of_jwt), named(&of_provider));
+    let of_enterprise = format!("{all}grant = \"enterprise\"\n");
+    assert_eq!(warned(&of_enterprise), named(&[]));
+    let signing = "signing_algorithm = \"ES256\"\n";
+    assert_eq!(warned(signing), named(&["signing_algorithm"]));
+    let with_key = format!("{signing}private_key_env = \"K\"\n");
+    assert_eq!(warned(&with_key), named(&[]));
+    let found = toml("url = \"https://h\"\n[mcp_servers.s.oauth]\nassertion_env = \"A\"\n");
+    assert_eq!(
+        said(&found),
+        [format!(
+            "{FILE}:4: server `s`, key `oauth.assertion_env`: this is for the grants jwt_bearer \
+             and enterprise, and does nothing here"
+        )]
+    );
 }
 
 #[test]

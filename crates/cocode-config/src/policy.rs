@@ -336,6 +336,9 @@ fn helper(reach: &Reach) -> Option<String> {
         Reach::Remote(remote) if remote.headers_helper.is_some() => {
             return Some("its `headers_helper`".to_owned());
         }
+        Reach::Remote(remote) if remote.oauth.assertion_command.is_some() => {
+            return Some("its `oauth.assertion_command`".to_owned());
+        }
         Reach::Remote(remote) => ("headers", &remote.headers),
     };
     let (name, _) = values.iter().find(|(_, template)| runs(template))?;

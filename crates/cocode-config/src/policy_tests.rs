@@ -311,6 +311,11 @@ fn no_other_program_runs_beside_an_allowed_one() {
     helped.headers_helper = Some("evil".to_owned());
     let helped = spec("x", Reach::Remote(Box::new(helped)));
     assert!(reason(&strict, &helped).unwrap().contains("headers_helper"));
+    let mut asserted = remote("https://a.example/");
+    asserted.oauth.assertion_command = Some("evil".to_owned());
+    let asserted = spec("x", Reach::Remote(Box::new(asserted)));
+    let objection = reason(&strict, &asserted).unwrap();
+    assert!(objection.contains("oauth.assertion_command"), "{objection}");
     let mut headed = remote("https://a.example/");
     headed.headers.insert("X".to_owned(), secret);
     let headed = spec("x", Reach::Remote(Box::new(headed)));

@@ -167,7 +167,7 @@ fn key_value(key: &Key) -> Value {
             "propertyNames": { "minLength": 1 },
             "additionalProperties": { "type": "number", "exclusiveMinimum": 0 },
         }),
-        Kind::Port => json!({ "type": "integer", "minimum": 1, "maximum": u16::MAX }),
+        Kind::Port => port(),
         Kind::Table(keys) => Value::Object(closed(key_properties(keys))),
     }
 }
@@ -202,6 +202,8 @@ fn setting(key: &SettingKey) -> Value {
         }),
         SettingKind::Listen => pattern("^.+:[0-9]{1,5}$"),
         SettingKind::HttpUrl => pattern("^https?://"),
+        SettingKind::DocumentUrl => pattern("^https://[^/?#]+/[^#]+$"),
+        SettingKind::Port => port(),
         SettingKind::SecretReference => pattern(r"^(keyring:.+|cmd:.+|\$\{[^}]+\})$"),
         SettingKind::TextList => texts(),
         SettingKind::Command => json!({
@@ -270,6 +272,10 @@ fn rules() -> Value {
         "As in `mcp__github__*`, `mcp__*`, or the name of a built-in tool.",
     );
     json!({ "type": "array", "items": { "anyOf": [name, rule] } })
+}
+
+fn port() -> Value {
+    json!({ "type": "integer", "minimum": 1, "maximum": u16::MAX })
 }
 
 fn text() -> Value {

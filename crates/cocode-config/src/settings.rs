@@ -79,6 +79,8 @@ pub struct Setting<T> {
 pub struct Settings {
     /// Where credentials are kept.
     pub credential_store: Setting<CredentialStore>,
+    /// How to sign in at servers whose entries do not say otherwise.
+    pub oauth: OAuthSettings,
     /// The provider to use where none is named.
     pub provider: Option<Setting<String>>,
     /// The model to use where none is named.
@@ -97,6 +99,15 @@ pub struct Settings {
     pub health: HealthSettings,
     /// What is kept.
     pub retention: RetentionSettings,
+}
+
+/// `[oauth]`: what holds where the entry of a server does not say otherwise.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OAuthSettings {
+    /// The https URL of a document that describes this client, which is then its ID.
+    pub client_metadata_url: Option<Setting<String>>,
+    /// The port of the callback; without it, any that is free.
+    pub callback_port: Option<Setting<u16>>,
 }
 
 /// `[tool_search]`.

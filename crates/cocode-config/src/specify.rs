@@ -1,18 +1,20 @@
 //! From what a file says to what is done: expands variables, fills in what was left out, and
 //! checks what can be checked without contacting anybody.
 
+mod sign_in;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cocode_core::{
-    DEFAULT_CONNECT_TIMEOUT, DEFAULT_STARTUP_TIMEOUT, DEFAULT_TOOL_TIMEOUT, Isolation, OAuth,
-    Program, Protocol, Reach, Remote, RemoteTransport, Sandbox, ServerName, ServerSpec, Template,
+    DEFAULT_CONNECT_TIMEOUT, DEFAULT_STARTUP_TIMEOUT, DEFAULT_TOOL_TIMEOUT, Isolation, Program,
+    Protocol, Reach, Remote, RemoteTransport, Sandbox, ServerName, ServerSpec, Template,
     TemplatePart, ToolFilter,
 };
 use url::Url;
 
-use crate::entry::{Entry, OAuthEntry, Seconds, Text, Transport};
+use crate::entry::{Entry, Seconds, Text, Transport};
 use crate::expand::{ExpandError, Variables, expand_plain, expand_secret, is_variable_name};
 use crate::keys::{ISOLATIONS, SANDBOXES};
 use crate::parse::Found;
@@ -149,7 +151,7 @@ impl Work<'_> {
                     args: self.args(&entry.args),
                     env: self.env(&entry.env),
                     env_vars: self.names("env_vars", &entry.env_vars),
-                    cwd: self.cwd(entry.cwd.as_deref(), base),
+                    cwd: self.path("cwd", entry.cwd.as_deref(), base),
                     base: base.start(),
                     beside: base.beside(),
                 }))
@@ -164,7 +166,7 @@ impl Work<'_> {
                     env_headers: self.env_headers(&entry.env_http_headers),
                     bearer_token_env_var: self.names("bearer_token_env_var", token).pop(),
                     headers_helper: entry.headers_helper.clone(),
-                    oauth: self.oauth(&entry.oauth),
+                    oauth: self.oauth(&entry.oauth, base),
                     base: base.start(),
                 })))
             }
@@ -289,34 +291,13 @@ impl Work<'_> {
         }
     }
 
-    fn oauth(&mut self, oauth: &OAuthEntry) -> OAuth {
-        let OAuthEntry {
-            client_id,
-            client_secret_env,
-            callback_port,
-            scopes,
-            resource,
-        } = oauth;
-        let client_id = client_id.as_deref();
-        let resource = resource.as_deref();
-        OAuth {
-            client_id: client_id.and_then(|text| self.plain("oauth.client_id", text)),
-            client_secret_env: self
-                .names("oauth.client_secret_env", client_secret_env.as_slice())
-                .pop(),
-            callback_port: *callback_port,
-            scopes: scopes.clone(),
-            resource: resource.and_then(|text| self.plain("oauth.resource", text)),
-            ..OAuth::default()
-        }
-    }
-
-    fn cwd(&mut self, cwd: Option<&str>, base: Base<'_>) -> Option<PathBuf> {
-        let cwd = self.plain("cwd", cwd?)?;
-        let cwd = PathBuf::from(self.home("cwd", cwd)?);
+    /// A path that begins where the entry stands, if it is relative.
+    fn path(&mut self, key: &str, path: Option<&str>, base: Base<'_>) -> Option<PathBuf> {
+        let path = self.plain(key, path?)?;
+        let path = PathBuf::from(self.home(key, path)?);
         Some(match base {
-            Base::Start(directory) | Base::Beside(directory) => directory.join(cwd),
-            Base::Unknown => cwd,
+            Base::Start(directory) | Base::Beside(directory) => directory.join(path),
+            Base::Unknown => path,
         })
     }
 

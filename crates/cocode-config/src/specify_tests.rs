@@ -49,7 +49,7 @@ fn whatever_cannot_be_used_is_named() {
     };
     assert_eq!(refused("", &program()), [""]);
     assert_eq!(refused("a\u{1b}", &program()), [""]);
-    for (entry, key) in [
+    for (entry, key) in vec![
         (Entry::default(), "command"),
         (
             Entry {

@@ -82,6 +82,65 @@ fn an_approval_holds_for_this_file_name_and_content() {
     );
 }
 
+/// A key of an entry, and what gives it a value.
+type Change = (&'static str, fn(&mut Entry, String));
+
+/// A file of a work tree must not read any file, or run anything, and send it to a server before
+/// somebody saw that and agreed.
+#[test]
+fn what_is_read_or_run_to_sign_in_is_shown_and_asked_about_like_a_headers_helper() {
+    let room = Room::new();
+    let plain = Entry {
+        url: Some("https://example.com/mcp".to_owned()),
+        ..Entry::default()
+    };
+    room.approve(&room.server("a", &plain));
+    let changes: [Change; 7] = [
+        ("headers_helper", |entry, text| {
+            entry.headers_helper = Some(text);
+        }),
+        ("oauth.assertion_command", |entry, text| {
+            entry.oauth.assertion_command = Some(text);
+        }),
+        ("oauth.assertion_file", |entry, text| {
+            entry.oauth.assertion_file = Some(text);
+        }),
+        ("oauth.private_key_file", |entry, text| {
+            entry.oauth.private_key_file = Some(text);
+        }),
+        ("oauth.issuer", |entry, text| {
+            entry.oauth.issuer = Some(text);
+        }),
+        ("oauth.idp_issuer", |entry, text| {
+            entry.oauth.idp_issuer = Some(text);
+        }),
+        ("oauth.idp_token_endpoint", |entry, text| {
+            entry.oauth.idp_token_endpoint = Some(text);
+        }),
+    ];
+    for (key, change) in changes {
+        let mut first = plain.clone();
+        change(&mut first, "~/.ssh/id".to_owned());
+        let asked = room.store().verdict(&room.server("a", &first));
+        let Trust::Changed(difference) = asked else {
+            panic!("`{key}` is approved though nobody saw it");
+        };
+        let expected = format!("+ {key} = \"~/.ssh/id\"\n");
+        assert_eq!(difference.to_string(), expected);
+        let lines = first.lines();
+        let line = lines.iter().find(|line| line.key == key).unwrap();
+        assert_eq!(line.in_full(), "\"~/.ssh/id\"");
+
+        room.approve(&room.server("b", &first));
+        let mut second = plain.clone();
+        change(&mut second, "~/.netrc".to_owned());
+        let asked = room.store().verdict(&room.server("b", &second));
+        assert!(matches!(asked, Trust::Changed(_)), "{key}");
+        let approved = room.store().verdict(&room.server("b", &first));
+        assert_eq!(approved, Trust::Approved, "{key}");
+    }
+}
+
 #[test]
 fn a_file_is_the_same_by_every_path() {
     let room = Room::new();

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use cocode_core::{Dpop, Grant, Registration};
 use jsonc_parser::cst::CstInputValue;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
@@ -128,21 +129,56 @@ fn oauth_fields(oauth: &OAuthEntry) -> Option<Field<'_>> {
         client_id,
         client_secret_env,
         callback_port,
+        callback_url,
         scopes,
         resource,
+        registration,
+        client_metadata_url,
+        issuer,
+        grant,
+        private_key_file,
+        private_key_env,
+        signing_algorithm,
+        assertion_env,
+        assertion_file,
+        assertion_command,
+        idp_issuer,
+        idp_token_endpoint,
+        idp_client_id,
+        idp_client_secret_env,
+        dpop,
+        allow_private_network,
     } = oauth;
+    let registration = registration.map(Registration::as_str);
     let all = [
-        ("client_id", client_id.as_deref().map(Field::Text)),
-        (
-            "client_secret_env",
-            client_secret_env.as_deref().map(Field::Text),
-        ),
+        ("grant", grant.map(Grant::as_str).map(Field::Text)),
+        ("registration", registration.map(Field::Text)),
+        ("client_metadata_url", text(client_metadata_url.as_ref())),
+        ("client_id", text(client_id.as_ref())),
+        ("client_secret_env", text(client_secret_env.as_ref())),
+        ("private_key_file", text(private_key_file.as_ref())),
+        ("private_key_env", text(private_key_env.as_ref())),
+        ("signing_algorithm", text(signing_algorithm.as_ref())),
+        ("issuer", text(issuer.as_ref())),
         ("callback_port", callback_port.map(Field::Integer)),
+        ("callback_url", text(callback_url.as_ref())),
+        ("scopes", list(scopes)),
+        ("resource", text(resource.as_ref())),
+        ("assertion_env", text(assertion_env.as_ref())),
+        ("assertion_file", text(assertion_file.as_ref())),
+        ("assertion_command", text(assertion_command.as_ref())),
+        ("idp_issuer", text(idp_issuer.as_ref())),
+        ("idp_token_endpoint", text(idp_token_endpoint.as_ref())),
+        ("idp_client_id", text(idp_client_id.as_ref())),
         (
-            "scopes",
-            (!scopes.is_empty()).then_some(Field::List(scopes)),
+            "idp_client_secret_env",
+            text(idp_client_secret_env.as_ref()),
         ),
-        ("resource", resource.as_deref().map(Field::Text)),
+        ("dpop", dpop.map(Dpop::as_str).map(Field::Text)),
+        (
+            "allow_private_network",
+            allow_private_network.map(Field::Boolean),
+        ),
     ];
     let given: Vec<_> = all
         .into_iter()

@@ -3,13 +3,23 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use cocode_core::{Dpop, Grant, Registration};
+
 use super::masked::{self, HIDDEN};
-use super::{Text, visible};
+use super::{OAuthEntry, Text, visible};
 use crate::expand::is_variable_name;
 use crate::lock::sha256;
 
 /// How a value begins of which only a hash is kept. No value does, because each is JSON.
 const HASHED: &str = "sha256:";
+
+/// The keys about signing in that hold names of variables.
+const VARIABLES_OF_OAUTH: &[&str] = &[
+    "oauth.client_secret_env",
+    "oauth.private_key_env",
+    "oauth.assertion_env",
+    "oauth.idp_client_secret_env",
+];
 
 /// One line of what is approved: a key, its value as JSON, and what of it may be seen by anybody.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,7 +103,7 @@ impl EntryLine {
     pub(crate) fn approvable(&self) -> String {
         let names = match self.key.split('.').next().unwrap_or_default() {
             "env_vars" | "bearer_token_env_var" | "env_http_headers" => true,
-            _ => self.key == "oauth.client_secret_env",
+            _ => VARIABLES_OF_OAUTH.contains(&self.key.as_str()),
         };
         if !names {
             return self.value.0.clone();
@@ -173,6 +183,58 @@ impl Lines {
     pub(super) fn words(&mut self, key: &str, values: &[String]) {
         let masked = masked::words(values.iter().map(String::as_str));
         self.masked_list(key, values, &masked);
+    }
+
+    pub(super) fn oauth(&mut self, oauth: &OAuthEntry) {
+        let OAuthEntry {
+            client_id,
+            client_secret_env,
+            callback_port,
+            callback_url,
+            scopes,
+            resource,
+            registration,
+            client_metadata_url,
+            issuer,
+            grant,
+            private_key_file,
+            private_key_env,
+            signing_algorithm,
+            assertion_env,
+            assertion_file,
+            assertion_command,
+            idp_issuer,
+            idp_token_endpoint,
+            idp_client_id,
+            idp_client_secret_env,
+            dpop,
+            allow_private_network,
+        } = oauth;
+        self.text("oauth.client_id", client_id.as_deref());
+        self.variable("oauth.client_secret_env", client_secret_env.as_deref());
+        self.plain("oauth.callback_port", *callback_port);
+        self.url("oauth.callback_url", callback_url.as_deref());
+        self.list("oauth.scopes", scopes);
+        self.url("oauth.resource", resource.as_deref());
+        self.text("oauth.registration", registration.map(Registration::as_str));
+        self.url("oauth.client_metadata_url", client_metadata_url.as_deref());
+        self.url("oauth.issuer", issuer.as_deref());
+        self.text("oauth.grant", grant.map(Grant::as_str));
+        self.text("oauth.private_key_file", private_key_file.as_deref());
+        self.variable("oauth.private_key_env", private_key_env.as_deref());
+        self.text("oauth.signing_algorithm", signing_algorithm.as_deref());
+        self.variable("oauth.assertion_env", assertion_env.as_deref());
+        self.text("oauth.assertion_file", assertion_file.as_deref());
+        self.command("oauth.assertion_command", assertion_command.as_deref());
+        self.url("oauth.idp_issuer", idp_issuer.as_deref());
+        self.url("oauth.idp_token_endpoint", idp_token_endpoint.as_deref());
+        self.text("oauth.idp_client_id", idp_client_id.as_deref());
+        self.variable(
+            "oauth.idp_client_secret_env",
+            idp_client_secret_env.as_deref(),
+        );
+        self.text("oauth.dpop", dpop.map(Dpop::as_str));
+        self.plain("oauth.allow_private_network", *allow_private_network);
     }
 
     fn masked_list(&mut self, key: &str, values: &[String], masked: &[String]) {

@@ -27,6 +27,7 @@ pub(super) const OAUTH: OAuthShape = OAuthShape {
     client_id: "clientId",
     client_secret: None,
     callback_port: Some("callbackPort"),
+    callback_url: None,
     scopes: Scopes::Text("scopes"),
 };
 

@@ -42,6 +42,7 @@ pub(super) const OAUTH: OAuthShape = OAuthShape {
     client_id: "client_id",
     client_secret: None,
     callback_port: Some("callback_port"),
+    callback_url: Some("callback_url"),
     scopes: Scopes::None,
 };
 

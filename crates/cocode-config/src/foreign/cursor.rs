@@ -13,6 +13,7 @@ pub(super) const OAUTH: OAuthShape = OAuthShape {
     client_id: "CLIENT_ID",
     client_secret: Some("CLIENT_SECRET"),
     callback_port: None,
+    callback_url: None,
     scopes: Scopes::List("scopes"),
 };
 

@@ -201,6 +201,7 @@ impl<'a> Fields<'a> {
         let member = self.take(key)?;
         if let Value::Integer(number) = member.node.value
             && let Ok(port) = u16::try_from(number)
+            && port > 0
         {
             return Some(port);
         }

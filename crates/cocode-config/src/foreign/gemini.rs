@@ -29,6 +29,7 @@ pub(super) const OAUTH: OAuthShape = OAuthShape {
     client_id: "clientId",
     client_secret: Some("clientSecret"),
     callback_port: None,
+    callback_url: None,
     scopes: Scopes::List("scopes"),
 };
 

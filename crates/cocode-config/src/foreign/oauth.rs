@@ -15,6 +15,7 @@ pub(super) struct OAuthShape {
     /// A text with a reference to the variable that holds the secret.
     pub(super) client_secret: Option<&'static str>,
     pub(super) callback_port: Option<&'static str>,
+    pub(super) callback_url: Option<&'static str>,
     pub(super) scopes: Scopes,
 }
 
@@ -39,6 +40,7 @@ impl OAuthShape {
             Some(self.client_id),
             self.client_secret,
             self.callback_port,
+            self.callback_url,
             scopes,
         ];
         keys.contains(&Some(key))
@@ -51,6 +53,7 @@ impl OAuthShape {
                 .client_secret
                 .and_then(|key| fields.secret_variable(key)),
             callback_port: self.callback_port.and_then(|key| fields.port(key)),
+            callback_url: self.callback_url.and_then(|key| fields.text(key)),
             scopes: match self.scopes {
                 Scopes::None => Vec::new(),
                 Scopes::List(key) => fields.words(key).unwrap_or_default(),
@@ -59,7 +62,7 @@ impl OAuthShape {
                     scopes.split_whitespace().map(str::to_owned).collect()
                 }
             },
-            resource: None,
+            ..OAuthEntry::default()
         })
     }
 
@@ -81,6 +84,12 @@ impl OAuthShape {
             && let Some(port) = draft.entry.oauth.callback_port.take()
         {
             members.push((key.to_owned(), Output::Integer(port.into())));
+        }
+        if let Some(key) = self.callback_url
+            && let Some(url) = draft.entry.oauth.callback_url.take()
+            && let Some(url) = draft.expanded("oauth.callback_url", &url)
+        {
+            members.push((key.to_owned(), Output::Text(url)));
         }
         self.write_scopes(draft, &mut members);
         if !members.is_empty() {

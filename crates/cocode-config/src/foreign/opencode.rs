@@ -23,6 +23,7 @@ pub(super) const OAUTH: OAuthShape = OAuthShape {
     client_id: "clientId",
     client_secret: Some("clientSecret"),
     callback_port: Some("callbackPort"),
+    callback_url: None,
     scopes: Scopes::Text("scope"),
 };
 

@@ -174,7 +174,7 @@ env_http_headers = { C = "D" }
 startup_timeout_ms = 1500
 scopes = ["a"]
 oauth_resource = "https://example.com/"
-oauth = { client_id = "abc", callback_port = 4000 }
+oauth = { client_id = "abc", callback_port = 4000, callback_url = "http://127.0.0.1:4000/x" }
 "#;
     let (servers, problems) = read(Tool::Codex, PlaceScope::User, text);
     let files = Entry {
@@ -194,6 +194,7 @@ oauth = { client_id = "abc", callback_port = 4000 }
         oauth: OAuthEntry {
             client_id: Some("abc".to_owned()),
             callback_port: Some(4000),
+            callback_url: Some("http://127.0.0.1:4000/x".to_owned()),
             scopes: words(&["a"]),
             resource: Some("https://example.com/".to_owned()),
             ..OAuthEntry::default()

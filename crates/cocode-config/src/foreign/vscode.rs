@@ -13,6 +13,7 @@ const OAUTH: OAuthShape = OAuthShape {
     client_id: "clientId",
     client_secret: None,
     callback_port: None,
+    callback_url: None,
     scopes: Scopes::None,
 };
 

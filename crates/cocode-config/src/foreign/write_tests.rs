@@ -245,7 +245,7 @@ model = "some" # good
 url = "https://example.com/old" # move it
 startup_timeout_ms = 5
 http_headers = { A = "1" }
-oauth = { client_id = "abc", callback_url = "http://127.0.0.1/callback/x" }
+oauth = { client_id = "abc", of_theirs = "kept" }
 
 [mcp_servers.web.tools.read]
 approval_mode = "approve"
@@ -262,6 +262,7 @@ theme = "dark"
         oauth: OAuthEntry {
             client_id: Some("abc".to_owned()),
             callback_port: Some(4000),
+            callback_url: Some("http://127.0.0.1:4000/callback/x".to_owned()),
             ..OAuthEntry::default()
         },
         ..address("https://example.com/new")
@@ -274,7 +275,7 @@ model = "some" # good
 [mcp_servers.web] # the web
 url = "https://example.com/new" # move it
 http_headers = { A = "2" }
-oauth = { client_id = "abc", callback_url = "http://127.0.0.1/callback/x", callback_port = 4000 }
+oauth = { client_id = "abc", of_theirs = "kept", callback_port = 4000, callback_url = "http://127.0.0.1:4000/callback/x" }
 bearer_token_env_var = "TOKEN"
 env_http_headers = { B = "C" }
 

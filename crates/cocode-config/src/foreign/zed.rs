@@ -15,6 +15,7 @@ pub(super) const OAUTH: OAuthShape = OAuthShape {
     client_id: "client_id",
     client_secret: None,
     callback_port: None,
+    callback_url: None,
     scopes: Scopes::None,
 };
 

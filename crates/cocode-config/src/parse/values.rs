@@ -156,12 +156,13 @@ impl Reader<'_> {
         transport
     }
 
-    pub(super) fn one_of(&mut self, key: &'static Key, node: &Node) -> Option<String> {
-        let name = self.text(key.name, node)?;
+    /// A word of those that a key has, which is called `shown` in messages.
+    pub(super) fn one_of(&mut self, key: &'static Key, shown: &str, node: &Node) -> Option<String> {
+        let name = self.text(shown, node)?;
         if let Kind::OneOf(names) = key.kind
             && !names.contains(&name.as_str())
         {
-            self.not_one_of(key.name, node.line, &name, names);
+            self.not_one_of(shown, node.line, &name, names);
             return None;
         }
         Some(name)

@@ -31,6 +31,9 @@ pub(crate) enum SettingKind {
     Listen,
     /// An address with http or https, without credentials.
     HttpUrl,
+    /// The address of a document that describes a client.
+    DocumentUrl,
+    Port,
     /// `keyring:NAME`, `cmd:LINE` or `${VAR}`, but never the secret itself.
     SecretReference,
     TextList,
@@ -65,6 +68,11 @@ pub(crate) const SETTINGS: &[SettingKey] = &[
         Kind::OneOf(CredentialStore::WORDS),
         "Where credentials are kept: the keyring of the system, a file that only you can read, or \
          the one that works (auto).",
+    ),
+    key(
+        "oauth",
+        Kind::Table(OAUTH),
+        "How to sign in at servers, where their own entries do not say otherwise.",
     ),
     key(
         "provider",
@@ -177,6 +185,19 @@ pub(crate) const RULE: &[SettingKey] = &[
         "destructive",
         Kind::Boolean,
         "Only tools that say they may destroy something, or only the others.",
+    ),
+];
+
+const OAUTH: &[SettingKey] = &[
+    key(
+        "client_metadata_url",
+        Kind::DocumentUrl,
+        "The https URL of a document that describes this client, which is then its ID.",
+    ),
+    key(
+        "callback_port",
+        Kind::Port,
+        "The port of the callback. Without it, any that is free.",
     ),
 ];
 
@@ -392,7 +413,7 @@ pub(crate) const ALLOWED: &[SettingKey] = &[
         "allow_helpers",
         Kind::Boolean,
         "Whether an entry may run other programs for its secrets and headers (`cmd:` and \
-         `headers_helper`). Without it, not.",
+         `headers_helper`, `oauth.assertion_command`). Without it, not.",
     ),
 ];
 

@@ -8,8 +8,8 @@ use cocode_core::{Authority, Rule, RuleEntry, Verdict};
 use super::permissions::Permissions;
 use super::reader::Given;
 use super::{
-    CredentialStore, GatewaySettings, HealthSettings, LayerTrust, ModelSettings, Prefix,
-    ProviderKind, ProviderSettings, RetentionSettings, Setting, SettingOrigin, Settings,
+    CredentialStore, GatewaySettings, HealthSettings, LayerTrust, ModelSettings, OAuthSettings,
+    Prefix, ProviderKind, ProviderSettings, RetentionSettings, Setting, SettingOrigin, Settings,
     SettingsLayer, StartConcurrency, ToolSearchMode, ToolSearchSettings,
 };
 use crate::problem::{Origin, Problem};
@@ -171,6 +171,13 @@ impl Values<'_> {
             credential_store: self.or("credential_store", CredentialStore::Auto, |given| {
                 CredentialStore::from_word(word(given)?)
             }),
+            oauth: OAuthSettings {
+                client_metadata_url: self.text("oauth.client_metadata_url"),
+                callback_port: self.get("oauth.callback_port", |given| match given {
+                    Given::Port(port) => Some(*port),
+                    _ => None,
+                }),
+            },
             provider: self.text("provider"),
             model: self.text("model"),
             permissions: Permissions::default(),

@@ -9,8 +9,8 @@ use crate::document::{Format, parse};
 use crate::problem::{Origin, Problem};
 use crate::settings::parse::parse_settings;
 use crate::settings::{
-    LayerTrust, SETTINGS, SettingKey, SettingKind, Settings, SettingsFile, SettingsLayer,
-    StartConcurrency, ToolSearchMode,
+    LayerTrust, OAuthSettings, SETTINGS, SettingKey, SettingKind, Settings, SettingsFile,
+    SettingsLayer, StartConcurrency, ToolSearchMode,
 };
 
 fn layer(scope: &'static str, trust: LayerTrust, text: &str) -> SettingsLayer {
@@ -71,6 +71,31 @@ fn for_each_key_the_most_important_file_counts() {
 }
 
 #[test]
+fn settings_about_signing_in_tell_where_they_are_written() {
+    let (settings, problems) = merge(&[
+        layer("user", LayerTrust::Own, "[oauth]\ncallback_port = 8080"),
+        layer(
+            "enterprise",
+            LayerTrust::Organization,
+            "[oauth]\ncallback_port = 9090\nclient_metadata_url = \"https://h/client.json\"",
+        ),
+    ]);
+    assert_eq!(problems, []);
+    let OAuthSettings {
+        client_metadata_url,
+        callback_port,
+    } = settings.oauth;
+    let (url, port) = (client_metadata_url.unwrap(), callback_port.unwrap());
+    assert_eq!(url.value, "https://h/client.json");
+    assert_eq!(
+        url.from.unwrap().to_string(),
+        "enterprise.toml:3 (enterprise)"
+    );
+    assert_eq!(port.value, 8080);
+    assert_eq!(port.from.unwrap().to_string(), "user.toml:2 (user)");
+}
+
+#[test]
 fn a_provider_counts_as_a_whole() {
     let (settings, _) = merge(&[
         layer(
@@ -124,6 +149,8 @@ fn every_key_of_the_tables_is_read_into_the_settings() {
             SettingKind::Listen => "\"localhost:7\"".to_owned(),
             SettingKind::HttpUrl => "\"https://example.com\"".to_owned(),
             SettingKind::SecretReference => "\"keyring:x\"".to_owned(),
+            SettingKind::DocumentUrl => "\"https://example.com/client.json\"".to_owned(),
+            SettingKind::Port => "77".to_owned(),
             SettingKind::Rules => "[\"*\"]".to_owned(),
             SettingKind::Answers => "{ shell = \"deny\" }".to_owned(),
             other => panic!("{} is {other:?}", key.name),

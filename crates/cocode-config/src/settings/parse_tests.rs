@@ -108,6 +108,28 @@ const WRONG: &[(&str, &str, &str)] = &[
         "",
     ),
     (
+        "[oauth]\ncallback_port = 0",
+        "config.toml:2: key `oauth.callback_port`: it is a number, but must be a port from 1 to \
+             65535",
+        "",
+    ),
+    (
+        "[oauth]\nclient_metadata_url = \"http://127.0.0.1/client.json\"",
+        "config.toml:2: key `oauth.client_metadata_url`: it must begin with https://",
+        "",
+    ),
+    (
+        "[oauth]\nclient_metadata_url = \"https://example.com\"",
+        "config.toml:2: key `oauth.client_metadata_url`: it must have a path, as in \
+             https://example.com/client.json",
+        "",
+    ),
+    (
+        "[oauth]\nclient_id = \"x\"",
+        "config.toml:2: key `oauth.client_id`: there is no such key",
+        "",
+    ),
+    (
         "[mcp_servers.x]\ncommand = \"y\"",
         "config.toml:1: key `mcp_servers`: this file has no servers",
         "servers are written in mcp.toml beside this file",

@@ -8,6 +8,7 @@ use crate::document::{Member, Node, Value};
 use crate::entry::Seconds;
 use crate::parse::did_you_mean;
 use crate::problem::{Origin, Problem};
+use crate::sign_in_url::{Purpose, objection};
 use crate::url_pattern::UrlPattern;
 
 /// A value that was understood.
@@ -17,6 +18,7 @@ pub(crate) enum Given {
     Texts(Vec<String>),
     Boolean(bool),
     Count(u64),
+    Port(u16),
     Percent(f64),
     Seconds(Seconds),
     StartConcurrency(StartConcurrency),
@@ -87,6 +89,8 @@ impl<'a> Reader<'a> {
             SettingKind::SearchMode => Given::SearchMode(self.search_mode(path, node)?),
             SettingKind::Listen => Given::Text(self.listen(path, node)?),
             SettingKind::HttpUrl => Given::Text(self.http_url(path, node)?),
+            SettingKind::DocumentUrl => Given::Text(self.document_url(path, node)?),
+            SettingKind::Port => Given::Port(self.port(path, node)?),
             SettingKind::SecretReference => Given::Text(self.reference(path, node)?),
             SettingKind::TextList => Given::Texts(self.texts(path, node)?),
             SettingKind::Command => Given::Texts(self.command(path, node)?),
@@ -227,6 +231,28 @@ impl<'a> Reader<'a> {
         };
         self.error(node.line, path, &message);
         None
+    }
+
+    fn document_url(&mut self, path: &str, node: &Node) -> Option<String> {
+        let text = self.text(path, node)?;
+        match objection(&text, Purpose::Document) {
+            None => Some(text),
+            Some(message) => {
+                self.error(node.line, path, message);
+                None
+            }
+        }
+    }
+
+    fn port(&mut self, path: &str, node: &Node) -> Option<u16> {
+        let port = match node.value {
+            Value::Integer(number) => u16::try_from(number).ok().filter(|port| *port > 0),
+            _ => None,
+        };
+        match port {
+            Some(port) => Some(port),
+            None => self.wrong(path, node, "a port from 1 to 65535"),
+        }
     }
 
     fn reference(&mut self, path: &str, node: &Node) -> Option<String> {

@@ -15,10 +15,13 @@ pub struct OAuth {
     /// The variable of our environment that holds the secret of that client; without it, the client
     /// has none.
     pub client_secret_env: Option<String>,
-    /// The port of the callback; without it, any that is free.
+    /// The port of the callback; without it, that of an http [`OAuth::callback_url`], or any that is
+    /// free.
     pub callback_port: Option<u16>,
     /// The redirect URL to register and send, where it is not `http://127.0.0.1:PORT/callback`: a
-    /// forwarded port, for example. It is http to a loopback address, or https.
+    /// forwarded port, for example. It is http to a loopback address, or https. If it is http and
+    /// has a port, that is where to listen; if it has none, the port that is listened at belongs
+    /// into it.
     pub callback_url: Option<String>,
     /// What to ask for; if empty, what the server names.
     pub scopes: Vec<String>,

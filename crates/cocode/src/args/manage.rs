@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use cocode_client::Protocol;
+use cocode_core::Registration;
 
 use super::{Transport, seconds};
 
@@ -185,12 +186,18 @@ pub(crate) struct OAuthArgs {
     /// Understood so that it can be said what to do instead.
     #[arg(long, hide = true, value_name = "SECRET")]
     pub(crate) oauth_client_secret: Option<String>,
-    /// Of no use before signing in, and nothing to keep.
-    #[arg(long, hide = true, value_name = "WAY", value_parser = ["auto", "cimd", "dcr"])]
-    pub(crate) oauth_client_registration: Option<String>,
+    /// How to become a client without `--client-id`
+    #[arg(long, alias = "oauth-client-registration", value_name = "WAY")]
+    pub(crate) registration: Option<RegistrationWay>,
+    /// The https URL of a document that describes this client, which is then its ID
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) client_metadata_url: Option<String>,
     /// The port of the callback
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) callback_port: Option<u16>,
+    /// The redirect URL, where it is not `http://127.0.0.1:PORT/callback`
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) callback_url: Option<String>,
     /// Scopes to ask for, with commas between
     #[arg(
         long,
@@ -202,6 +209,27 @@ pub(crate) struct OAuthArgs {
     /// The resource to ask for, where it is not the address
     #[arg(long, visible_alias = "oauth-resource", value_name = "URL")]
     pub(crate) resource: Option<String>,
+}
+
+/// How to become a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RegistrationWay {
+    /// By what the authorization server offers
+    Auto,
+    /// By the URL of a document that describes the client
+    Cimd,
+    /// By registering with the authorization server
+    Dcr,
+}
+
+impl From<RegistrationWay> for Registration {
+    fn from(way: RegistrationWay) -> Self {
+        match way {
+            RegistrationWay::Auto => Self::Auto,
+            RegistrationWay::Cimd => Self::Cimd,
+            RegistrationWay::Dcr => Self::Dcr,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -22,10 +22,6 @@ use crate::workspace::Workspace;
 pub(crate) fn run(args: &AddArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let mut entry = entry(args)?;
     settle_directory(&mut entry, args.scope, workspace);
-    if args.oauth.oauth_client_registration.is_some() {
-        let message = "`--oauth-client-registration` matters only when signing in; it is not kept";
-        workspace.printer.note(message);
-    }
     add(&args.name, &entry, args.scope, args.force, workspace)
 }
 
@@ -137,8 +133,10 @@ fn signing_in(args: &OAuthArgs) -> Result<OAuthEntry, CliError> {
         client_secret_env,
         client_secret,
         oauth_client_secret,
-        oauth_client_registration: _,
+        registration,
+        client_metadata_url,
         callback_port,
+        callback_url,
         scopes,
         resource,
     } = args;
@@ -158,8 +156,12 @@ fn signing_in(args: &OAuthArgs) -> Result<OAuthEntry, CliError> {
         client_id: client_id.clone(),
         client_secret_env,
         callback_port: *callback_port,
+        callback_url: callback_url.clone(),
         scopes: scopes.clone(),
         resource: resource.clone(),
+        registration: registration.map(Into::into),
+        client_metadata_url: client_metadata_url.clone(),
+        ..OAuthEntry::default()
     })
 }
 

@@ -369,7 +369,16 @@ const TYPED: &[(&str, &str)] = &[
     ),
     (
         "add n --url https://a.example/ --oauth-client-registration dcr",
-        r#"{"url":"https://a.example/"}"#,
+        r#"{"url":"https://a.example/","oauth":{"registration":"dcr"}}"#,
+    ),
+    // Our own.
+    (
+        "add n https://a.example/ --registration cimd --client-metadata-url https://b.example/c.json --callback-url http://127.0.0.1:8080/back --scopes a,b --oauth-resource https://c.example/",
+        r#"{"url":"https://a.example/","oauth":{"registration":"cimd","client_metadata_url":"https://b.example/c.json","callback_url":"http://127.0.0.1:8080/back","scopes":["a","b"],"resource":"https://c.example/"}}"#,
+    ),
+    (
+        r#"add-json n {"url":"https://a.example/","oauth":{"grant":"enterprise","clientId":"i","assertionCommand":"print","idpIssuer":"https://idp.example","dpop":"always","allowPrivateNetwork":true}}"#,
+        r#"{"url":"https://a.example/","oauth":{"grant":"enterprise","client_id":"i","assertion_command":"print","idp_issuer":"https://idp.example","dpop":"always","allow_private_network":true}}"#,
     ),
 ];
 
@@ -393,6 +402,43 @@ fn command_lines_of_other_tools_mean_here_what_they_mean_there() {
         let file = read(home.project().join(".cocode.local.toml"));
         assert!(!file.contains("hush"), "{line}: {file}");
     }
+}
+
+#[test]
+fn what_cannot_be_used_to_sign_in_is_not_written() {
+    let home = Home::new();
+    for (line, said) in [
+        (
+            "add n https://a.example/ --callback-url http://b.example/back",
+            "`oauth.callback_url`: it must begin with https://",
+        ),
+        (
+            "add n https://a.example/ --callback-url http://localhost:1/ --callback-port 2",
+            "`oauth.callback_port`: it is 2, but `callback_url` has the port 1",
+        ),
+        (
+            "add n https://a.example/ --client-metadata-url http://localhost/c.json",
+            "`oauth.client_metadata_url`: it must begin with https://",
+        ),
+        (
+            "add n https://a.example/ --registration drc",
+            "[possible values: auto, cimd, dcr]",
+        ),
+        (
+            r#"add-json n {"url":"https://a.example/","oauth":{"grant":"jwt_bearer"}}"#,
+            "jwt_bearer needs `assertion_env`, `assertion_file` or `assertion_command`",
+        ),
+        (
+            r#"add-json n {"url":"https://a.example/","oauth":{"grant":"enterprize"}}"#,
+            "did you mean `enterprise`?",
+        ),
+    ] {
+        let mut command = home.command(["mcp"]);
+        command.args(words(line));
+        let refused = Finished::of(command.output().unwrap()).with_code(2);
+        refused.complains(&[said]);
+    }
+    assert!(!home.project().join(".cocode.local.toml").exists());
 }
 
 #[test]

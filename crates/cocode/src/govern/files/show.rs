@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use cocode_config::{
-    GatewaySettings, HealthSettings, ModelSettings, ProviderSettings, RetentionSettings, Setting,
-    SettingOrigin, Settings, StartConcurrency, ToolSearchSettings,
+    GatewaySettings, HealthSettings, ModelSettings, OAuthSettings, ProviderSettings,
+    RetentionSettings, Setting, SettingOrigin, Settings, StartConcurrency, ToolSearchSettings,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -116,6 +116,7 @@ impl Rows {
 fn rows(settings: &Settings) -> Vec<Row> {
     let Settings {
         credential_store,
+        oauth,
         provider,
         model,
         permissions: _,
@@ -135,6 +136,7 @@ fn rows(settings: &Settings) -> Vec<Row> {
     });
     rows.given("provider", provider.as_ref(), |text| json!(text));
     rows.given("model", model.as_ref(), |text| json!(text));
+    of_oauth(&mut rows, oauth);
     of_tool_search(&mut rows, tool_search);
     of_gateway(&mut rows, gateway);
     of_health(&mut rows, health);
@@ -147,6 +149,18 @@ fn rows(settings: &Settings) -> Vec<Row> {
         rows.push(of_model(name, model));
     }
     rows
+}
+
+fn of_oauth(rows: &mut Rows, settings: &OAuthSettings) {
+    let OAuthSettings {
+        client_metadata_url,
+        callback_port,
+    } = settings;
+    rows.table = "oauth";
+    rows.given("client_metadata_url", client_metadata_url.as_ref(), |url| {
+        json!(url)
+    });
+    rows.given("callback_port", callback_port.as_ref(), |port| json!(port));
 }
 
 fn of_tool_search(rows: &mut Rows, settings: &ToolSearchSettings) {

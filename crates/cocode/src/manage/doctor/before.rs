@@ -246,6 +246,9 @@ pub(super) fn variables(server: &Server) -> Check {
         .env_vars
         .iter()
         .chain(&entry.oauth.client_secret_env)
+        .chain(&entry.oauth.private_key_env)
+        .chain(&entry.oauth.assertion_env)
+        .chain(&entry.oauth.idp_client_secret_env)
         .filter(|name| environment::variable(name.as_ref()).is_none())
         .cloned()
         .collect();
@@ -299,7 +302,15 @@ fn texts(entry: &Entry) -> Vec<&str> {
         &entry.cwd,
         &entry.url,
         &entry.oauth.client_id,
+        &entry.oauth.callback_url,
         &entry.oauth.resource,
+        &entry.oauth.client_metadata_url,
+        &entry.oauth.issuer,
+        &entry.oauth.private_key_file,
+        &entry.oauth.assertion_file,
+        &entry.oauth.idp_issuer,
+        &entry.oauth.idp_token_endpoint,
+        &entry.oauth.idp_client_id,
     ];
     let plain = plain.into_iter().flatten().chain(&entry.args);
     let secret = entry.env.values().chain(entry.headers.values());
