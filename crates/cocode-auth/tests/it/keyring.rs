@@ -34,14 +34,14 @@ const BUS: &str = r#"<busconfig>
 "#;
 
 /// A bus on which nobody is started by being asked for, so that a test has what it starts.
-struct Bus {
+pub(crate) struct Bus {
     _daemon: GuardedChild,
-    address: String,
+    pub(crate) address: String,
     directory: PathBuf,
 }
 
 impl Bus {
-    async fn start(test: &str) -> Self {
+    pub(crate) async fn start(test: &str) -> Self {
         let directory = fresh_directory(test);
         fs::create_dir_all(&directory).unwrap();
         let config = directory.join("bus.conf");
@@ -66,7 +66,7 @@ impl Bus {
     }
 
     /// Starts GNOME Keyring with an unlocked default keyring, and waits for it.
-    async fn start_keyring(&self) -> GuardedChild {
+    pub(crate) async fn start_keyring(&self) -> GuardedChild {
         let mut spec = program("gnome-keyring-daemon", &self.directory);
         spec.args = vec![
             "--foreground".into(),
@@ -95,15 +95,15 @@ impl Bus {
         }
     }
 
-    fn store(&self, choice: StoreChoice) -> SecretStore {
+    pub(crate) fn store(&self, choice: StoreChoice) -> SecretStore {
         store(choice, &self.home(), Some(&self.address))
     }
 
-    fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.directory.join("home")
     }
 
-    async fn lock_default_keyring(&self) {
+    pub(crate) async fn lock_default_keyring(&self) {
         let connection = zbus::connection::Builder::address(self.address.as_str())
             .unwrap()
             .build()

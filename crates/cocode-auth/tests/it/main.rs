@@ -12,6 +12,10 @@ mod keyring;
 mod references;
 #[cfg(target_os = "linux")]
 mod slow_command;
+mod vault;
+#[cfg(target_os = "linux")]
+mod vault_keyring;
+mod vault_processes;
 
 use std::error::Error;
 use std::fs;
