@@ -70,6 +70,7 @@ impl<'a> ClientProof<'a> {
             ClientAuthentication::None => form.add("client_id", &client.id),
             ClientAuthentication::SecretBasic => {
                 headers.insert(header::AUTHORIZATION, self.basic()?);
+                form.hide(self.secret()?.clone());
             }
             ClientAuthentication::SecretPost => {
                 form.add("client_id", &client.id);
@@ -151,3 +152,7 @@ fn encoded(text: &str) -> String {
     }
     encoded
 }
+
+#[cfg(test)]
+#[path = "client_auth_tests.rs"]
+mod tests;

@@ -199,3 +199,7 @@ fn usable_nonce(nonce: &[u8]) -> Option<&str> {
             .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'));
     is_usable.then(|| std::str::from_utf8(nonce).ok())?
 }
+
+#[cfg(test)]
+#[path = "dpop_tests.rs"]
+mod tests;

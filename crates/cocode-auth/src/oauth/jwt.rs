@@ -21,3 +21,7 @@ pub(crate) fn signed(
     URL_SAFE_NO_PAD.encode_string(signature, &mut token);
     Ok(Secret::new(token))
 }
+
+#[cfg(test)]
+#[path = "jwt_tests.rs"]
+pub(super) mod tests;

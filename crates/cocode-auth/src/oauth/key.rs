@@ -331,3 +331,7 @@ fn rsa_padding(algorithm: SigningAlgorithm) -> Option<&'static dyn RsaEncoding> 
         SigningAlgorithm::Es256 | SigningAlgorithm::Es384 | SigningAlgorithm::EdDsa => None,
     }
 }
+
+#[cfg(test)]
+#[path = "key_tests.rs"]
+mod tests;

@@ -60,7 +60,7 @@ impl TokenEndpoint<'_> {
             dpop: None,
             ..*self
         };
-        let response = unbound.send(revocation, &form).await?;
+        let (response, sent) = unbound.send(revocation, &form).await?;
         let (url, status) = (shown(revocation), response.status());
         if status.is_success() {
             return Ok(());
@@ -72,7 +72,7 @@ impl TokenEndpoint<'_> {
             let status = status.as_u16();
             return Err(RevokeError::Missing { url, status });
         }
-        Err(match self.asked(&url, &form).read(&response) {
+        Err(match self.asked(&url, &sent).read(&response) {
             Err(error) if is_unsupported(&error) => RevokeError::Unsupported { url, hint },
             Err(error) => error.into(),
             Ok(_fields) => RevokeError::Missing {
@@ -103,3 +103,7 @@ fn is_unsupported(error: &TokenError) -> bool {
     let refusal = error.refusal();
     refusal.is_some_and(|refusal| refusal.error == "unsupported_token_type")
 }
+
+#[cfg(test)]
+#[path = "revoke_tests.rs"]
+mod tests;

@@ -9,6 +9,8 @@
 mod answer;
 mod error;
 mod form;
+#[cfg(test)]
+pub(super) mod test_server;
 
 use std::fmt;
 
@@ -150,15 +152,15 @@ impl TokenEndpoint<'_> {
         form.add_target(Some(exchange.resource), exchange.scopes);
         form.add_secret("subject_token", exchange.id_token);
         form.add("subject_token_type", ID_TOKEN);
-        let fields = self.ask(&form).await?;
+        let (fields, sent) = self.ask(&form).await?;
         let url = shown(self.url);
-        let asked = self.asked(&url, &form);
+        let asked = self.asked(&url, &sent);
         let issued = fields
             .get("issued_token_type")
             .and_then(|kind| kind.as_str());
         if issued != Some(ID_JAG) {
             return Err(asked.malformed(match issued {
-                Some(kind) => format!("it vouches by {}, not by an ID-JAG", form.told(kind)),
+                Some(kind) => format!("it vouches by {}, not by an ID-JAG", sent.told(kind)),
                 None => "it does not say that it is an ID-JAG".to_owned(),
             }));
         }
@@ -169,27 +171,28 @@ impl TokenEndpoint<'_> {
     }
 
     async fn tokens(&self, form: &Form) -> Result<Tokens, TokenError> {
-        let fields = self.ask(form).await?;
+        let (fields, sent) = self.ask(form).await?;
         let binding = match (self.dpop, self.unbound) {
             (None, _) => Binding::None,
             (Some(_), Unbound::Accepted) => Binding::Offered,
             (Some(_), Unbound::Refused) => Binding::Required,
         };
-        self.asked(&shown(self.url), form).tokens(&fields, binding)
+        self.asked(&shown(self.url), &sent).tokens(&fields, binding)
     }
 
-    /// Sends a request, and once more if only its proof was wrong.
-    async fn ask(&self, form: &Form) -> Result<Fields, TokenError> {
+    /// Sends a request, and once more if only its proof was wrong. Gives back what was sent beside the
+    /// answer to it.
+    async fn ask(&self, form: &Form) -> Result<(Fields, Form), TokenError> {
         let url = shown(self.url);
         let (mut is_nonce_new, mut is_clock_new) = (true, true);
         loop {
-            let response = self.send(self.url, form).await?;
+            let (response, sent) = self.send(self.url, form).await?;
             let peer = DpopPeer::AuthorizationServer;
             let has_nonce = self
                 .dpop
                 .is_some_and(|dpop| dpop.heard(peer, self.url, response.headers()));
-            let error = match self.asked(&url, form).read(&response) {
-                Ok(fields) => return Ok(fields),
+            let error = match self.asked(&url, &sent).read(&response) {
+                Ok(fields) => return Ok((fields, sent)),
                 Err(error) => error,
             };
             let code = error.refusal().map(|refusal| refusal.error.as_str());
@@ -207,11 +210,15 @@ impl TokenEndpoint<'_> {
         }
     }
 
-    /// Sends a request with everything that proves who we are. If there is no connection nothing
-    /// was used up, so there is a second attempt.
-    pub(super) async fn send(&self, url: &Url, form: &Form) -> Result<Response<Bytes>, TokenError> {
-        let outcome = match self.send_once(url, form).await? {
-            Err(error) if !may_have_arrived(&error) => self.send_once(url, form).await?,
+    /// Sends a request with everything that proves who we are, and gives that back too. If there is
+    /// no connection nothing was used up, so there is a second attempt.
+    pub(super) async fn send(
+        &self,
+        url: &Url,
+        form: &Form,
+    ) -> Result<(Response<Bytes>, Form), TokenError> {
+        let outcome = match self.send_once(url, form.clone()).await? {
+            Err(error) if !may_have_arrived(&error) => self.send_once(url, form.clone()).await?,
             outcome => outcome,
         };
         outcome.map_err(|error| failed(&shown(url), error))
@@ -220,9 +227,9 @@ impl TokenEndpoint<'_> {
     async fn send_once(
         &self,
         url: &Url,
-        form: &Form,
-    ) -> Result<Result<Response<Bytes>, HttpError>, TokenError> {
-        let (mut headers, mut form) = (HeaderMap::new(), form.clone());
+        mut form: Form,
+    ) -> Result<Result<(Response<Bytes>, Form), HttpError>, TokenError> {
+        let mut headers = HeaderMap::new();
         let proof = ClientProof {
             client: self.client,
             key: self.key,
@@ -236,9 +243,12 @@ impl TokenEndpoint<'_> {
                 url,
             };
             let proof = dpop.proof(request, None, self.now);
-            headers.insert(Dpop::HEADER, proof.map_err(TokenError::Proof)?);
+            let proof = proof.map_err(TokenError::Proof)?;
+            form.hide(Secret::new(String::from_utf8_lossy(proof.as_bytes())));
+            headers.insert(Dpop::HEADER, proof);
         }
-        Ok(self.http.post(url, headers, FORM, form.body()).await)
+        let answered = self.http.post(url, headers, FORM, form.body()).await;
+        Ok(answered.map(|response| (response, form)))
     }
 
     pub(super) fn asked<'b>(&self, url: &'b str, form: &'b Form) -> Asked<'b> {
@@ -300,3 +310,7 @@ fn failed(url: &str, error: HttpError) -> TokenError {
         source: Some(error),
     })
 }
+
+#[cfg(test)]
+#[path = "token_tests.rs"]
+pub(super) mod tests;

@@ -264,3 +264,7 @@ fn scopes(value: &Value) -> Option<Vec<String>> {
         .collect();
     (!scopes.is_empty()).then_some(scopes)
 }
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

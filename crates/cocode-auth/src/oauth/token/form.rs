@@ -13,41 +13,39 @@ const MIN_HIDDEN_BYTES: usize = 4;
 
 /// Fields in the order in which they are sent.
 #[derive(Clone)]
-pub(crate) struct Form(Vec<Field>);
-
-#[derive(Clone)]
-struct Field {
-    name: &'static str,
-    value: Secret,
-    is_secret: bool,
+pub(crate) struct Form {
+    fields: Vec<(&'static str, Secret)>,
+    /// What may not be said, whether it is in the body or in a header.
+    hidden: Vec<Secret>,
 }
 
 impl Form {
     pub(super) fn of_grant(grant: &'static str) -> Self {
-        let mut form = Self(Vec::new());
+        let mut form = Self::empty();
         form.add("grant_type", grant);
         form
     }
 
     /// A body without a grant.
     pub(crate) fn empty() -> Self {
-        Self(Vec::new())
+        Self {
+            fields: Vec::new(),
+            hidden: Vec::new(),
+        }
     }
 
     pub(crate) fn add(&mut self, name: &'static str, value: &str) {
-        self.0.push(Field {
-            name,
-            value: Secret::new(value),
-            is_secret: false,
-        });
+        self.fields.push((name, Secret::new(value)));
     }
 
     pub(crate) fn add_secret(&mut self, name: &'static str, value: &Secret) {
-        self.0.push(Field {
-            name,
-            value: value.clone(),
-            is_secret: true,
-        });
+        self.fields.push((name, value.clone()));
+        self.hide(value.clone());
+    }
+
+    /// Goes along with the body and may not be said.
+    pub(crate) fn hide(&mut self, secret: Secret) {
+        self.hidden.push(secret);
     }
 
     /// What is asked for, and for which server. Nothing is said where nothing is known.
@@ -62,8 +60,8 @@ impl Form {
 
     pub(crate) fn body(&self) -> Bytes {
         let mut body = Serializer::new(String::new());
-        for field in &self.0 {
-            body.append_pair(field.name, field.value.expose());
+        for (name, value) in &self.fields {
+            body.append_pair(name, value.expose());
         }
         body.finish().into()
     }
@@ -72,8 +70,8 @@ impl Form {
     /// this request, which some servers repeat when they refuse them.
     pub(crate) fn told(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        for field in self.0.iter().filter(|field| field.is_secret) {
-            let secret = field.value.expose();
+        for secret in &self.hidden {
+            let secret = secret.expose();
             if secret.len() >= MIN_HIDDEN_BYTES {
                 let escaped: String = byte_serialize(secret.as_bytes()).collect();
                 text = text.replace(secret, "…").replace(&escaped, "…");
@@ -129,12 +127,14 @@ mod tests {
         let mut form = Form::empty();
         form.add_secret("code", &Secret::new("4/0Ab_secret"));
         form.add_secret("pin", &Secret::new("a"));
+        form.hide(Secret::new("in the header"));
         form.add("client_id", "client");
         let cases = [
             (
                 "code 4/0Ab_secret is unknown to client",
                 "code … is unknown to client",
             ),
+            ("so in the header", "so …"),
             ("code=4%2F0Ab_secret is a bad one", "code=… is a bad one"),
             (" two\r\nlines\u{1b}[31m\u{202e} ", "two  lines [31m"),
         ];
