@@ -6,6 +6,7 @@
 //! `session` put these together.
 
 mod authorize;
+pub mod browser;
 mod callback;
 mod client;
 mod client_auth;
@@ -16,6 +17,7 @@ mod jwt;
 mod key;
 mod lock;
 mod metadata;
+mod pasted;
 mod pkce;
 mod random;
 mod record;
@@ -35,6 +37,7 @@ pub use http::{Http, HttpError};
 pub use key::{KeyError, PublicJwk, SigningAlgorithm, SigningKey};
 pub use lock::Stamp;
 pub use metadata::{AuthorizationServer, ProtectedResource};
+pub use pasted::{PasteError, pasted_answer, race_paste};
 pub use pkce::Pkce;
 pub use random::NoRandomness;
 pub use record::{Grant, MAX_ISSUERS, Record, canonical_url};

@@ -375,4 +375,4 @@ fn hosts(redirect: &Url, port: u16) -> Vec<String> {
 
 #[cfg(test)]
 #[path = "callback_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use super::*;
 use crate::oauth::{AuthorizationParameters, AuthorizationServer, Pkce};
 
-pub(super) fn request() -> AuthorizationRequest {
+pub(in crate::oauth) fn request() -> AuthorizationRequest {
     let server: AuthorizationServer = serde_json::from_value(serde_json::json!({
         "issuer": "https://auth.example.com",
         "authorization_endpoint": "https://auth.example.com/authorize",
