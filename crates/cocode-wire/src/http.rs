@@ -1,5 +1,6 @@
 //! Links over HTTP: streamable HTTP in both eras, and the older HTTP+SSE.
 
+pub(crate) mod addresses;
 pub(crate) mod client;
 pub(crate) mod events;
 mod exchange;

@@ -23,6 +23,7 @@ mod websocket;
 pub use cocode_process::{
     ExitReport, ProcessSpec, SpawnError, StderrTail, StderrTap, StopPolicy, baseline_environment,
 };
+pub use http::addresses::{AddressFilter, AddressRefused, Admitted};
 pub use http::client::{HttpClient, HttpSettings, HttpSetupError, chain};
 pub use http::fetch::FetchError;
 pub use http::streamable::HttpTarget;

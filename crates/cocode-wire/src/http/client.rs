@@ -11,6 +11,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use url::Url;
 
+use super::addresses::{AddressFilter, FilteringResolver};
 #[cfg(target_os = "linux")]
 use crate::limits::TCP_UNACKNOWLEDGED_TIMEOUT;
 use crate::limits::{
@@ -84,6 +85,7 @@ pub struct HttpClient(Arc<Shared>);
 
 struct Shared {
     settings: HttpSettings,
+    filter: Option<Arc<dyn AddressFilter>>,
     plain: Once<reqwest::Client>,
     secure: Once<reqwest::Client>,
     tls: Arc<Once<Arc<rustls::ClientConfig>>>,
@@ -112,20 +114,41 @@ impl<T: Clone> Once<T> {
 impl HttpClient {
     /// Makes nothing yet.
     pub fn new(settings: HttpSettings) -> Self {
-        Self::with(settings, Arc::new(Once::new()))
+        Self::with(settings, None, Arc::new(Once::new()))
     }
 
     /// A client with the same settings and certificates, but with connections of its own: for an
     /// attempt that must not meet a dead connection which an earlier one has left in the pool.
     #[must_use]
     pub fn with_own_connections(&self) -> Self {
-        Self::with(self.0.settings.clone(), Arc::clone(&self.0.tls))
+        let Shared {
+            settings,
+            filter,
+            tls,
+            plain: _,
+            secure: _,
+        } = &*self.0;
+        Self::with(settings.clone(), filter.clone(), Arc::clone(tls))
     }
 
-    fn with(settings: HttpSettings, tls: Arc<Once<Arc<rustls::ClientConfig>>>) -> Self {
+    /// A client with the same settings and certificates that connects only to what the filter
+    /// admits. Its connections are its own, so that none is used again that the filter has not seen.
+    /// Links that are no HTTP are not filtered.
+    #[must_use]
+    pub fn with_address_filter(&self, filter: Arc<dyn AddressFilter>) -> Self {
+        let tls = Arc::clone(&self.0.tls);
+        Self::with(self.0.settings.clone(), Some(filter), tls)
+    }
+
+    fn with(
+        settings: HttpSettings,
+        filter: Option<Arc<dyn AddressFilter>>,
+        tls: Arc<Once<Arc<rustls::ClientConfig>>>,
+    ) -> Self {
         let (plain, secure) = (Once::new(), Once::new());
         Self(Arc::new(Shared {
             settings,
+            filter,
             plain,
             secure,
             tls,
@@ -133,21 +156,22 @@ impl HttpClient {
     }
 
     pub(crate) fn for_url(&self, url: &Url) -> Result<reqwest::Client, HttpSetupError> {
-        let settings = &self.0.settings;
+        let Shared {
+            settings, filter, ..
+        } = &*self.0;
+        let filter = filter.as_ref();
         let secure_proxy = settings
             .http_proxy
             .as_ref()
             .is_some_and(|proxy| proxy.starts_with("https:"));
         if url.scheme() == "http" && !secure_proxy {
             let make = || {
-                build(
-                    settings,
-                    Arc::new(tls_config(rustls::RootCertStore::empty())?),
-                )
+                let no_roots = tls_config(rustls::RootCertStore::empty())?;
+                build(settings, filter, Arc::new(no_roots))
             };
             return self.0.plain.get(make);
         }
-        let make = || build(settings, self.tls()?);
+        let make = || build(settings, filter, self.tls()?);
         self.0.secure.get(make)
     }
 
@@ -181,6 +205,7 @@ impl Default for HttpClient {
 #[expect(clippy::disallowed_methods, reason = "this is the shared builder")]
 fn build(
     settings: &HttpSettings,
+    filter: Option<&Arc<dyn AddressFilter>>,
     tls: Arc<rustls::ClientConfig>,
 ) -> Result<reqwest::Client, HttpSetupError> {
     let mut tls = Arc::unwrap_or_clone(tls);
@@ -194,6 +219,17 @@ fn build(
         .redirect(Policy::custom(same_origin_only))
         .referer(false)
         .no_proxy();
+    if let Some(filter) = filter {
+        let proxies = [&settings.http_proxy, &settings.https_proxy];
+        builder = builder.dns_resolver(Arc::new(FilteringResolver {
+            filter: Arc::clone(filter),
+            proxies: proxies
+                .into_iter()
+                .flatten()
+                .map(|p| proxy_host(p))
+                .collect(),
+        }));
+    }
     let no_proxy = settings
         .no_proxy
         .as_deref()

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use url::Url;
 
+use super::addresses::AddressRefused;
 use super::client::{HttpClient, HttpSetupError};
 use super::response::{read_body, transport_error};
 use crate::error::LinkError;
@@ -18,6 +19,9 @@ pub enum FetchError {
     /// There is no client.
     #[error(transparent)]
     Setup(#[from] HttpSetupError),
+    /// What the name stands for may not be connected to.
+    #[error(transparent)]
+    Refused(#[from] AddressRefused),
     /// The exchange failed.
     #[error(transparent)]
     Link(#[from] LinkError),
@@ -31,6 +35,19 @@ impl HttpClient {
         request: Request<Bytes>,
         max_bytes: usize,
     ) -> Result<Response<Bytes>, FetchError> {
+        let response = self.send(request).await?;
+        let head = head(&response);
+        let body = read_body(response, max_bytes).await?;
+        Ok(head.map(|()| body))
+    }
+
+    /// Sends a request and takes only the status and the headers of the answer: its body may never
+    /// end, as that of a stream of events.
+    pub async fn fetch_head(&self, request: Request<Bytes>) -> Result<Response<()>, FetchError> {
+        Ok(head(&self.send(request).await?))
+    }
+
+    async fn send(&self, request: Request<Bytes>) -> Result<reqwest::Response, FetchError> {
         let (parts, body) = request.into_parts();
         let url = Url::parse(&parts.uri.to_string()).map_err(|_error| FetchError::Address)?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -42,16 +59,20 @@ impl HttpClient {
             .headers(parts.headers)
             .body(body)
             .send();
-        let response = sending
+        sending
             .await
-            .map_err(|error| transport_error(&url, error))?;
-        let (status, headers) = (response.status(), response.headers().clone());
-        let body = read_body(response, max_bytes).await?;
-        let mut answer = Response::new(body);
-        *answer.status_mut() = status;
-        *answer.headers_mut() = headers;
-        Ok(answer)
+            .map_err(|error| match AddressRefused::behind(&error) {
+                Some(refused) => refused.clone().into(),
+                None => transport_error(&url, error).into(),
+            })
     }
+}
+
+fn head(response: &reqwest::Response) -> Response<()> {
+    let mut answer = Response::new(());
+    *answer.status_mut() = response.status();
+    *answer.headers_mut() = response.headers().clone();
+    answer
 }
 
 #[cfg(test)]
@@ -116,6 +137,31 @@ mod tests {
             )
         };
         assert!(fetched.as_ref().is_err_and(too_large), "{fetched:?}");
+    }
+
+    #[tokio::test]
+    async fn the_head_of_an_answer_is_there_before_its_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let request = Request::get(format!("http://{address}/")).body(Bytes::new());
+        let client = HttpClient::default();
+        let fetching = client.fetch_head(request.unwrap());
+        let serving = async {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut heard = Vec::new();
+            while !heard.ends_with(b"\r\n\r\n") {
+                assert!(socket.read_buf(&mut heard).await.unwrap() > 0);
+            }
+            let answer = "HTTP/1.1 401 No\r\nX-Answer: a\r\nContent-Length: 5\r\n\r\n";
+            socket.write_all(answer.as_bytes()).await.unwrap();
+            socket
+        };
+        let (fetched, _still_open) = tokio::join!(fetching, serving);
+        let head = fetched.unwrap();
+        assert_eq!(
+            (head.status().as_u16(), &head.headers()["x-answer"]),
+            (401, &"a".parse().unwrap())
+        );
     }
 
     #[tokio::test]
