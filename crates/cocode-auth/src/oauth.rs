@@ -8,8 +8,10 @@
 mod authorize;
 pub mod browser;
 mod callback;
+mod challenge;
 mod client;
 mod client_auth;
+mod discovery;
 mod dpop;
 mod guard;
 mod http;
@@ -17,20 +19,29 @@ mod jwt;
 mod key;
 mod lock;
 mod metadata;
+mod network;
 mod pasted;
 mod pkce;
+mod probe;
 mod random;
 mod record;
+mod registration;
+#[cfg(test)]
+mod responder;
 mod revoke;
+pub mod scopes;
 mod token;
+mod token_servers;
 mod tokens;
 mod user_agent;
 mod vault;
 
 pub use authorize::{AuthorizationParameters, AuthorizationRequest, AuthorizeError, CallbackError};
 pub use callback::{CALLBACK_PATH, CallbackOptions, ListenError, LoopbackCallback};
+pub use challenge::{AuthChallenge, Scheme, best as best_challenge};
 pub use client::{Client, ClientAuthentication, ClientKind};
 pub use client_auth::ClientAuthenticationError;
+pub use discovery::{Discovered, Discovery, DiscoveryError, Purpose, authorization_server};
 pub use dpop::{Dpop, DpopPeer};
 pub use guard::{Guard, GuardError};
 pub use http::{Http, HttpError};
@@ -39,12 +50,18 @@ pub use lock::Stamp;
 pub use metadata::{AuthorizationServer, ProtectedResource};
 pub use pasted::{PasteError, pasted_answer, race_paste};
 pub use pkce::Pkce;
+pub use probe::{ProbeAnswer, ProbeError, probe};
 pub use random::NoRandomness;
 pub use record::{Grant, MAX_ISSUERS, Record, canonical_url};
+pub use registration::{
+    InvalidMetadataUrl, RegistrationError, RegistrationMode, RegistrationWish, check_metadata_url,
+    client_metadata_document, register, unregister,
+};
 pub use revoke::{RevokeError, TokenHint};
 pub use token::{
     IdentityExchange, TemporaryTrouble, TokenEndpoint, TokenError, TokenRefusal, Unbound,
 };
+pub use token_servers::{Advice, advice};
 pub use tokens::{TokenKind, Tokens};
 pub use user_agent::{RedirectWish, UserAgent, UserAgentError, Visit, Work};
 pub use vault::{Listed, Listing, Transaction, Unreadable, Vault, VaultError};

@@ -1,5 +1,6 @@
 //! HTTP as the parts of OAuth use it: guarded addresses, small answers, no waiting forever.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,6 +15,9 @@ const MAX_ANSWER_BYTES: usize = 512 * 1024;
 
 /// How long one exchange may take.
 const EXCHANGE_LIMIT: Duration = Duration::from_secs(20);
+
+/// How often a document may be somewhere else.
+const MAX_REDIRECTS: usize = 3;
 
 /// Speaks to authorization servers.
 #[derive(Clone, Debug)]
@@ -46,8 +50,13 @@ pub enum HttpError {
 }
 
 impl Http {
-    /// Goes where the guard allows.
+    /// Goes where the guard allows, also by the addresses that names turn out to stand for.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "the client is used up: what it becomes must be used instead"
+    )]
     pub fn new(client: HttpClient, guard: Guard) -> Self {
+        let client = client.with_address_filter(Arc::new(guard.clone()));
         Self { client, guard }
     }
 
@@ -56,11 +65,33 @@ impl Http {
         &self.guard
     }
 
-    /// Fetches a JSON document. Any status is an answer.
+    /// Fetches a JSON document. Any status is an answer. The document may be somewhere else, if the
+    /// guard allows that too; nothing secret is sent there.
     pub async fn get(&self, url: &Url) -> Result<Response<Bytes>, HttpError> {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::ACCEPT, JSON);
+        let mut url = url.clone();
+        for _redirect in 0..MAX_REDIRECTS {
+            let answer = self.get_here(&url).await?;
+            let Some(next) = redirected(&url, &answer) else {
+                return Ok(answer);
+            };
+            url = next;
+        }
+        self.get_here(&url).await
+    }
+
+    async fn get_here(&self, url: &Url) -> Result<Response<Bytes>, HttpError> {
+        let headers = HeaderMap::new();
         self.exchange(Method::GET, url, headers, Bytes::new()).await
+    }
+
+    /// Deletes what is there. Any status is an answer.
+    pub async fn delete(
+        &self,
+        url: &Url,
+        headers: HeaderMap,
+    ) -> Result<Response<Bytes>, HttpError> {
+        self.exchange(Method::DELETE, url, headers, Bytes::new())
+            .await
     }
 
     /// Posts a body and takes JSON back. Any status is an answer.
@@ -71,7 +102,6 @@ impl Http {
         content_type: http::HeaderValue,
         body: Bytes,
     ) -> Result<Response<Bytes>, HttpError> {
-        headers.insert(header::ACCEPT, JSON);
         headers.insert(header::CONTENT_TYPE, content_type);
         self.exchange(Method::POST, url, headers, body).await
     }
@@ -80,10 +110,11 @@ impl Http {
         &self,
         method: Method,
         url: &Url,
-        headers: HeaderMap,
+        mut headers: HeaderMap,
         body: Bytes,
     ) -> Result<Response<Bytes>, HttpError> {
-        self.guard.check(url)?;
+        self.guard.admit(url).await?;
+        headers.insert(header::ACCEPT, JSON);
         let shown = shown(url);
         let failed = |source| HttpError::Failed {
             url: shown.clone(),
@@ -98,10 +129,21 @@ impl Http {
             .map_err(|_no_uri| failed(FetchError::Address))?;
         let fetched = self.client.fetch(request, MAX_ANSWER_BYTES);
         match tokio::time::timeout(EXCHANGE_LIMIT, fetched).await {
+            Ok(Err(FetchError::Refused(refused))) => Err(Guard::explain(url, &refused).into()),
             Ok(answer) => answer.map_err(failed),
             Err(_elapsed) => Err(HttpError::TimedOut { url: shown }),
         }
     }
+}
+
+/// Where an answer says that the document is. What has no place or comes to no address is taken as it
+/// is.
+fn redirected(url: &Url, answer: &Response<Bytes>) -> Option<Url> {
+    if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let location = answer.headers().get(header::LOCATION)?;
+    url.join(location.to_str().ok()?).ok()
 }
 
 const JSON: http::HeaderValue = http::HeaderValue::from_static("application/json");
@@ -115,3 +157,7 @@ pub(crate) fn shown(url: &Url) -> String {
     url.set_fragment(None);
     url.to_string()
 }
+
+#[cfg(test)]
+#[path = "http_tests.rs"]
+mod tests;
