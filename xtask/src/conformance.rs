@@ -177,7 +177,7 @@ fn work(driver: &Driver, jobs: Vec<Job>, workers: usize) -> Result<Vec<Verdict>,
 fn build_driver() -> Result<PathBuf, Failure> {
     let messages = output(
         cargo()
-            .args(["build", "--quiet", "--locked", "--package", "cocode-client"])
+            .args(["build", "--quiet", "--locked", "--package", "cocode"])
             .args([
                 "--example",
                 "conformance_client",

@@ -9,13 +9,16 @@
 )]
 #![expect(clippy::print_stderr, reason = "the suite shows what this client says")]
 
+mod admission;
+
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use cocode_client::{
     Answer, ClientCapabilities, Elicitation, ElicitationAnswer, ElicitationMode, Form, Handler,
-    Protocol, RawJson, RequestOptions, Root, RpcError, Session, SessionOptions, Tool, http,
+    Protocol, RawJson, RequestOptions, Root, RpcError, Session, SessionOptions, Tool, Url, http,
+    with_credentials,
 };
 use serde_json::{Map, Value, json};
 
@@ -38,7 +41,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<(), Failure> {
-    let url = std::env::args()
+    let url: Url = std::env::args()
         .next_back()
         .ok_or("no URL given")?
         .parse()?;
@@ -54,13 +57,19 @@ async fn run() -> Result<(), Failure> {
         handler,
         ..SessionOptions::default()
     };
-    let session = Session::connect(http(url), options).await?;
-    let outcome = act(&session, &scenario).await;
+    let context = match std::env::var("MCP_CONFORMANCE_CONTEXT") {
+        Ok(context) => serde_json::from_str(&context)?,
+        Err(_unset) => Value::Null,
+    };
+    let (credentials, _directory) = admission::credentials(&url, &scenario, &context)?;
+    let target = with_credentials(http(url), Arc::new(credentials));
+    let session = Session::connect(target, options).await?;
+    let outcome = act(&session, &scenario, &context).await;
     session.close().await;
     outcome
 }
 
-async fn act(session: &Session, scenario: &str) -> Result<(), Failure> {
+async fn act(session: &Session, scenario: &str, context: &Value) -> Result<(), Failure> {
     match scenario {
         "initialize" => {
             session.tools().await?;
@@ -74,7 +83,7 @@ async fn act(session: &Session, scenario: &str) -> Result<(), Failure> {
             );
         }
         "json-schema-2020-12-preservation" => echo_schema(session).await?,
-        "http-custom-headers" => call_as_told(session).await?,
+        "http-custom-headers" => call_as_told(session, context).await?,
         "http-standard-headers" => {
             call_all_tools(session).await?;
             read_everything(session).await?;
@@ -106,8 +115,7 @@ async fn echo_schema(session: &Session) -> Result<(), Failure> {
 }
 
 /// Makes the calls that the scenario's context asks for.
-async fn call_as_told(session: &Session) -> Result<(), Failure> {
-    let context: Value = serde_json::from_str(&std::env::var("MCP_CONFORMANCE_CONTEXT")?)?;
+async fn call_as_told(session: &Session, context: &Value) -> Result<(), Failure> {
     session.tools().await?;
     for wanted in context["toolCalls"]
         .as_array()
