@@ -57,6 +57,7 @@ impl Site {
         mut transaction: Transaction,
         options: &LoginOptions,
     ) -> Result<SignedIn, LoginError> {
+        self.check_address()?;
         let record = transaction.record().cloned();
         let mut record = record.unwrap_or_else(|| Record::new(&self.url));
         let found = self.discover(options).await?;
@@ -175,6 +176,9 @@ impl Site {
     /// Looks whether somebody could sign in at all, and says why not. What cannot be found out in a
     /// moment counts as possible.
     pub(super) async fn cannot_register(&self, options: &LoginOptions) -> Option<LoginError> {
+        if let Err(error) = self.check_address() {
+            return Some(error);
+        }
         if self.sign_in.oauth.client_id.is_some() {
             return None;
         }

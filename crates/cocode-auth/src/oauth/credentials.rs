@@ -1,6 +1,7 @@
 //! Lets a link in by OAuth: puts tokens on requests, renews them ahead of their end and after a
 //! refusal, and signs in where that needs nobody, or somebody is there.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,8 +26,10 @@ use crate::turn::Turn;
 /// How often the store is looked at while somebody is expected to sign in elsewhere.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// How often one sign-in is widened before a server that is never content is given up.
+/// How often a sign-in is widened for the same scopes before a server that is never content is given
+/// up, and of how many such wishes that is remembered.
 const MAX_STEP_UPS: usize = 2;
+const MAX_REMEMBERED: usize = 64;
 
 /// How often one request may be refused before nothing else is tried.
 const MAX_TRIES: u32 = 2;
@@ -51,8 +54,10 @@ struct Held {
     current: Option<Arc<Current>>,
     /// The store when it was read last; nothing, if it never was.
     read: Option<Stamp>,
-    /// How often the sign-in was widened.
-    step_ups: usize,
+    /// How often the sign-in was widened for these scopes.
+    step_ups: BTreeMap<String, usize>,
+    /// The tokens come of a sign-in of ours, and were not accepted yet.
+    untried: bool,
 }
 
 impl OAuthCredentials {
@@ -128,7 +133,14 @@ impl OAuthCredentials {
                 },
             };
         }
-        let headers = current.headers(request, now());
+        // The handshake of a WebSocket is a request of HTTP.
+        let is_http = matches!(request.url.scheme(), "http" | "https");
+        let url = if is_http {
+            request.url
+        } else {
+            &self.0.site.url
+        };
+        let headers = current.headers(RequestLine { url, ..request }, now());
         headers.map_err(|error| {
             self.error(CredentialsErrorKind::Unusable, "cannot prove its key")
                 .because(&error)
@@ -189,6 +201,10 @@ impl OAuthCredentials {
         }
         let mut held = self.held();
         held.read = Some(stamp);
+        let account = |current: &Arc<Current>| current.account.clone();
+        if held.current.as_ref().map(account) != current.as_ref().map(account) {
+            held.untried = false;
+        }
         held.current.clone_from(&current);
         Ok(current)
     }
@@ -271,8 +287,12 @@ impl OAuthCredentials {
         }
         let tries = {
             let mut held = self.held();
-            held.step_ups += 1;
-            held.step_ups
+            if held.step_ups.len() >= MAX_REMEMBERED {
+                held.step_ups.clear();
+            }
+            let tries = held.step_ups.entry(wanted.join(" ")).or_default();
+            *tries += 1;
+            *tries
         };
         let can_ask = self.0.user_agent.is_some()
             || self.0.site.sign_in.oauth.grant != Grant::AuthorizationCode;
@@ -314,6 +334,10 @@ impl OAuthCredentials {
         why: Option<RenewError>,
     ) -> Result<bool, CredentialsError> {
         let site = &self.0.site;
+        // A new token that is refused at once is not made better by another sign-in.
+        if self.held().untried && !refusal.sent.is_empty() {
+            return Ok(false);
+        }
         let outcome = match (&self.0.user_agent, site.sign_in.oauth.grant) {
             (Some(agent), Grant::AuthorizationCode) => {
                 site.log_in(&**agent, &options).await.map(drop)
@@ -322,13 +346,13 @@ impl OAuthCredentials {
                 self.held().current = None;
                 return Err(self.nobody_there(&options, why.as_ref()).await);
             }
-            // A token that was fetched for this very request is not made better by another.
-            _ if refusal.before > 0 && !refusal.sent.is_empty() => return Ok(false),
             _ => site.acquire_unless_stored(&options, refusal.sent).await,
         };
         outcome.map_err(|error| self.not_signed_in(&error))?;
         self.read().await?;
-        Ok(self.held().current.is_some())
+        let mut held = self.held();
+        held.untried = true;
+        Ok(held.current.is_some())
     }
 
     /// What to tell when somebody would have to sign in, and nobody is there.
@@ -340,7 +364,15 @@ impl OAuthCredentials {
         if let Some(error) = self.0.site.cannot_register(options).await {
             return self.not_signed_in(&error);
         }
-        let error = self.needs_auth("wants you to sign in");
+        let name = &self.0.site.sign_in.server;
+        let mut error = self.needs_auth("wants you to sign in");
+        if options.challenge.is_none() {
+            // It did not say how, so that it may mean a fixed token.
+            error = error.hint(format!(
+                "if it takes a fixed token, name the variable that holds it: \
+                 `bearer_token_env_var` of `{name}`"
+            ));
+        }
         match why {
             Some(why) => error.because(why),
             None => error,
@@ -396,7 +428,11 @@ impl Credentials for OAuthCredentials {
     }
 
     fn answered(&self, headers: &HeaderMap) {
-        let current = self.held().current.clone();
+        let current = {
+            let mut held = self.held();
+            held.untried = false;
+            held.current.clone()
+        };
         if let Some(current) = current {
             renew::heard(&current, &self.0.site.url, headers);
         }

@@ -208,7 +208,8 @@ impl AddressFilter for Guard {
     }
 }
 
-fn is_loopback(url: &Url) -> bool {
+/// Whether an address is one of this machine.
+pub(super) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => {
             let name = name.strip_suffix('.').unwrap_or(name);

@@ -7,6 +7,8 @@ use super::challenge::{AuthChallenge, Scheme};
 use super::client::{Client, ClientAuthentication, ClientKind};
 use super::discovery::{Discovered, Discovery, Purpose};
 use super::dpop::Dpop;
+use super::guard::is_loopback;
+use super::http::shown;
 use super::key::{KeyError, SigningAlgorithm, SigningKey};
 use super::login_error::LoginError;
 use super::metadata::AuthorizationServer;
@@ -106,6 +108,7 @@ impl Site {
         if self.sign_in.oauth.grant != GrantKind::AuthorizationCode {
             return self.acquire(options).await;
         }
+        self.check_address()?;
         let found = self.discover(options).await?;
         let record = self.read().await?.unwrap_or_else(|| Record::new(&self.url));
         self.check_issuer(&found.server, &record)?;
@@ -149,6 +152,16 @@ impl Site {
         grant.signed_in(tokens, asked);
         let place = self.keep(&found.server.issuer, &grant, true).await?;
         Ok(SignedIn::of(&found.server.issuer, &grant, place))
+    }
+
+    /// Tokens are not sent where everybody on the way could read them.
+    pub(super) fn check_address(&self) -> Result<(), LoginError> {
+        let is_safe = self.url.scheme() == "https" || is_loopback(&self.url);
+        if is_safe {
+            return Ok(());
+        }
+        let url = shown(&self.url);
+        Err(LoginError::PlainServer { url })
     }
 
     /// Finds the authorization server.
@@ -219,14 +232,13 @@ impl Site {
             server: &found.server,
         }
         .select();
-        let is_decided = options.scopes.is_some();
-        let signed_in = kept.filter(|grant| grant.tokens.is_some() && !is_decided);
-        let Some(kept) = signed_in else {
+        let Some(kept) = kept.filter(|_| options.scopes.is_none()) else {
             return chosen;
         };
-        let wanted = challenged.unwrap_or_default();
-        let before = scopes::step_up(&kept.requested_scopes, &kept.wanted_scopes, wanted);
-        scopes::step_up(&before, &chosen, &[])
+        // What was granted before is asked for again, as long as it was not given back.
+        let before = Some(kept.requested_scopes.as_slice()).filter(|_| kept.tokens.is_some());
+        let before = scopes::step_up(before.unwrap_or_default(), &kept.wanted_scopes, &[]);
+        scopes::step_up(&before, &chosen, challenged.unwrap_or_default())
     }
 
     async fn client(

@@ -17,6 +17,14 @@ use super::vault::VaultError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoginError {
+    /// Tokens could be read on their way to the server.
+    #[error(
+        "tokens are not sent to {url}, where everybody on the way could read them: only https is safe there"
+    )]
+    PlainServer {
+        /// Where.
+        url: String,
+    },
     /// The authorization server was not found.
     #[error(transparent)]
     Discovery(#[from] DiscoveryError),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use cocode_core::Grant as GrantKind;
 use cocode_wire::HttpClient;
 use url::Url;
 
@@ -48,7 +49,7 @@ impl Site {
     }
 
     /// What is stored and may be used: that of another client, or of another authorization server
-    /// than the configured one, may not.
+    /// than the configured one, may not, nor what was got in another way than the configured one.
     pub(super) fn usable<'a>(&self, record: &'a Record) -> Option<(&'a str, &'a Grant)> {
         let oauth = &self.sign_in.oauth;
         let issuer = match &oauth.issuer {
@@ -59,7 +60,14 @@ impl Site {
         let is_ours = |id: &String| *id == grant.client.id;
         let same_client = oauth.client_id.as_ref().is_none_or(is_ours);
         let same_resource = oauth.resource.is_none() || oauth.resource == grant.resource;
-        (same_client && same_resource).then_some((issuer.as_str(), grant))
+        // Only a client that sends browsers somewhere has an address to come back to.
+        let by_browser = !grant.client.redirect_uris.is_empty();
+        let same_way = by_browser == (oauth.grant == GrantKind::AuthorizationCode);
+        // A program gets what it is configured to ask for; a person is not asked again for that.
+        let asked = |scope: &String| grant.requested_scopes.contains(scope);
+        let same_scopes = by_browser || oauth.scopes.iter().all(asked);
+        let is_usable = same_client && same_resource && same_way && same_scopes;
+        is_usable.then_some((issuer.as_str(), grant))
     }
 
     pub(super) async fn read(&self) -> Result<Option<Record>, VaultError> {
