@@ -4,6 +4,9 @@
 //! `cmd:COMMAND LINE` into a [`Secret`] when a server is contacted. [`SecretStore`] keeps them in
 //! the keyring of the system, or in a private file where there is none.
 //!
+//! [`oauth`] signs in at remote servers and keeps their tokens; [`HeadersHelper`] asks a command of the
+//! user for headers. Both are [`cocode_wire::Credentials`] for links.
+//!
 //! Nothing here reads the environment, prints, or writes a secret anywhere but into the store.
 //! `docs/decisions/0006-secret-stores.md` says why the stores are the way they are.
 

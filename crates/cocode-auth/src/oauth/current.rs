@@ -114,3 +114,7 @@ impl fmt::Debug for Current {
         formatter.debug_struct("Current").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "current_tests.rs"]
+mod tests;

@@ -80,3 +80,7 @@ pub(super) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
 }
+
+#[cfg(test)]
+#[path = "site_tests.rs"]
+mod tests;
