@@ -64,7 +64,8 @@ impl Site {
         self.check_issuer(&found.server, &record)?;
         let kept = record.grants.get(&found.server.issuer);
         let asked = self.scopes(options, &found, kept);
-        let client = self.preregistered(options, &found.server, None, None)?;
+        let before = kept.map(|grant| &grant.client);
+        let client = self.preregistered(options, &found.server, before, None)?;
         let client = client.ok_or(LoginError::Source(SourceError::Missing {
             needed: "oauth.client_id",
         }))?;

@@ -77,6 +77,12 @@ impl OAuthCredentials {
         &self.0.site
     }
 
+    /// Reads what is stored, unless that was done: for those who have to know before the first
+    /// request as whom it will be made.
+    pub async fn recall(&self) {
+        self.loaded().await;
+    }
+
     /// As whom we are known at the server: the same as long as nobody signs in anew. Nothing if that
     /// is not known yet, because no request was made.
     pub fn identity(&self) -> Option<String> {

@@ -85,6 +85,15 @@ impl SignedIn {
 }
 
 impl Grant {
+    /// Whether its client may ask for this. Many authorization servers hold a client to the scopes
+    /// that it registered with, which are those that were asked for then.
+    fn may_ask(&self, scopes: &[String]) -> bool {
+        let is_known = |scope| self.requested_scopes.contains(scope);
+        self.client.kind != ClientKind::Dynamic
+            || self.signed_in_at.is_none()
+            || scopes.iter().all(is_known)
+    }
+
     pub(super) fn dpop(&self) -> Result<Option<Dpop>, KeyError> {
         let key = self.dpop_key.as_ref().map(SigningKey::from_stored);
         Ok(key.transpose()?.map(Dpop::new))
@@ -113,15 +122,15 @@ impl Site {
         let record = self.read().await?.unwrap_or_else(|| Record::new(&self.url));
         self.check_issuer(&found.server, &record)?;
         let kept = record.grants.get(&found.server.issuer);
-        let kept_client = kept.map(|grant| &grant.client);
-        let kept_client = kept_client.filter(|_| !options.register_anew);
+        let asked = self.scopes(options, &found, kept);
+        let may_stay = |grant: &&Grant| !options.register_anew && grant.may_ask(&asked);
+        let kept_client = kept.filter(may_stay).map(|grant| &grant.client);
         let redirect = kept_client.and_then(|client| client.redirect_uris.first());
         let visit = agent
             .prepare(RedirectWish {
                 kept: redirect.map(String::as_str),
             })
             .await?;
-        let asked = self.scopes(options, &found, kept);
         let redirect_uri = visit.redirect_uri();
         let client = self
             .client(options, &found.server, kept_client, redirect_uri, &asked)
@@ -294,12 +303,11 @@ impl Site {
         let has_key = oauth.private_key_file.is_some() || oauth.private_key_env.is_some();
         let typed = options.client_secret.clone();
         let kept = kept.filter(|kept| kept.id == id && kept.kind == ClientKind::Preregistered);
-        let secret = match typed {
-            Some(typed) => Some(typed),
-            None => match self.sign_in.client_secret()? {
-                Some(secret) => Some(secret),
-                None => kept.and_then(|kept| kept.secret.clone()),
-            },
+        let secret = if typed.is_some() {
+            typed
+        } else {
+            let kept = kept.and_then(|kept| kept.secret.as_ref());
+            self.sign_in.client_secret(kept)?
         };
         let offers = |method: ClientAuthentication| {
             let methods = server.token_endpoint_auth_methods_supported.as_ref();

@@ -115,7 +115,7 @@ impl Site {
         let key = self.sign_in.signing_key().await?;
         let mut client = grant.client.clone();
         if client.kind == ClientKind::Preregistered
-            && let Some(secret) = self.sign_in.client_secret()?
+            && let Some(secret) = self.sign_in.client_secret(client.secret.as_ref())?
         {
             client.secret = Some(secret);
         }

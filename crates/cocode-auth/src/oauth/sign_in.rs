@@ -112,11 +112,21 @@ impl SignIn {
         }
     }
 
-    /// The secret of the client that was registered beforehand, if it has one.
-    pub(super) fn client_secret(&self) -> Result<Option<Secret>, SourceError> {
+    /// The secret of the client that was registered beforehand, if it has one: what its variable
+    /// holds now, or what an earlier sign-in at the same authorization server has kept.
+    pub(super) fn client_secret(
+        &self,
+        kept: Option<&Secret>,
+    ) -> Result<Option<Secret>, SourceError> {
         let name = self.oauth.client_secret_env.as_deref();
-        name.map(|name| self.variable(name, "client_secret_env"))
-            .transpose()
+        let found = name
+            .map(|name| self.variable(name, "client_secret_env"))
+            .transpose();
+        match (found, kept) {
+            (Ok(Some(secret)), _) => Ok(Some(secret)),
+            (_, Some(kept)) => Ok(Some(kept.clone())),
+            (found, None) => found,
+        }
     }
 
     /// The secret of the client at the identity provider, if it has one.

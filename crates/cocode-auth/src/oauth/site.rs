@@ -50,7 +50,7 @@ impl Site {
 
     /// What is stored and may be used: that of another client, or of another authorization server
     /// than the configured one, may not, nor what was got in another way than the configured one.
-    pub(super) fn usable<'a>(&self, record: &'a Record) -> Option<(&'a str, &'a Grant)> {
+    pub fn usable<'a>(&self, record: &'a Record) -> Option<(&'a str, &'a Grant)> {
         let oauth = &self.sign_in.oauth;
         let issuer = match &oauth.issuer {
             Some(issuer) => issuer,
