@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 
-use crate::args::{Cli, Color, Command, McpVerb, OutputArgs};
+use crate::args::{Cli, Color, Command, McpArgs, McpVerb, OutputArgs};
 use crate::command_line::{self, CommandLine};
 use crate::environment::Environment;
 use crate::error::{CliError, Exit};
@@ -69,15 +69,25 @@ fn run(cli: Cli, environment: Environment, printer: &Arc<Printer>) -> Result<Exi
         Command::Completions { shell } => generate::completions(shell, printer).map(|()| Exit::Ok),
         Command::Man { out } => generate::manual(out.as_deref(), printer).map(|()| Exit::Ok),
         Command::Explain { code } => explain::run(code.as_deref(), printer).map(|()| Exit::Ok),
-        Command::Mcp(verb) => match *verb {
-            McpVerb::Manage(verb) => manage::run(&verb, &workspace()?),
-            McpVerb::Result(verb) => results::run(&verb, &workspace()?),
-            McpVerb::Use(verb) => session::run(*verb, &workspace()?),
-        },
+        Command::Mcp(args) => {
+            let McpArgs {
+                credential_store,
+                verb,
+            } = *args;
+            let workspace = workspace()?.with_store(credential_store);
+            match verb {
+                McpVerb::Manage(verb) => manage::run(&verb, &workspace),
+                McpVerb::Result(verb) => results::run(&verb, &workspace),
+                McpVerb::Use(verb) => session::run(*verb, &workspace),
+            }
+        }
         Command::Permissions(verb) => govern::permissions::run(&verb, &workspace()?),
         Command::Policy(verb) => govern::policy::run(&verb, &workspace()?),
         Command::Plugin(verb) => govern::plugins::run(&verb, &workspace()?),
-        Command::Secret(args) => govern::secrets::run(&args, &workspace()?),
+        Command::Secret(args) => {
+            let workspace = workspace()?.with_store(args.credential_store);
+            govern::secrets::run(&args, &workspace)
+        }
         Command::Config(verb) => govern::files::run(&verb, &workspace()?),
     }
 }

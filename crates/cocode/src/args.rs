@@ -1,6 +1,7 @@
 //! The command line, as clap reads it. Values that may hold secrets stay plain text here: clap
 //! would repeat them in its error messages.
 
+pub(crate) mod auth;
 pub(crate) mod govern;
 pub(crate) mod manage;
 pub(crate) mod results;
@@ -13,7 +14,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use cocode_client::Protocol;
 
-use govern::{ConfigVerb, PermissionsVerb, PluginVerb, PolicyVerb, SecretArgs};
+use govern::{ConfigVerb, CredentialStoreArg, PermissionsVerb, PluginVerb, PolicyVerb, SecretArgs};
 use manage::ManageVerb;
 use results::ResultVerb;
 
@@ -86,8 +87,7 @@ pub(crate) enum Color {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Keep MCP servers, and use what they offer
-    #[command(subcommand)]
-    Mcp(Box<McpVerb>),
+    Mcp(Box<McpArgs>),
     /// Decide which tools may be called
     #[command(subcommand)]
     Permissions(PermissionsVerb),
@@ -136,6 +136,20 @@ Examples:
   cocode mcp call files.read_file path=README.md
   cocode mcp call echo message=hello -- npx -y @modelcontextprotocol/server-everything
   cocode mcp call search query=rust limit:=5 --url https://example.com/mcp";
+
+#[derive(Debug, Args)]
+pub(crate) struct McpArgs {
+    /// Where to keep secrets and credentials, whatever the configuration says
+    #[arg(
+        long,
+        global = true,
+        value_name = "STORE",
+        help_heading = "Configuration"
+    )]
+    pub(crate) credential_store: Option<CredentialStoreArg>,
+    #[command(subcommand)]
+    pub(crate) verb: McpVerb,
+}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpVerb {

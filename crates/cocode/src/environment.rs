@@ -123,6 +123,11 @@ pub(crate) fn for_servers() -> Vec<(OsString, OsString)> {
     baseline_environment(std::env::vars_os())
 }
 
+/// All of our environment, for programs that are the user's own, such as a browser.
+pub(crate) fn all() -> Vec<(OsString, OsString)> {
+    std::env::vars_os().collect()
+}
+
 /// A variable that the user wants to pass on to a server.
 pub(crate) fn variable(name: &OsStr) -> Option<OsString> {
     std::env::var_os(name)

@@ -43,6 +43,7 @@ pub(crate) enum Code {
     InvalidFilter,
     InvalidTarget,
     InvalidUsage,
+    LoginFailed,
     NotCached,
     PendingTrust,
     PermissionDenied,
@@ -59,7 +60,7 @@ pub(crate) enum Code {
 
 impl Code {
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 22] = [
         Self::AlreadyThere,
         Self::BlockedByPolicy,
         Self::FileError,
@@ -69,6 +70,7 @@ impl Code {
         Self::InvalidFilter,
         Self::InvalidTarget,
         Self::InvalidUsage,
+        Self::LoginFailed,
         Self::NotCached,
         Self::PendingTrust,
         Self::PermissionDenied,
@@ -94,6 +96,7 @@ impl Code {
             Self::InvalidFilter => "invalid-filter",
             Self::InvalidTarget => "invalid-target",
             Self::InvalidUsage => "invalid-usage",
+            Self::LoginFailed => "login-failed",
             Self::NotCached => "not-cached",
             Self::PendingTrust => "pending-trust",
             Self::PermissionDenied => "permission-denied",
@@ -114,7 +117,7 @@ impl Code {
             Self::ToolError => Exit::Tool,
             Self::Interrupted => Exit::Interrupted,
             Self::BlockedByPolicy | Self::PendingTrust | Self::PermissionDenied => Exit::Blocked,
-            Self::SecretUnavailable => Exit::Auth,
+            Self::LoginFailed | Self::SecretUnavailable => Exit::Auth,
             Self::AlreadyThere
             | Self::FileError
             | Self::InvalidConfig

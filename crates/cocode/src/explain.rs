@@ -46,6 +46,7 @@ pub(crate) const PAGES: &[Page] = pages![
     "invalid-params",
     "invalid-target",
     "invalid-usage",
+    "login-failed",
     "malformed-answer",
     "message-too-large",
     "no-answer",

@@ -56,9 +56,10 @@ impl Fleet {
         setup: &Setup,
         workspace: &Workspace,
     ) -> Result<Self, CliError> {
-        let connector = Arc::new(Configured::new(workspace)?);
+        let connector = Configured::new(workspace)?;
+        connector.recall(&specs).await;
         let manager = setup.manager(|options| {
-            options.connector = connector;
+            options.connector = Arc::new(connector);
             // What servers have to say would be said by all of them at once.
             options.log_level = None;
             if let Some(limit) = wishes.request_timeout {
@@ -176,6 +177,11 @@ pub(crate) fn short(error: &CliError) -> String {
     if text.chars().count() > MAX_SHORT_CHARACTERS {
         text = text.chars().take(MAX_SHORT_CHARACTERS - 1).collect();
         text.push('…');
+    }
+    // Where somebody has only to do something, that is said at once.
+    let is_to_do = matches!(error.code, "auth-required" | "client-registration-required");
+    if let Some(hint) = error.hints.first().filter(|_| is_to_do) {
+        text = format!("{text}; {hint}");
     }
     text
 }

@@ -1,8 +1,8 @@
 //! Errors of the library as this program tells them: exit code, chain of causes, and what to try.
 
 use cocode_client::{
-    Closed, ConnectError, LinkError, OpenError, RawJson, RequestError, RpcError, SpawnError,
-    code as rpc_code,
+    Closed, ConnectError, CredentialsError, LinkError, OpenError, RawJson, RequestError, RpcError,
+    SpawnError, code as rpc_code,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -24,6 +24,9 @@ pub(crate) enum Doing {
 pub(crate) fn connect_error(error: &ConnectError, server: &str, protocol_chosen: bool) -> CliError {
     let code = error.code();
     let exit = exit_of(code, Doing::Other);
+    if let Some(error) = without_credentials(error) {
+        return no_credentials(error, code, exit);
+    }
     let mut told =
         CliError::with(exit, code, format!("cannot connect to `{server}`")).because(error);
     told.stderr = error.stderr().to_vec();
@@ -77,6 +80,13 @@ pub(crate) fn connect_error(error: &ConnectError, server: &str, protocol_chosen:
 pub(crate) fn request_error(error: &RequestError, doing: Doing) -> CliError {
     let code = error.code();
     let exit = exit_of(code, doing);
+    if let RequestError::Link {
+        error: LinkError::Credentials(error),
+        ..
+    } = error
+    {
+        return no_credentials(error, code, exit);
+    }
     let mut told = CliError::with(exit, code, error.to_string());
     if let Some(cause) = std::error::Error::source(error) {
         told = told.because(cause);
@@ -90,6 +100,36 @@ pub(crate) fn request_error(error: &RequestError, doing: Doing) -> CliError {
     }
     told.rpc = rpc_of(error);
     told.hints = request_hints(error, Moment::Session);
+    told
+}
+
+/// Why there was nothing to show to a server that wants credentials, if that is what is wrong.
+pub(crate) fn without_credentials(error: &ConnectError) -> Option<&CredentialsError> {
+    match error {
+        ConnectError::Open(OpenError::Link(LinkError::Credentials(error)))
+        | ConnectError::Handshake {
+            error:
+                RequestError::Link {
+                    error: LinkError::Credentials(error),
+                    ..
+                },
+            ..
+        } => Some(error),
+        _ => None,
+    }
+}
+
+/// What those say who know about credentials, as they say it.
+fn no_credentials(error: &CredentialsError, code: &'static str, exit: Exit) -> CliError {
+    let CredentialsError {
+        kind: _,
+        message,
+        causes,
+        hints,
+    } = error;
+    let mut told = CliError::with(exit, code, message.clone());
+    told.causes.clone_from(causes);
+    told.hints.clone_from(hints);
     told
 }
 

@@ -2,9 +2,11 @@
 //!
 //! The only room that prints and the only one that reads the environment of the process.
 
+mod admission;
 mod app;
 mod args;
 mod arguments;
+mod auth;
 mod command_line;
 mod configured;
 mod elicit;
@@ -31,6 +33,7 @@ mod render;
 mod results;
 mod screen;
 mod session;
+mod stores;
 mod table;
 mod target;
 mod telemetry;

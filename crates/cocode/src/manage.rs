@@ -18,7 +18,9 @@ mod status;
 pub(crate) mod trust;
 pub(crate) mod writing;
 
+use crate::args::auth::AuthVerb;
 use crate::args::manage::{ManageVerb, WritableScope};
+use crate::auth;
 use crate::error::{CliError, Exit};
 use crate::workspace::Workspace;
 
@@ -39,6 +41,10 @@ pub(crate) fn run(verb: &ManageVerb, workspace: &Workspace) -> Result<Exit, CliE
         ManageVerb::Doctor(args) => doctor::run(args, workspace),
         ManageVerb::Logs(args) => logs::run(args, workspace),
         ManageVerb::Status(args) => overview::run(args, workspace),
+        ManageVerb::Login(args) => auth::login::run(args, workspace),
+        ManageVerb::Logout(args) => auth::logout::run(args, workspace),
+        ManageVerb::Auth(AuthVerb::Status(args)) => auth::status::run(args, workspace),
+        ManageVerb::Auth(AuthVerb::ClientMetadata(args)) => auth::document::run(args, workspace),
     }
 }
 

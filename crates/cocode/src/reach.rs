@@ -1,26 +1,27 @@
 //! From a server's specification to a target: the one place where variables are passed on, secrets
 //! are looked up, and headers are made, right before the server is contacted, each time anew.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::{HeaderMap, HeaderName, HeaderValue};
-use cocode_auth::{CommandSettings, Reference, References, SecretStore, StoreChoice, StoreOptions};
+use cocode_auth::{CommandSettings, Reference, References, SecretStore};
 use cocode_client::{
-    Answer, Connector, HttpClient, HttpSettings, ReachError, ReachErrorKind, Reached, StdioTarget,
-    Target, Url, stdio,
+    Answer, Connector, HttpSettings, ReachError, ReachErrorKind, Reached, StdioTarget, Target, Url,
+    stdio,
 };
 use cocode_core::{
     Program, Reach, Remote, RemoteTransport, Sandbox, ServerSpec, Template, TemplatePart,
 };
 
+use crate::admission::{Admission, Admissions};
 use crate::args::TargetArgs;
 use crate::environment;
 use crate::error::{CliError, Code};
 use crate::printer::Printer;
+use crate::stores;
 use crate::target::Server;
 use crate::text::plain;
 use crate::workspace::Workspace;
@@ -32,7 +33,7 @@ const SECRETS_LIMIT: Duration = Duration::from_mins(1);
 #[derive(Clone, Debug)]
 pub(crate) struct Configured {
     store: SecretStore,
-    http: HttpClient,
+    admissions: Arc<Admissions>,
     printer: Arc<Printer>,
 }
 
@@ -41,16 +42,36 @@ pub(crate) struct Configured {
 pub(crate) struct Given {
     pub(crate) args: TargetArgs,
     pub(crate) http: HttpSettings,
+    pub(crate) admissions: Arc<Admissions>,
     pub(crate) printer: Arc<Printer>,
 }
 
 impl Configured {
     pub(crate) fn new(workspace: &Workspace) -> Result<Self, CliError> {
         Ok(Self {
-            store: secret_store(workspace)?,
-            http: HttpClient::new(workspace.environment.http.clone()),
+            store: stores::secrets(workspace)?,
+            admissions: Arc::clone(workspace.admissions()?),
             printer: Arc::clone(&workspace.printer),
         })
+    }
+
+    /// The headers that a server gets besides what lets us in.
+    pub(crate) async fn headers(
+        &self,
+        spec: &ServerSpec,
+        remote: &Remote,
+    ) -> Result<HeaderMap, CliError> {
+        let work = Work {
+            spec,
+            by: self,
+            references: self.references(spec),
+        };
+        work.headers(remote).await
+    }
+
+    /// Reads what is stored for servers, without which it cannot be told as whom they are reached.
+    pub(crate) async fn recall<'a>(&self, specs: impl IntoIterator<Item = &'a ServerSpec>) {
+        self.admissions.recall(specs).await;
     }
 
     async fn target(&self, spec: &ServerSpec) -> Result<Reached, CliError> {
@@ -108,12 +129,29 @@ impl Connector for Configured {
         if has_references(spec) {
             return None;
         }
+        let account = match self.admissions.of(spec) {
+            None => None,
+            Some(Admission::Helper(_)) => return None,
+            // Nobody is no account.
+            Some(Admission::OAuth(credentials)) => {
+                Some(credentials.identity()?).filter(|account| !account.is_empty())
+            }
+        };
         let values = names.into_iter().map(|name| {
             let value = environment::variable(name.as_ref());
             value.map_or_else(String::new, |value| value.to_string_lossy().into_owned())
         });
         let directory = directory.map(|directory| directory.display().to_string());
-        Some(values.chain(directory).collect())
+        Some(values.chain(directory).chain(account).collect())
+    }
+
+    fn admitted<'a>(&'a self, spec: &'a ServerSpec) -> Answer<'a, ()> {
+        Box::pin(async move {
+            match self.admissions.of(spec) {
+                Some(Admission::OAuth(credentials)) => credentials.changed().await,
+                Some(Admission::Helper(_)) | None => std::future::pending().await,
+            }
+        })
     }
 }
 
@@ -132,12 +170,40 @@ impl Connector for Given {
     fn reach<'a>(&'a self, _spec: &'a ServerSpec) -> Answer<'a, Result<Reached, ReachError>> {
         Box::pin(async move {
             let server = Server::of(&self.args, &self.http, &self.printer);
-            let reached = server.map(|server| Reached {
-                target: server.target,
-                sse_fallback: server.sse_fallback,
+            let reached = server.map(|server| {
+                let admission = self.address().and_then(|url| self.admissions.at(&url));
+                Reached {
+                    target: with_admission(server.target, admission.as_ref()),
+                    sse_fallback: server.sse_fallback,
+                }
             });
             reached.map_err(for_manager)
         })
+    }
+}
+
+impl Given {
+    /// The address of the server, if somebody could sign in there.
+    fn address(&self) -> Option<Url> {
+        let after_dashes = self.args.command.first().and_then(|word| word.to_str());
+        let word = self.args.url.as_deref().or(after_dashes)?;
+        let url = Url::parse(word).ok();
+        url.filter(|_| !sends_authorization(&self.args))
+    }
+}
+
+/// Whether the command line gives the header that would let us in.
+pub(crate) fn sends_authorization(args: &TargetArgs) -> bool {
+    args.header.iter().any(|header| {
+        let name = header.split(':').next().unwrap_or_default();
+        name.trim().eq_ignore_ascii_case("authorization")
+    })
+}
+
+fn with_admission(target: Target, admission: Option<&Admission>) -> Target {
+    match admission {
+        Some(admission) => cocode_client::with_credentials(target, admission.credentials()),
+        None => target,
     }
 }
 
@@ -161,25 +227,6 @@ fn for_manager(error: CliError) -> ReachError {
         causes,
         hints,
     }
-}
-
-/// The store that `keyring:` names are kept in.
-pub(crate) fn secret_store(workspace: &Workspace) -> Result<SecretStore, CliError> {
-    let choice = match workspace.config()?.settings.credential_store.value {
-        cocode_config::CredentialStore::Auto => StoreChoice::Auto,
-        cocode_config::CredentialStore::Keyring => StoreChoice::Keyring,
-        cocode_config::CredentialStore::File => StoreChoice::File,
-    };
-    Ok(secret_store_of(choice, workspace))
-}
-
-/// The store of this kind.
-pub(crate) fn secret_store_of(choice: StoreChoice, workspace: &Workspace) -> SecretStore {
-    SecretStore::new(StoreOptions {
-        choice,
-        directory: workspace.places.state.clone(),
-        session_bus: workspace.environment.session_bus.clone(),
-    })
 }
 
 /// A server that wants a sandbox is not started without one.
@@ -256,11 +303,11 @@ impl Work<'_> {
         let url = Url::parse(&remote.url).map_err(|_bad| bad("its `url` is no URL"))?;
         let made_headers = self.headers(remote).await?;
         // What an earlier attempt has left in a pool may be dead.
-        let client = self.by.http.with_own_connections();
+        let client = self.by.admissions.http().with_own_connections();
         let target = cocode_client::remote(remote.transport, url, made_headers, client)
             .map_err(|error| bad(&error.to_string()))?;
         Ok(Reached {
-            target,
+            target: with_admission(target, self.by.admissions.of(self.spec).as_ref()),
             sse_fallback: remote.transport == RemoteTransport::HttpWithFallback,
         })
     }
@@ -272,7 +319,8 @@ impl Work<'_> {
             headers,
             env_headers,
             bearer_token_env_var,
-            headers_helper,
+            // What it prints is shown by the links themselves, which know when it is refused.
+            headers_helper: _,
             oauth: _,
             base: _,
         } = remote;
@@ -293,23 +341,7 @@ impl Work<'_> {
             let value = format!("Bearer {}", token.trim());
             self.header(&mut made, "authorization", &value, key)?;
         }
-        if let Some(line) = headers_helper {
-            for (name, value) in self.helped(line).await? {
-                self.header(&mut made, &name, &value, "headers_helper")?;
-            }
-        }
         Ok(made)
-    }
-
-    /// What the user's own command says the headers are.
-    async fn helped(&self, line: &str) -> Result<BTreeMap<String, String>, CliError> {
-        let reference = Reference::Command(line.to_owned());
-        let printed = self.resolve(&reference, "headers_helper").await?;
-        serde_json::from_str(&printed).map_err(|_never_shown| {
-            let message = "the command of `headers_helper` printed no JSON object of texts";
-            self.unavailable(message)
-                .hint(r#"it has to print one object, as in {"Authorization": "Bearer …"}"#)
-        })
     }
 
     fn header(

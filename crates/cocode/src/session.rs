@@ -3,7 +3,7 @@
 
 use std::io::Read as _;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cocode_client::{Connector, Handler, Manager, ServerName, Session};
 use cocode_core::ServerSpec;
@@ -19,11 +19,14 @@ use crate::interrupt::Interrupts;
 use crate::managing::{self, Purpose, Setup};
 use crate::naming;
 use crate::printer::Printer;
-use crate::reach::{Configured, Given};
+use crate::reach::{Configured, Given, sends_authorization};
 use crate::target::{self, Server, adjusted, is_protocol_chosen, unlisted};
 use crate::trouble::About;
 use crate::verbs::{Context, Plan, cached, everywhere};
 use crate::workspace::Workspace;
+
+/// How long the end of the program waits for credentials to be stored.
+const SETTLED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Everything that can be found wrong before a server is started is found wrong here.
 pub(crate) fn run(mut verb: Verb, workspace: &Workspace) -> Result<Exit, CliError> {
@@ -61,13 +64,15 @@ pub(crate) fn run(mut verb: Verb, workspace: &Workspace) -> Result<Exit, CliErro
     } else {
         setup
     };
-    let outcome = on_runtime(connect(verb.target(), spec, plan, &setup, workspace));
+    let work = connect(verb.target(), spec, plan, &setup, workspace);
+    let outcome = on_runtime(workspace, work);
     setup.end();
     outcome
 }
 
 /// Does work that waits for others.
 pub(crate) fn on_runtime<T>(
+    workspace: &Workspace,
     work: impl Future<Output = Result<T, CliError>>,
 ) -> Result<T, CliError> {
     let cannot =
@@ -77,7 +82,15 @@ pub(crate) fn on_runtime<T>(
         .enable_all()
         .build()
         .map_err(cannot)?;
-    let outcome = runtime.block_on(work);
+    let outcome = runtime.block_on(async {
+        let outcome = work.await;
+        // Tokens that were just renewed are worth nothing to the next command if they are not stored.
+        let settled = tokio::time::timeout(SETTLED_WITHIN, workspace.settle()).await;
+        if settled.is_err() {
+            tracing::warn!("credentials that were being renewed may be lost");
+        }
+        outcome
+    });
     // A name may still be looked up; that must not hold us up.
     runtime.shutdown_background();
     outcome
@@ -92,7 +105,7 @@ async fn connect(
 ) -> Result<Exit, CliError> {
     let printer = &workspace.printer;
     let interrupts = Interrupts::catch()?;
-    let (connector, about) = subject(args, &spec, workspace)?;
+    let (connector, about) = subject(args, &spec, workspace).await?;
     let handler = Arc::new(TerminalHandler::new(args, &about.shown, printer)?);
     let gate = Gate::new(about.configured.as_ref(), workspace)?;
     let manager = setup.manager(|options| {
@@ -105,10 +118,7 @@ async fn connect(
     let run = Run {
         server: spec.name.clone(),
         about,
-        authorization_given: args.header.iter().any(|header| {
-            let name = header.split(':').next().unwrap_or_default();
-            name.trim().eq_ignore_ascii_case("authorization")
-        }),
+        authorization_given: sends_authorization(args),
         deadlines: target::deadlines(args),
         handler,
         gate,
@@ -119,7 +129,7 @@ async fn connect(
 }
 
 /// Who makes the target, and how errors speak of it.
-fn subject(
+async fn subject(
     args: &TargetArgs,
     spec: &ServerSpec,
     workspace: &Workspace,
@@ -127,11 +137,14 @@ fn subject(
     let mut about = About::configured(spec, "--connect-timeout");
     about.protocol_chosen = is_protocol_chosen(args);
     if !args.is_given() {
-        return Ok((Arc::new(Configured::new(workspace)?), about));
+        let connector = Configured::new(workspace)?;
+        connector.recall([spec]).await;
+        return Ok((Arc::new(connector), about));
     }
     let given = Given {
         args: args.clone(),
         http: workspace.environment.http.clone(),
+        admissions: Arc::clone(workspace.admissions()?),
         printer: Arc::clone(&workspace.printer),
     };
     about.shown = Server::of(&given.args, &given.http, &given.printer)?.shown;

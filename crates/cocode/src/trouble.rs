@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use cocode_client::{
-    CallError, Cause, Closed, ConnectError, LinkError, OpenError, ReachError, RequestError,
-    ServerState, Trouble,
+    CallError, Cause, Closed, ConnectError, CredentialsErrorKind, LinkError, OpenError, ReachError,
+    RequestError, ServerState, Trouble,
 };
 use cocode_core::{Protocol, Reach, ServerSpec};
 
+use crate::admission::Way;
 use crate::error::{CliError, Code, Exit};
 use crate::hints::{self, Doing};
 use crate::text::{duration, plain};
@@ -62,7 +63,14 @@ impl About {
     pub(crate) fn told(&self, error: &CallError, doing: Doing) -> CliError {
         match error {
             CallError::Request { error, .. } | CallError::Asking { error, .. } => {
-                hints::request_error(error, doing)
+                let told = hints::request_error(error, doing);
+                match error {
+                    RequestError::Link {
+                        error: LinkError::AuthRequired(_),
+                        ..
+                    } => self.for_configured(told),
+                    _ => told,
+                }
             }
             CallError::Unavailable { state, .. } => self.unavailable(error, state).error,
             CallError::Arguments { tool, mismatch, .. } => {
@@ -115,7 +123,10 @@ impl About {
                 let told = hints::connect_error(error, &self.shown, self.protocol_chosen);
                 Failure {
                     phase: phase(error),
-                    error: self.for_configured(told),
+                    error: match hints::without_credentials(error) {
+                        Some(_) => self.or_by_header(told),
+                        None => self.for_configured(told),
+                    },
                 }
             }
             Cause::Lost(closed) => {
@@ -185,6 +196,15 @@ impl About {
         told
     }
 
+    /// Who gives a server on the command line can give its token there as well.
+    fn or_by_header(&self, told: CliError) -> CliError {
+        let is_missing = matches!(told.code, "auth-required" | "client-registration-required");
+        if self.configured.is_some() || !is_missing {
+            return told;
+        }
+        told.hint("or pass a token: --header 'Authorization: Bearer …'")
+    }
+
     /// Hints that speak of options, for a server that has its options in a file.
     fn for_configured(&self, mut error: CliError) -> CliError {
         let Some(spec) = &self.configured else {
@@ -227,22 +247,21 @@ impl About {
 }
 
 fn auth_hint(spec: &ServerSpec) -> String {
-    let sends_credentials = match &spec.reach {
-        Reach::Program(_) => false,
-        Reach::Remote(remote) => {
-            let mut headers = remote.headers.keys().chain(remote.env_headers.keys());
-            remote.bearer_token_env_var.is_some()
-                || remote.headers_helper.is_some()
-                || headers.any(|header| header.eq_ignore_ascii_case("authorization"))
-        }
+    let way = match &spec.reach {
+        Reach::Program(_) => Way::Nothing,
+        Reach::Remote(remote) => Way::of(remote),
     };
-    if sends_credentials {
-        "the configured credentials were not accepted: are they still valid?".to_owned()
-    } else {
-        "it wants credentials: name the variable that has its token in `bearer_token_env_var`, or \
-         keep it with `cocode secret set` and write `headers.Authorization = \"Bearer \
-         ${keyring:NAME}\"`"
-            .to_owned()
+    match way {
+        Way::Fixed(_) | Way::Helper(_) => {
+            "the configured credentials were not accepted: are they still valid?".to_owned()
+        }
+        Way::OAuth(_) => {
+            let name = &spec.name;
+            format!(
+                "`cocode mcp auth status {name}` shows what you have, `cocode mcp login {name}` gets anew"
+            )
+        }
+        Way::Nothing => "it wants credentials, and there is no way to show any".to_owned(),
     }
 }
 
@@ -255,6 +274,13 @@ fn phase(error: &ConnectError) -> Phase {
             ..
         } => match error {
             LinkError::Unreachable { .. } => Phase::Connect,
+            LinkError::Credentials(error) => match error.kind {
+                CredentialsErrorKind::NeedsAuth | CredentialsErrorKind::NeedsClientRegistration => {
+                    Phase::Handshake
+                }
+                // A helper, a key or a store failed, before the server could.
+                _ => Phase::Secrets,
+            },
             _ => Phase::Handshake,
         },
         ConnectError::Open(_) => Phase::Connect,

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use cocode_config::{Config, EditContext, Places, Problem};
 
+use crate::admission::Admissions;
+use crate::args::govern::CredentialStoreArg;
 use crate::args::{ConfigArgs, OutputArgs};
 use crate::environment::{self, Environment};
 use crate::error::{CliError, Code};
@@ -23,8 +25,11 @@ pub(crate) struct Workspace {
     pub(crate) printer: Arc<Printer>,
     pub(crate) output: OutputArgs,
     pub(crate) places: Places,
+    /// Where credentials are kept, whatever the configuration says.
+    pub(crate) store: Option<CredentialStoreArg>,
     strict: bool,
     config: OnceCell<Config>,
+    admissions: OnceCell<Arc<Admissions>>,
 }
 
 impl Workspace {
@@ -56,9 +61,34 @@ impl Workspace {
             printer,
             output,
             places,
+            store: None,
             strict: args.strict_config,
             config: OnceCell::new(),
+            admissions: OnceCell::new(),
         })
+    }
+
+    /// With credentials kept where the command line says.
+    #[must_use]
+    pub(crate) fn with_store(mut self, store: Option<CredentialStoreArg>) -> Self {
+        self.store = store;
+        self
+    }
+
+    /// What lets us in at servers, shared by everything that this command does.
+    pub(crate) fn admissions(&self) -> Result<&Arc<Admissions>, CliError> {
+        if let Some(made) = self.admissions.get() {
+            return Ok(made);
+        }
+        let made = Arc::new(Admissions::new(self)?);
+        Ok(self.admissions.get_or_init(|| made))
+    }
+
+    /// What was renewed is stored, before the program ends.
+    pub(crate) async fn settle(&self) {
+        if let Some(admissions) = self.admissions.get() {
+            admissions.settle().await;
+        }
     }
 
     /// The configuration. With `--strict-config`, anything wrong in it is an error.

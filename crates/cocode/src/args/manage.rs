@@ -8,6 +8,7 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use cocode_client::Protocol;
 use cocode_core::Registration;
 
+use super::auth::{AuthVerb, LOGIN_HELP, LOGOUT_HELP, LoginArgs, LogoutArgs};
 use super::{Transport, seconds};
 
 #[derive(Debug, Subcommand)]
@@ -47,6 +48,15 @@ pub(crate) enum ManageVerb {
     /// Show what a server wrote and what became of it
     #[command(after_help = LOGS_HELP)]
     Logs(LogsArgs),
+    /// Sign in to a server
+    #[command(after_help = LOGIN_HELP)]
+    Login(Box<LoginArgs>),
+    /// Sign out of a server
+    #[command(after_help = LOGOUT_HELP)]
+    Logout(LogoutArgs),
+    /// See who is signed in where, and how this client is known
+    #[command(subcommand)]
+    Auth(AuthVerb),
 }
 
 const ADD_HELP: &str = "\

@@ -1,28 +1,23 @@
 //! Secrets that configuration refers to by name. A value comes from stdin or is typed unseen, never
 //! from the command line, which shells remember and other users can see.
 
-mod unseen;
+pub(crate) mod unseen;
 
 use std::io::{IsTerminal as _, Read as _, stdin};
 
-use cocode_auth::{
-    MAX_SECRET_BYTES, Place, Secret, SecretName, SecretStore, StoreChoice, StoreError,
-};
+use cocode_auth::{MAX_SECRET_BYTES, Secret, SecretName, SecretStore, StoreError};
 use serde::Serialize;
 
-use crate::args::govern::{CredentialStoreArg, SecretArgs, SecretVerb};
+use crate::args::govern::{SecretArgs, SecretVerb};
 use crate::error::{CliError, Code, Exit};
 use crate::printer::print_json;
-use crate::reach;
+use crate::stores::{self, place_name};
 use crate::table::{Cell, table};
 use crate::text::plain;
 use crate::workspace::Workspace;
 
 pub(crate) fn run(args: &SecretArgs, workspace: &Workspace) -> Result<Exit, CliError> {
-    let store = match args.credential_store {
-        None => reach::secret_store(workspace)?,
-        Some(given) => reach::secret_store_of(choice(given), workspace),
-    };
+    let store = stores::secrets(workspace)?;
     let cannot =
         |error| CliError::new(Code::SetupFailed, "cannot start the runtime").because(&error);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -34,22 +29,13 @@ pub(crate) fn run(args: &SecretArgs, workspace: &Workspace) -> Result<Exit, CliE
             let name = parsed(name)?;
             // Before the runtime has anything to do: a person may take their time.
             let secret = read(&name, workspace)?;
-            let is_given = args.credential_store.is_some();
-            runtime.block_on(set(&store, &name, &secret, is_given, workspace))
+            runtime.block_on(set(&store, &name, &secret, workspace))
         }
         SecretVerb::List => runtime.block_on(list(&store, workspace)),
         SecretVerb::Remove { name } => {
             let name = parsed(name)?;
             runtime.block_on(remove(&store, &name, workspace))
         }
-    }
-}
-
-fn choice(given: CredentialStoreArg) -> StoreChoice {
-    match given {
-        CredentialStoreArg::Auto => StoreChoice::Auto,
-        CredentialStoreArg::Keyring => StoreChoice::Keyring,
-        CredentialStoreArg::File => StoreChoice::File,
     }
 }
 
@@ -70,21 +56,13 @@ async fn set(
     store: &SecretStore,
     name: &SecretName,
     secret: &Secret,
-    is_store_given: bool,
     workspace: &Workspace,
 ) -> Result<Exit, CliError> {
     let place = store
         .set(name, secret)
         .await
         .map_err(|error| failed(&error))?;
-    let described = store.describe().await;
-    let description = described.to_string();
-    // The description knows the choice, but not who made it.
-    let description = if is_store_given && described.choice != StoreChoice::Auto {
-        description.replace("the configuration says so", "`--credential-store` says so")
-    } else {
-        description
-    };
+    let description = stores::told(&store.describe().await, workspace);
     let printer = &workspace.printer;
     if printer.json() {
         let report = Kept {
@@ -201,13 +179,6 @@ fn piped() -> Result<String, CliError> {
         }
     }
     Ok(text)
-}
-
-fn place_name(place: Place) -> &'static str {
-    match place {
-        Place::Keyring => "keyring",
-        Place::File => "file",
-    }
 }
 
 fn failed(error: &StoreError) -> CliError {

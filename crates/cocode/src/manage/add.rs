@@ -8,11 +8,12 @@ use cocode_config::{
     Entry, OAuthEntry, Scope, Seconds, Text, Transport as FileTransport, is_variable_name,
 };
 use serde::Serialize;
+use url::Url;
 
 use super::writing::{mention_ignoring, warn_if_not_used, warn_of_plain_secrets, write};
 use crate::args::Transport;
 use crate::args::manage::{AddArgs, OAuthArgs, WritableScope};
-use crate::environment::text_variable;
+use crate::auth::client_secret::{self, Given};
 use crate::error::{CliError, Code, Exit};
 use crate::printer::print_json;
 use crate::target::is_address;
@@ -20,7 +21,7 @@ use crate::text::plain;
 use crate::workspace::Workspace;
 
 pub(crate) fn run(args: &AddArgs, workspace: &Workspace) -> Result<Exit, CliError> {
-    let mut entry = entry(args)?;
+    let mut entry = entry(args, workspace)?;
     settle_directory(&mut entry, args.scope, workspace);
     add(&args.name, &entry, args.scope, args.force, workspace)
 }
@@ -63,7 +64,7 @@ pub(crate) fn add(
     Ok(Exit::Ok)
 }
 
-fn entry(args: &AddArgs) -> Result<Entry, CliError> {
+fn entry(args: &AddArgs, workspace: &Workspace) -> Result<Entry, CliError> {
     let AddArgs {
         name: _,
         words,
@@ -97,6 +98,7 @@ fn entry(args: &AddArgs) -> Result<Entry, CliError> {
     let seconds = |duration: &Option<Duration>| {
         duration.and_then(|duration| Seconds::new(duration.as_secs_f64()))
     };
+    let oauth = signing_in(oauth, address.as_deref(), workspace)?;
     Ok(Entry {
         transport: transport.and_then(|transport| file_transport(transport, program.is_some())),
         command: program,
@@ -109,7 +111,7 @@ fn entry(args: &AddArgs) -> Result<Entry, CliError> {
         env_http_headers: BTreeMap::new(),
         bearer_token_env_var: bearer_token_env_var.clone(),
         headers_helper: headers_helper.clone(),
-        oauth: signing_in(oauth)?,
+        oauth,
         enabled: disabled.then_some(false),
         required: required.then_some(true),
         startup_timeout_sec: seconds(startup_timeout),
@@ -127,7 +129,11 @@ fn entry(args: &AddArgs) -> Result<Entry, CliError> {
     })
 }
 
-fn signing_in(args: &OAuthArgs) -> Result<OAuthEntry, CliError> {
+fn signing_in(
+    args: &OAuthArgs,
+    url: Option<&str>,
+    workspace: &Workspace,
+) -> Result<OAuthEntry, CliError> {
     let OAuthArgs {
         client_id,
         client_secret_env,
@@ -148,7 +154,7 @@ fn signing_in(args: &OAuthArgs) -> Result<OAuthEntry, CliError> {
         ));
     }
     let client_secret_env = if *client_secret {
-        Some(client_secret_variable()?.to_owned())
+        client_secret_variable(url, workspace)?
     } else {
         client_secret_env.clone()
     };
@@ -165,17 +171,24 @@ fn signing_in(args: &OAuthArgs) -> Result<OAuthEntry, CliError> {
     })
 }
 
-/// The variable that `claude mcp add --client-secret` takes the secret from. It does not ask for it
-/// here, where there is no place to keep it.
-pub(super) fn client_secret_variable() -> Result<&'static str, CliError> {
-    const VARIABLE: &str = "MCP_CLIENT_SECRET";
-    if text_variable(VARIABLE).is_some() {
-        return Ok(VARIABLE);
-    }
-    let message = format!("`--client-secret` needs the variable `{VARIABLE}`, which is not set");
-    Err(CliError::new(Code::InvalidUsage, message)
-        .hint("the secret is read whenever the server is used, and not kept in files")
-        .hint("another variable is named by `--client-secret-env NAME`"))
+/// The variable that `claude mcp add --client-secret` takes the secret from. Where it is not set, the
+/// secret is asked for and kept in the store of secrets, where signing in finds it.
+pub(super) fn client_secret_variable(
+    url: Option<&str>,
+    workspace: &Workspace,
+) -> Result<Option<String>, CliError> {
+    let secret = match client_secret::given(workspace)? {
+        Given::Variable(_) => return Ok(Some(client_secret::VARIABLE.to_owned())),
+        Given::Typed(secret) => secret,
+    };
+    let url = url.and_then(|url| Url::parse(url).ok()).ok_or_else(|| {
+        let message = "the secret of a client is kept for an address, and none is given";
+        CliError::new(Code::InvalidUsage, message)
+    })?;
+    let kept = client_secret::keep(&url, &secret, workspace)?;
+    let message = format!("the secret of the client is kept in the {kept}");
+    workspace.printer.note(&message);
+    Ok(None)
 }
 
 /// The program with its arguments, or the address: after `--`, after `--url`, or as plain words.

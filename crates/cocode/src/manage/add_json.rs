@@ -48,7 +48,7 @@ pub(crate) fn run(args: &AddJsonArgs, workspace: &Workspace) -> Result<Exit, Cli
         workspace.printer.warn(&message);
     }
     if *client_secret {
-        entry.oauth.client_secret_env = Some(client_secret_variable()?.to_owned());
+        entry.oauth.client_secret_env = client_secret_variable(entry.url.as_deref(), workspace)?;
     }
     add(name, &entry, *scope, *force, workspace)
 }

@@ -46,7 +46,7 @@ struct ServerReport<'a> {
 
 pub(crate) fn run(args: &DoctorArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let setup = Setup::new(Purpose::OneThing, workspace)?;
-    let outcome = on_runtime(examine(args, &setup, workspace));
+    let outcome = on_runtime(workspace, examine(args, &setup, workspace));
     setup.end();
     outcome
 }

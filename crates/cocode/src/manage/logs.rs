@@ -102,7 +102,7 @@ pub(crate) fn run(args: &LogsArgs, workspace: &Workspace) -> Result<Exit, CliErr
         printer.note(&none(name));
     }
     if args.follow {
-        return on_runtime(follow(follower, printer));
+        return on_runtime(workspace, follow(follower, printer));
     }
     let mut follower = follower;
     let lines = follower.poll().map_err(not_read)?;

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &StatusArgs, workspace: &Workspace) -> Result<Exit, CliE
     }
     warn_of_use(chosen.servers(config).map(|(_, server)| server), workspace)?;
     let setup = Setup::new(Purpose::OneThing, workspace)?;
-    let outcome = on_runtime(once(args, &chosen, &setup, workspace));
+    let outcome = on_runtime(workspace, once(args, &chosen, &setup, workspace));
     setup.end();
     outcome
 }

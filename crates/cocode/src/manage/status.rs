@@ -104,7 +104,7 @@ pub(crate) fn run(
     workspace: &Workspace,
 ) -> Result<Exit, CliError> {
     let setup = Setup::new(Purpose::OneThing, workspace)?;
-    let outcome = on_runtime(contact(servers, timeout, &setup, workspace));
+    let outcome = on_runtime(workspace, contact(servers, timeout, &setup, workspace));
     setup.end();
     outcome
 }
@@ -305,6 +305,7 @@ impl Status {
             Self::Connected(_) => "connected",
             Self::Failed { error, .. } => match error.exit {
                 Exit::Auth if error.code == "auth-required" => "needs authentication",
+                Exit::Auth if error.code == "client-registration-required" => "needs a client",
                 Exit::Timeout => "timed out",
                 _ => "failed",
             },
@@ -451,6 +452,7 @@ fn connection(status: &Status) -> ConnectionReport<'_> {
     ConnectionReport {
         status: match status.as_str() {
             "needs authentication" => "needs-authentication",
+            "needs a client" => "needs-client-registration",
             "timed out" => "timed-out",
             other => other,
         },

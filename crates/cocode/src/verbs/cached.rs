@@ -13,6 +13,7 @@ use crate::gate::Gate;
 use crate::hints::{Doing, request_error};
 use crate::managing::list_cache;
 use crate::reach::Configured;
+use crate::session::on_runtime;
 use crate::text::age;
 use crate::workspace::Workspace;
 
@@ -27,7 +28,8 @@ pub(super) struct Remembered {
 
 /// Prints what is remembered.
 pub(crate) fn run(plan: &Plan, spec: &ServerSpec, workspace: &Workspace) -> Result<(), CliError> {
-    let (memory, printer) = (Memory::of(workspace)?, &workspace.printer);
+    let memory = Memory::of(std::slice::from_ref(spec), workspace)?;
+    let printer = &workspace.printer;
     let load = |kind| {
         let remembered = memory.load(kind, spec)?;
         let Remembered {
@@ -80,10 +82,16 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn of(workspace: &Workspace) -> Result<Self, CliError> {
+    /// What accounts were shown is found only by who has the account.
+    pub(super) fn of(specs: &[ServerSpec], workspace: &Workspace) -> Result<Self, CliError> {
+        let connector = Configured::new(workspace)?;
+        on_runtime(workspace, async {
+            connector.recall(specs).await;
+            Ok(())
+        })?;
         Ok(Self {
             cache: list_cache(workspace),
-            connector: Configured::new(workspace)?,
+            connector,
         })
     }
 

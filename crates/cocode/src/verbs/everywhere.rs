@@ -122,12 +122,12 @@ pub(crate) fn run(
         workspace,
     };
     if is_cached {
-        let memory = Memory::of(workspace)?;
+        let memory = Memory::of(&specs, workspace)?;
         let outcomes = specs.iter().map(|spec| work.recall(spec, &memory));
         return work.finish(&outcomes.collect::<Vec<_>>());
     }
     let setup = Setup::new(Purpose::OneThing, workspace)?;
-    let outcome = on_runtime(work.all(target, &setup));
+    let outcome = on_runtime(workspace, work.all(target, &setup));
     setup.end();
     outcome
 }

@@ -8,6 +8,7 @@
 
 mod calling;
 mod config_files;
+mod credentials_peer;
 mod doctor;
 mod elicitation;
 mod exchange;
@@ -18,6 +19,8 @@ mod harness;
 mod home;
 mod interrupting;
 mod keeping;
+mod login;
+mod login_peer;
 mod logs;
 mod managed;
 mod named_peer;
@@ -28,6 +31,7 @@ mod policy;
 mod quiet;
 mod results;
 mod secrets;
+mod sign_in;
 mod status;
 mod status_verb;
 mod terminal;

@@ -157,13 +157,13 @@ fn at_a_terminal_the_table_is_drawn_in_place() {
 }
 
 /// The lines of a program that watches, as they come.
-struct Watched {
-    child: Child,
+pub(crate) struct Watched {
+    pub(crate) child: Child,
     lines: BufReader<ChildStdout>,
 }
 
 impl Watched {
-    fn start(home: &Home) -> Self {
+    pub(crate) fn start(home: &Home) -> Self {
         let mut command = home.command(["mcp", "status", "--watch", "--json"]);
         let spawned = command
             .stdout(Stdio::piped())
@@ -176,7 +176,7 @@ impl Watched {
 
     /// The next event that is as wanted. The test runner ends a test that waits forever.
     #[track_caller]
-    fn next(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn next(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let mut line = String::new();
             assert!(self.lines.read_line(&mut line).unwrap() > 0, "it has ended");
@@ -187,7 +187,7 @@ impl Watched {
         }
     }
 
-    fn until_state(&mut self, name: &str, state: &str) -> Value {
+    pub(crate) fn until_state(&mut self, name: &str, state: &str) -> Value {
         self.next(|event| {
             event["event"] == "state"
                 && event["server"]["name"] == name

@@ -110,6 +110,29 @@ pub(crate) fn typed_at(mut command: Command, typed: &str) -> (Option<i32>, Strin
     (output.status.code(), stdout, seen)
 }
 
+/// Runs any command with its stdin and stderr at a terminal where this is typed when it is asked for.
+/// Gives its exit code, what was printed to stdout, and what was seen at the terminal.
+pub(crate) fn answered_at(
+    mut command: Command,
+    question: &'static str,
+    typed: &str,
+) -> (Option<i32>, String, String) {
+    let (person, name) = pseudo_terminal();
+    command
+        .stdin(open(&name))
+        .stderr(open(&name))
+        .stdout(Stdio::piped());
+    let child = command.spawn().unwrap();
+    drop(command);
+    let typed = typed.to_owned();
+    let reaction: Reaction = Box::new(move |person| person.write_all(typed.as_bytes()).unwrap());
+    let seeing = watch(person, vec![(question, reaction)]);
+    let output = child.wait_with_output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let seen = seeing.join().unwrap().replace("\r\n", "\n");
+    (output.status.code(), stdout, seen)
+}
+
 /// What is seen of a program that has nothing but a terminal.
 fn seen_of(words: &[&str], server: &StdioServer) -> String {
     let (person, name) = pseudo_terminal();

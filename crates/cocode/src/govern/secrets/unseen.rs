@@ -17,7 +17,7 @@ const CTRL_U: u8 = 0x15;
 const DELETE: u8 = 0x7f;
 
 /// Asks for a line and reads it, showing nothing of it.
-pub(super) fn line(question: &str, workspace: &Workspace) -> Result<String, CliError> {
+pub(crate) fn line(question: &str, workspace: &Workspace) -> Result<String, CliError> {
     let cannot =
         |error| CliError::new(Code::FileError, "cannot ask at the terminal").because(&error);
     let quiet = Quiet::begin().map_err(cannot)?;

@@ -10,7 +10,7 @@ use cocode_config::{Config, FileReport, Problem, TrustStore};
 
 use super::check::Check;
 use crate::error::{CliError, Code};
-use crate::reach;
+use crate::stores;
 use crate::workspace::{Workspace, told, with_problems};
 
 /// How long the keyring may take to answer.
@@ -185,7 +185,7 @@ fn policy(config: &Config, workspace: &Workspace) -> Check {
 
 /// Where secrets are kept, and whether that can be read. No secret is looked up.
 async fn store(workspace: &Workspace) -> Check {
-    let store = match reach::secret_store(workspace) {
+    let store = match stores::secrets(workspace) {
         Ok(store) => store,
         Err(error) => return Check::failed("secrets", error),
     };
@@ -201,7 +201,10 @@ async fn store(workspace: &Workspace) -> Check {
             .hint("`credential_store = \"file\"` in config.toml does without it");
     };
     match listed {
-        Ok(n_secrets) => Check::ok("secrets", format!("{n_secrets} kept; {description}")),
+        Ok(n_secrets) => {
+            let description = stores::told(&description, workspace);
+            Check::ok("secrets", format!("{n_secrets} kept; {description}"))
+        }
         Err(error) => Check::failed("secrets", error),
     }
 }

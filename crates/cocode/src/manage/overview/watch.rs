@@ -84,7 +84,7 @@ pub(super) fn run(
     workspace: &Workspace,
 ) -> Result<Exit, CliError> {
     let setup = Setup::new(Purpose::Watching, workspace)?;
-    let outcome = on_runtime(watch(args, chosen, &setup, workspace));
+    let outcome = on_runtime(workspace, watch(args, chosen, &setup, workspace));
     setup.end();
     outcome
 }
@@ -98,7 +98,7 @@ async fn watch(
     let mut interrupts = Interrupts::catch()?;
     let connector = Arc::new(Configured::new(workspace)?);
     let manager = setup.manager(|options| {
-        options.connector = connector;
+        options.connector = Arc::<Configured>::clone(&connector);
         options.log_level = None;
     });
     // One change that waits to be read is as good as many.
@@ -116,6 +116,7 @@ async fn watch(
         args,
         chosen,
         manager: &manager,
+        connector: &connector,
         live,
         specs: Vec::new(),
         calls: BTreeMap::new(),
@@ -155,6 +156,7 @@ struct Watch<'a> {
     args: &'a StatusArgs,
     chosen: &'a Chosen,
     manager: &'a Manager,
+    connector: &'a Configured,
     live: Live,
     /// The servers that are used.
     specs: Vec<ServerSpec>,
@@ -180,6 +182,7 @@ impl Watch<'_> {
                 None => spec.clone(),
             })
             .collect();
+        self.connector.recall(&self.specs).await;
         let servers = self.chosen.servers(self.live.config());
         let wanted = wanted(servers, self.specs.iter().cloned());
         self.manager.apply(wanted).await;

@@ -1,0 +1,145 @@
+//! `cocode mcp logout`: forgets what lets us in, after giving it back if that is wanted.
+
+use cocode_auth::oauth::{SignedOut, VaultError};
+use cocode_client::Url;
+use serde::Serialize;
+
+use super::subject::{self, Subject};
+use crate::admission::unlisted;
+use crate::args::auth::LogoutArgs;
+use crate::error::{CliError, Exit};
+use crate::interrupt::Interrupts;
+use crate::printer::print_json;
+use crate::session::{interrupted, on_runtime};
+use crate::target::shown;
+use crate::text::plain;
+use crate::workspace::Workspace;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report<'a> {
+    server: &'a str,
+    was_signed_in: bool,
+    /// The authorization servers that took their tokens back.
+    revoked: &'a [String],
+    /// Those that did not.
+    not_revoked: Vec<NotRevoked<'a>>,
+}
+
+#[derive(Serialize)]
+struct NotRevoked<'a> {
+    issuer: &'a str,
+    reason: &'a str,
+}
+
+pub(crate) fn run(args: &LogoutArgs, workspace: &Workspace) -> Result<Exit, CliError> {
+    let subject = match &args.server {
+        Some(word) => Some(subject::to_sign_out(word, workspace)?),
+        None => None,
+    };
+    on_runtime(workspace, Box::pin(all(args, subject, workspace)))
+}
+
+async fn all(
+    args: &LogoutArgs,
+    subject: Option<Subject>,
+    workspace: &Workspace,
+) -> Result<Exit, CliError> {
+    let mut interrupts = Interrupts::catch()?;
+    let subjects = match subject {
+        Some(subject) => vec![subject],
+        None => stored(workspace).await?,
+    };
+    let printer = &workspace.printer;
+    if subjects.is_empty() {
+        if printer.json() {
+            return Ok(Exit::Ok);
+        }
+        printer.out_line("nobody is signed in anywhere")?;
+    }
+    for subject in subjects {
+        tokio::select! {
+            biased;
+            exit = interrupts.next() => return Err(interrupted(printer, exit)),
+            outcome = one(&subject, args.revoke, workspace) => outcome?,
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// Everything that is stored.
+async fn stored(workspace: &Workspace) -> Result<Vec<Subject>, CliError> {
+    let listing = workspace.admissions()?.vault().list().await;
+    let listing = listing.map_err(|error| unavailable("cannot be listed", &error))?;
+    for unreadable in &listing.unreadable {
+        let message = format!(
+            "{} stored sign-ins stay, because they cannot be read: {}",
+            unreadable.ids.len(),
+            unreadable.error
+        );
+        workspace.printer.warn(&message);
+    }
+    let subjects = listing.records.iter().filter_map(|listed| {
+        let url = Url::parse(&listed.record.url).ok()?;
+        Some(Subject {
+            name: shown(&url),
+            remote: unlisted(&url),
+            url,
+            spec: None,
+        })
+    });
+    Ok(subjects.collect())
+}
+
+async fn one(subject: &Subject, revoke: bool, workspace: &Workspace) -> Result<(), CliError> {
+    let Subject {
+        name, url, remote, ..
+    } = subject;
+    let oauth = remote.oauth.clone();
+    let site = workspace
+        .admissions()?
+        .site(name, url.clone(), oauth, remote);
+    let outcome = site.log_out(revoke).await;
+    let outcome = outcome.map_err(|error| unavailable("cannot be forgotten", &error))?;
+    tell(name, &outcome, workspace)
+}
+
+fn tell(name: &str, outcome: &SignedOut, workspace: &Workspace) -> Result<(), CliError> {
+    let SignedOut {
+        was_signed_in,
+        revoked,
+        kept_valid,
+    } = outcome;
+    let printer = &workspace.printer;
+    if printer.json() {
+        let report = Report {
+            server: name,
+            was_signed_in: *was_signed_in,
+            revoked,
+            not_revoked: kept_valid
+                .iter()
+                .map(|(issuer, reason)| NotRevoked { issuer, reason })
+                .collect(),
+        };
+        return print_json(printer, &report);
+    }
+    if !was_signed_in {
+        return printer.out_line(&plain(&format!("nobody was signed in to `{name}`")));
+    }
+    let mut line = format!("signed out of `{name}`");
+    if !revoked.is_empty() {
+        line = format!("{line}; {} took the tokens back", revoked.join(" and "));
+    }
+    printer.out_line(&plain(&line))?;
+    for (issuer, reason) in kept_valid {
+        printer.warn(&format!(
+            "{issuer} did not take the tokens back, which stay valid until they end: {reason}"
+        ));
+    }
+    Ok(())
+}
+
+fn unavailable(what: &str, error: &VaultError) -> CliError {
+    let message = format!("stored credentials {what}");
+    CliError::with(Exit::Auth, "credentials-unavailable", message).because(error)
+}
