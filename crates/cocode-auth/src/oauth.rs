@@ -44,6 +44,7 @@ mod token_servers;
 mod tokens;
 mod user_agent;
 mod vault;
+mod wishes;
 
 pub use authorize::{AuthorizationParameters, AuthorizationRequest, AuthorizeError, CallbackError};
 pub use callback::{CALLBACK_PATH, CallbackOptions, ListenError, LoopbackCallback};
@@ -51,6 +52,7 @@ pub use challenge::{AuthChallenge, Scheme, best as best_challenge};
 pub use client::{Client, ClientAuthentication, ClientKind};
 pub use client_auth::ClientAuthenticationError;
 pub use credentials::OAuthCredentials;
+pub use current::Unfit;
 pub use discovery::{Discovered, Discovery, DiscoveryError, Purpose, authorization_server};
 pub use dpop::{Dpop, DpopPeer};
 pub use guard::{Guard, GuardError};

@@ -62,6 +62,8 @@ impl std::fmt::Debug for WebSocketTarget {
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 type Socket = WebSocketStream<Box<dyn Stream>>;
+/// A socket, and the headers of the answer that opened it.
+type Opened = (Socket, HeaderMap);
 
 #[derive(Debug)]
 pub(crate) struct WebSocketLink {
@@ -147,6 +149,7 @@ impl WebSocketLink {
 async fn admitted(target: &WebSocketTarget) -> Result<Socket, OpenError> {
     let Some(credentials) = &target.credentials else {
         let opened = agreed(target, &HeaderMap::new()).await?;
+        let opened = opened.map(|(socket, _headers)| socket);
         return opened.map_err(|error| handshake_error(&target.url, error).into());
     };
     let request = RequestLine {
@@ -158,7 +161,10 @@ async fn admitted(target: &WebSocketTarget) -> Result<Socket, OpenError> {
         let shown = credentials.headers(request).await;
         let shown = shown.map_err(LinkError::Credentials)?;
         let error = match agreed(target, &shown).await? {
-            Ok(socket) => return Ok(socket),
+            Ok((socket, headers)) => {
+                credentials.answered(&headers);
+                return Ok(socket);
+            }
             Err(error) => error,
         };
         let answer = match &error {
@@ -184,7 +190,7 @@ async fn admitted(target: &WebSocketTarget) -> Result<Socket, OpenError> {
 async fn agreed(
     target: &WebSocketTarget,
     credentials: &HeaderMap,
-) -> Result<Result<Socket, WsError>, OpenError> {
+) -> Result<Result<Opened, WsError>, OpenError> {
     match handshake(target, credentials, Some(SUBPROTOCOL)).await? {
         // Some servers speak MCP without knowing the subprotocol.
         Err(WsError::Protocol(ProtocolError::SecWebSocketSubProtocolError(
@@ -199,7 +205,7 @@ async fn handshake(
     target: &WebSocketTarget,
     credentials: &HeaderMap,
     subprotocol: Option<HeaderValue>,
-) -> Result<Result<Socket, WsError>, OpenError> {
+) -> Result<Result<Opened, WsError>, OpenError> {
     let mut request = match target.url.as_str().into_client_request() {
         Ok(request) => request,
         Err(error) => return Ok(Err(error)),
@@ -222,7 +228,7 @@ async fn handshake(
         let stream = connect(target).await?;
         let opened =
             tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await;
-        Ok(opened.map(|(socket, _response)| socket))
+        Ok(opened.map(|(socket, answer)| (socket, answer.into_parts().0.headers)))
     };
     match tokio::time::timeout(CONNECT_TIMEOUT, opening).await {
         Ok(outcome) => outcome,

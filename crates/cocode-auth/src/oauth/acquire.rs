@@ -22,7 +22,7 @@ use super::sign_in::SourceError;
 use super::site::{Site, now};
 use super::token::{IdentityExchange, TokenEndpoint, Unbound};
 use super::tokens::Tokens;
-use super::vault::Transaction;
+use super::vault::{Transaction, VaultError};
 use crate::secret::Secret;
 
 /// How long it may take to find out whether a sign-in is possible at all, when nobody asked for it.
@@ -37,19 +37,46 @@ impl Site {
     }
 
     /// Does so unless somebody else has stored other tokens than those that `refused` shows. The lock
-    /// is held all the time, so that many processes that start at once ask once.
-    pub(super) async fn acquire_unless_stored(
+    /// is held all the time, so that many processes that start at once ask once. Where nothing can be
+    /// stored, the tokens serve this process alone: they are easily got again.
+    pub(super) async fn acquire_for(
         &self,
         options: &LoginOptions,
         refused: &HeaderMap,
-    ) -> Result<(), LoginError> {
-        let transaction = self.vault.transaction(&self.url).await?;
-        let stored = transaction.record();
-        let stored = stored.and_then(|record| Current::of(self.usable(record)?.1, None).ok()?);
-        if stored.is_some_and(|stored| !stored.is_sent_in(refused) && !stored.has_ended(now())) {
-            return Ok(());
+    ) -> Result<Current, LoginError> {
+        let unstored = |error: &VaultError| {
+            tracing::warn!(server = %self.sign_in.server, error = %cocode_wire::chain(error),
+                "tokens cannot be stored for other processes");
+        };
+        let mut transaction = match self.vault.transaction(&self.url).await {
+            Ok(transaction) => Some(transaction),
+            Err(error) => {
+                unstored(&error);
+                None
+            }
+        };
+        let record = transaction.as_ref().and_then(Transaction::record).cloned();
+        let mut record = record.unwrap_or_else(|| Record::new(&self.url));
+        let stored = self.usable(&record);
+        let stored = stored.and_then(|(_, grant)| Current::of(grant, None).ok()?);
+        if let Some(stored) =
+            stored.filter(|stored| !stored.is_sent_in(refused) && !stored.has_ended(now()))
+        {
+            return Ok(stored);
         }
-        self.acquire_in(transaction, options).await.map(drop)
+        let (issuer, grant) = self.acquired(&record, options).await?;
+        let current = Current::of(&grant, None).map_err(LoginError::Unfit)?;
+        let mut current = current.ok_or(LoginError::NoToken)?;
+        record.set_current(issuer, grant);
+        let stored = match &mut transaction {
+            Some(transaction) => transaction.commit(record).await.map(drop),
+            None => Ok(()),
+        };
+        if let Err(error) = stored {
+            unstored(&error);
+            current.unsaved = true;
+        }
+        Ok(current)
     }
 
     async fn acquire_in(
@@ -57,11 +84,22 @@ impl Site {
         mut transaction: Transaction,
         options: &LoginOptions,
     ) -> Result<SignedIn, LoginError> {
-        self.check_address()?;
         let record = transaction.record().cloned();
         let mut record = record.unwrap_or_else(|| Record::new(&self.url));
+        let (issuer, grant) = self.acquired(&record, options).await?;
+        record.set_current(issuer.clone(), grant.clone());
+        let place = transaction.commit(record).await?;
+        Ok(SignedIn::of(&issuer, &grant, place))
+    }
+
+    async fn acquired(
+        &self,
+        record: &Record,
+        options: &LoginOptions,
+    ) -> Result<(String, Grant), LoginError> {
+        self.check_address()?;
         let found = self.discover(options).await?;
-        self.check_issuer(&found.server, &record)?;
+        self.check_issuer(&found.server, record)?;
         let kept = record.grants.get(&found.server.issuer);
         let asked = self.scopes(options, &found, kept);
         let before = kept.map(|grant| &grant.client);
@@ -76,9 +114,7 @@ impl Site {
             .asked_for(&found, &grant, key.as_ref(), dpop.as_ref(), &asked)
             .await?;
         grant.signed_in(tokens, asked);
-        record.set_current(found.server.issuer.clone(), grant.clone());
-        let place = transaction.commit(record).await?;
-        Ok(SignedIn::of(&found.server.issuer, &grant, place))
+        Ok((found.server.issuer, grant))
     }
 
     async fn asked_for(

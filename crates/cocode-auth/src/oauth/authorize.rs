@@ -333,6 +333,11 @@ impl CallbackError {
         matches!(self, Self::Refused { error, .. } if error == "access_denied")
     }
 
+    /// Whether what was asked for cannot be had.
+    pub fn is_about_scopes(&self) -> bool {
+        matches!(self, Self::Refused { error, .. } if error == "invalid_scope")
+    }
+
     /// Whether the answer cannot be told to belong to this sign-in, so that the right one may still
     /// come.
     pub fn is_foreign(&self) -> bool {

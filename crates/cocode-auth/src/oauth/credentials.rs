@@ -1,38 +1,38 @@
 //! Lets a link in by OAuth: puts tokens on requests, renews them ahead of their end and after a
 //! refusal, and signs in where that needs nobody, or somebody is there.
 
-use std::collections::BTreeMap;
+mod held;
+mod told;
+
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use cocode_core::Grant;
 use cocode_wire::{
     Credentials, CredentialsError, CredentialsErrorKind, CredentialsWork, Refusal, RequestLine,
 };
 use http::HeaderMap;
+use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
+use url::Url;
 
+use self::held::{Held, How, LOOK_AGAIN};
 use super::challenge::{self, AuthChallenge};
 use super::current::Current;
+use super::dpop::DpopPeer;
 use super::lock::Stamp;
 use super::login::LoginOptions;
-use super::login_error::LoginError;
-use super::renew::{self, RenewError};
+use super::renew::RenewError;
 use super::site::{Site, now};
 use super::user_agent::UserAgent;
 use crate::turn::Turn;
 
-/// How often the store is looked at while somebody is expected to sign in elsewhere.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
-
 /// How often a sign-in is widened for the same scopes before a server that is never content is given
-/// up, and of how many such wishes that is remembered.
+/// up.
 const MAX_STEP_UPS: usize = 2;
-const MAX_REMEMBERED: usize = 64;
 
-/// How often one request may be refused before nothing else is tried.
-const MAX_TRIES: u32 = 2;
+/// How many refusals of one request may be about its proof.
+const MAX_PROOFS: u32 = 3;
 
 /// What lets us in at one server. Clones share it.
 #[derive(Clone)]
@@ -42,23 +42,14 @@ struct Inner {
     site: Site,
     user_agent: Option<Arc<dyn UserAgent>>,
     held: Mutex<Held>,
-    /// One sign-in or renewal at a time.
+    /// One look at the store, renewal or sign-in at a time.
     turn: Turn,
     /// A renewal that was begun is finished, even if nobody waits for it any more: its result must
     /// be stored, since the old tokens are worth nothing then.
     renewals: TaskTracker,
 }
 
-#[derive(Default)]
-struct Held {
-    current: Option<Arc<Current>>,
-    /// The store when it was read last; nothing, if it never was.
-    read: Option<Stamp>,
-    /// How often the sign-in was widened for these scopes.
-    step_ups: BTreeMap<String, usize>,
-    /// The tokens come of a sign-in of ours, and were not accepted yet.
-    untried: bool,
-}
+type Renewal = Result<Arc<Current>, Arc<RenewError>>;
 
 impl OAuthCredentials {
     /// Without a user agent, a server that wants somebody to sign in is left to wait for that.
@@ -94,9 +85,10 @@ impl OAuthCredentials {
 
     /// Ends when what is stored about the server has changed since it was last looked at.
     pub async fn changed(&self) {
+        let site = &self.0.site;
         loop {
             let read = self.held().read.clone().unwrap_or_default();
-            match self.0.site.vault.stamp(&self.0.site.url).await {
+            match site.vault.stamp(&site.url).await {
                 Ok(stamp) if stamp != read => return,
                 Ok(_) => {}
                 Err(error) => tracing::debug!(%error, "the store of credentials cannot be watched"),
@@ -116,36 +108,21 @@ impl OAuthCredentials {
         let Some(mut current) = self.loaded().await else {
             return Ok(HeaderMap::new());
         };
-        let lasts = current.tokens.refresh.is_none() && !current.has_ended(now());
-        if current.is_due(now()) && !lasts {
-            let _turn = self.0.turn.wait().await;
-            let newest = self.held().current.clone();
-            current = match newest {
-                Some(newest) if newest.authorization != current.authorization => newest,
-                _ => match self.renewed(Arc::clone(&current)).await {
-                    Ok(renewed) => renewed,
-                    // It is still good for a while, and so it is without the authorization server.
-                    Err(error) if !current.has_ended(now()) && !error.needs_sign_in() => {
-                        tracing::debug!(error = %cocode_wire::chain(&error), "not renewed ahead of its end");
-                        current
-                    }
-                    // The server has the last word; without a token it will ask for a sign-in.
-                    Err(error) if error.needs_sign_in() => {
-                        tracing::debug!(error = %cocode_wire::chain(&error), "signed out");
-                        self.held().current = None;
-                        return Ok(HeaderMap::new());
-                    }
-                    Err(error) => return Err(self.not_renewed(&error)),
-                },
+        if current.has_ended(now()) {
+            current = match self.renewed(&current).await {
+                Ok(renewed) => renewed,
+                // The server has the last word; without a token it will ask for a sign-in.
+                Err(error) if error.needs_sign_in() => {
+                    tracing::debug!(error = %cocode_wire::chain(&*error), "signed out");
+                    return Ok(HeaderMap::new());
+                }
+                Err(error) => return Err(self.not_renewed(&error)),
             };
+        } else if current.is_due(now()) && current.tokens.refresh.is_some() {
+            // It is still good, so that nobody has to wait for the next one.
+            self.renew_ahead(&current);
         }
-        // The handshake of a WebSocket is a request of HTTP.
-        let is_http = matches!(request.url.scheme(), "http" | "https");
-        let url = if is_http {
-            request.url
-        } else {
-            &self.0.site.url
-        };
+        let url = self.http_url(request.url);
         let headers = current.headers(RequestLine { url, ..request }, now());
         headers.map_err(|error| {
             self.error(CredentialsErrorKind::Unusable, "cannot prove its key")
@@ -153,43 +130,38 @@ impl OAuthCredentials {
         })
     }
 
-    /// The tokens in use. At first, what is stored, if anything ever was: a server that wants
-    /// nothing costs no look into a keyring.
+    /// The tokens in use. What is stored is looked at once a second at most, since others may have
+    /// signed in or out; a server of which nothing was ever stored costs no look into a keyring.
     async fn loaded(&self) -> Option<Arc<Current>> {
-        {
+        if !self.held().is_time_to_look() {
             let held = self.held();
             if held.read.is_some() {
                 return held.current.clone();
             }
         }
         let _turn = self.0.turn.wait().await;
-        if self.held().read.is_some() {
-            return self.held().current.clone();
-        }
         let site = &self.0.site;
         match site.vault.stamp(&site.url).await {
-            Ok(stamp) if stamp == Stamp::default() => {
+            Ok(stamp) if stamp == Stamp::default() && self.held().read.is_none() => {
                 self.held().read = Some(stamp);
-                return None;
             }
-            Ok(_) => {}
+            Ok(stamp) if self.held().read.as_ref() == Some(&stamp) => {}
+            Ok(_changed) => {
+                if let Err(error) = self.read().await {
+                    // If it matters, the server refuses the request, and the error comes up there.
+                    tracing::debug!(%error, "stored credentials cannot be read");
+                }
+            }
             Err(error) => tracing::debug!(%error, "the store of credentials cannot be looked at"),
         }
-        match self.read().await {
-            Ok(current) => current,
-            Err(error) => {
-                // If it matters, the server refuses the request, and the error comes up there.
-                tracing::debug!(%error, "stored credentials cannot be read");
-                None
-            }
-        }
+        self.held().current.clone()
     }
 
-    /// Reads the store, and holds what is there.
+    /// Reads the store, and uses what is there.
     async fn read(&self) -> Result<Option<Arc<Current>>, CredentialsError> {
         let site = &self.0.site;
         let failed = |error: &dyn std::error::Error| {
-            let told = "its stored credentials cannot be read";
+            let told = "has stored credentials that cannot be read";
             self.error(CredentialsErrorKind::Temporary, told)
                 .because(error)
         };
@@ -205,40 +177,89 @@ impl OAuthCredentials {
                 Err(error) => tracing::warn!(%error, "stored credentials cannot be used"),
             }
         }
+        let account = |current: &Arc<Current>| current.account.clone();
+        let same = before.as_ref().map(account) == current.as_ref().map(account);
+        // What could not be stored is newer than what is.
+        let unsaved = before.filter(|before| same && before.unsaved);
         let mut held = self.held();
         held.read = Some(stamp);
-        let account = |current: &Arc<Current>| current.account.clone();
-        if held.current.as_ref().map(account) != current.as_ref().map(account) {
-            held.untried = false;
-        }
-        held.current.clone_from(&current);
-        Ok(current)
+        held.use_now(unsaved.or(current));
+        Ok(held.current.clone())
     }
 
-    /// New tokens in place of these. Finished even if this future is dropped.
-    async fn renewed(&self, old: Arc<Current>) -> Result<Arc<Current>, RenewError> {
-        let shared = self.clone();
-        let renewing = self.0.renewals.spawn(async move {
-            let renewed = shared.0.site.renew(&old).await.map(Arc::new)?;
-            shared.held().current = Some(Arc::clone(&renewed));
-            Ok(renewed)
-        });
-        renewing
-            .await
-            .unwrap_or(Err(RenewError::SignedOut("the program is ending")))
+    /// New tokens in place of these, unless that failed a moment ago.
+    async fn renewed(&self, old: &Arc<Current>) -> Renewal {
+        let ended = self.renewal(old).await;
+        ended.unwrap_or_else(|error| {
+            tracing::error!(%error, "a renewal broke");
+            Err(Arc::new(RenewError::Broken))
+        })
+    }
+
+    /// Renews without anybody waiting for it.
+    fn renew_ahead(&self, old: &Arc<Current>) {
+        {
+            let mut held = self.held();
+            if held.renewing || held.failed_lately().is_some() {
+                return;
+            }
+            held.renewing = true;
+        }
+        drop(self.renewal(old));
+    }
+
+    /// Begins a renewal, which is finished whatever becomes of the handle.
+    fn renewal(&self, old: &Arc<Current>) -> JoinHandle<Renewal> {
+        let (shared, old) = (self.clone(), Arc::clone(old));
+        self.0.renewals.spawn(async move {
+            let _turn = shared.0.turn.wait().await;
+            let outcome = shared.renew_in_turn(&old).await;
+            if let Err(error) = &outcome {
+                tracing::debug!(error = %cocode_wire::chain(&**error), "not renewed");
+            }
+            shared.held().renewing = false;
+            outcome
+        })
+    }
+
+    async fn renew_in_turn(&self, old: &Arc<Current>) -> Renewal {
+        {
+            let held = self.held();
+            if let Some(newest) = &held.current
+                && newest.authorization != old.authorization
+            {
+                return Ok(Arc::clone(newest));
+            }
+            if let Some(error) = held.failed_lately() {
+                return Err(error);
+            }
+        }
+        let (outcome, stamp) = self.0.site.renew(old).await;
+        let mut held = self.held();
+        if let Some(stamp) = stamp {
+            held.read = Some(stamp);
+        }
+        match outcome {
+            Ok(renewed) => {
+                let renewed = Arc::new(renewed);
+                held.use_now(Some(Arc::clone(&renewed)));
+                Ok(renewed)
+            }
+            Err(error) => {
+                let error = Arc::new(error);
+                if error.needs_sign_in() {
+                    held.use_now(None);
+                }
+                held.note_failed(&error);
+                Err(error)
+            }
+        }
     }
 
     async fn answer(&self, refusal: Refusal<'_>) -> Result<bool, CredentialsError> {
         let challenge = challenge::best(refusal.challenge);
-        let in_use = self.held().current.clone();
-        if let Some(current) = in_use
-            && current.is_sent_in(refusal.sent)
-            && renew::heard(&current, refusal.request.url, refusal.headers)
-            && challenge
-                .as_ref()
-                .is_some_and(AuthChallenge::is_use_dpop_nonce)
-        {
-            return Ok(refusal.before < MAX_TRIES);
+        if self.proves_better(&refusal, challenge.as_ref()) {
+            return Ok(true);
         }
         match (refusal.challenge.status, &challenge) {
             (403, Some(challenge)) if challenge.is_insufficient_scope() => {
@@ -249,35 +270,56 @@ impl OAuthCredentials {
         }
     }
 
+    /// Whether the token was good and only the proof of its key was not: the server named a nonce, or
+    /// its clock is not ours.
+    fn proves_better(&self, refusal: &Refusal<'_>, challenge: Option<&AuthChallenge>) -> bool {
+        let current = self.held().current.clone();
+        let current = current.filter(|current| current.is_sent_in(refusal.sent));
+        let Some(dpop) = current.and_then(|current| current.dpop.clone()) else {
+            return false;
+        };
+        let (peer, url) = (DpopPeer::Resource, self.http_url(refusal.request.url));
+        let named = dpop.heard(peer, url, refusal.headers);
+        let Some(challenge) = challenge.filter(|_| refusal.before < MAX_PROOFS) else {
+            return false;
+        };
+        let is_unproven = challenge.error.as_deref() == Some("invalid_dpop_proof");
+        named && challenge.is_use_dpop_nonce()
+            || is_unproven && dpop.set_clock(peer, url, refusal.headers, now())
+    }
+
     /// The server wants a token, or another one.
     async fn admitted_anew(
         &self,
         refusal: Refusal<'_>,
         challenge: Option<&AuthChallenge>,
     ) -> Result<bool, CredentialsError> {
-        let _turn = self.0.turn.wait().await;
         let stored = match self.newer(refusal.sent).await? {
             Newer::Yes => return Ok(true),
             Newer::No(stored) => stored,
         };
-        if refusal.before > MAX_TRIES {
-            return Ok(false);
-        }
+        let obtained = self.held().obtained(refusal.sent);
         let mut why = None;
         if let Some(stored) = stored.filter(|stored| stored.tokens.refresh.is_some())
-            && refusal.before == 0
+            && obtained.is_none()
         {
-            match self.renewed(stored).await {
-                Ok(_renewed) => return Ok(true),
+            match self.renewed(&stored).await {
+                Ok(_renewed) => {
+                    self.held().note_obtained(How::Renewed);
+                    return Ok(true);
+                }
                 Err(error) if error.needs_sign_in() => why = Some(error),
                 Err(error) => return Err(self.not_renewed(&error)),
             }
+        }
+        if obtained == Some(How::SignedIn) {
+            return Ok(false);
         }
         let options = LoginOptions {
             challenge: challenge.cloned(),
             ..LoginOptions::default()
         };
-        self.signed_in(refusal, options, why).await
+        self.signed_in(refusal, options, why.as_deref()).await
     }
 
     /// The server wants a token that allows more.
@@ -287,19 +329,10 @@ impl OAuthCredentials {
         challenge: &AuthChallenge,
     ) -> Result<bool, CredentialsError> {
         let wanted = challenge.scope.clone().unwrap_or_default();
-        let _turn = self.0.turn.wait().await;
         if let Newer::Yes = self.newer(refusal.sent).await? {
             return Ok(true);
         }
-        let tries = {
-            let mut held = self.held();
-            if held.step_ups.len() >= MAX_REMEMBERED {
-                held.step_ups.clear();
-            }
-            let tries = held.step_ups.entry(wanted.join(" ")).or_default();
-            *tries += 1;
-            *tries
-        };
+        let tries = self.held().count_wish(&wanted);
         let can_ask = self.0.user_agent.is_some()
             || self.0.site.sign_in.oauth.grant != Grant::AuthorizationCode;
         if wanted.is_empty() || can_ask && tries > MAX_STEP_UPS {
@@ -323,6 +356,7 @@ impl OAuthCredentials {
     /// Whether there are other tokens than those that were refused, here or in the store. If not,
     /// those that were refused.
     async fn newer(&self, sent: &HeaderMap) -> Result<Newer, CredentialsError> {
+        let _turn = self.0.turn.wait().await;
         let current = self.held().current.clone();
         if current.is_some_and(|current| !current.is_sent_in(sent)) {
             return Ok(Newer::Yes);
@@ -337,81 +371,42 @@ impl OAuthCredentials {
         &self,
         refusal: Refusal<'_>,
         options: LoginOptions,
-        why: Option<RenewError>,
+        why: Option<&RenewError>,
     ) -> Result<bool, CredentialsError> {
         let site = &self.0.site;
-        // A new token that is refused at once is not made better by another sign-in.
-        if self.held().untried && !refusal.sent.is_empty() {
-            return Ok(false);
+        let is_by_browser = site.sign_in.oauth.grant == Grant::AuthorizationCode;
+        if is_by_browser && self.0.user_agent.is_none() {
+            return Err(self.nobody_there(&options, why).await);
         }
-        let outcome = match (&self.0.user_agent, site.sign_in.oauth.grant) {
-            (Some(agent), Grant::AuthorizationCode) => {
-                site.log_in(&**agent, &options).await.map(drop)
+        let _turn = self.0.turn.wait().await;
+        let current = self.held().current.clone();
+        if current.is_some_and(|current| !current.is_sent_in(refusal.sent)) {
+            return Ok(true);
+        }
+        match &self.0.user_agent {
+            Some(agent) if is_by_browser => {
+                let signed_in = site.log_in(&**agent, &options).await;
+                signed_in.map_err(|error| self.not_signed_in(&error))?;
+                self.read().await?;
             }
-            (None, Grant::AuthorizationCode) => {
-                self.held().current = None;
-                return Err(self.nobody_there(&options, why.as_ref()).await);
+            _ => {
+                let got = site.acquire_for(&options, refusal.sent).await;
+                let got = got.map_err(|error| self.not_signed_in(&error))?;
+                self.held().use_now(Some(Arc::new(got)));
             }
-            _ => site.acquire_unless_stored(&options, refusal.sent).await,
-        };
-        outcome.map_err(|error| self.not_signed_in(&error))?;
-        self.read().await?;
+        }
         let mut held = self.held();
-        held.untried = true;
+        held.note_obtained(How::SignedIn);
         Ok(held.current.is_some())
     }
 
-    /// What to tell when somebody would have to sign in, and nobody is there.
-    async fn nobody_there(
-        &self,
-        options: &LoginOptions,
-        why: Option<&RenewError>,
-    ) -> CredentialsError {
-        if let Some(error) = self.0.site.cannot_register(options).await {
-            return self.not_signed_in(&error);
+    /// The address as HTTP knows it: the handshake of a WebSocket is one of its requests.
+    fn http_url<'a>(&'a self, url: &'a Url) -> &'a Url {
+        if matches!(url.scheme(), "http" | "https") {
+            url
+        } else {
+            &self.0.site.url
         }
-        let name = &self.0.site.sign_in.server;
-        let mut error = self.needs_auth("wants you to sign in");
-        if options.challenge.is_none() {
-            // It did not say how, so that it may mean a fixed token.
-            error = error.hint(format!(
-                "if it takes a fixed token, name the variable that holds it: \
-                 `bearer_token_env_var` of `{name}`"
-            ));
-        }
-        match why {
-            Some(why) => error.because(why),
-            None => error,
-        }
-    }
-
-    fn needs_auth(&self, what: &str) -> CredentialsError {
-        let name = &self.0.site.sign_in.server;
-        self.error(CredentialsErrorKind::NeedsAuth, what)
-            .hint(format!("sign in with `cocode mcp login {name}`"))
-    }
-
-    fn not_renewed(&self, error: &RenewError) -> CredentialsError {
-        let kind = match error {
-            error if error.needs_sign_in() => return self.needs_auth("wants you to sign in"),
-            RenewError::Token(error) if error.is_final() => CredentialsErrorKind::Unusable,
-            RenewError::Endpoint | RenewError::Source(_) => CredentialsErrorKind::Unusable,
-            _ => CredentialsErrorKind::Temporary,
-        };
-        self.error(kind, "has a token that could not be renewed")
-            .because(error)
-    }
-
-    fn not_signed_in(&self, error: &LoginError) -> CredentialsError {
-        let told = self.error(error.kind(), "does not let us in");
-        let mut told = told.because(error);
-        told.hints.extend(error.hints(&self.0.site.sign_in.server));
-        told
-    }
-
-    fn error(&self, kind: CredentialsErrorKind, what: &str) -> CredentialsError {
-        let name = &self.0.site.sign_in.server;
-        CredentialsError::new(kind, format!("server `{name}` {what}"))
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -436,11 +431,11 @@ impl Credentials for OAuthCredentials {
     fn answered(&self, headers: &HeaderMap) {
         let current = {
             let mut held = self.held();
-            held.untried = false;
+            held.accepted();
             held.current.clone()
         };
-        if let Some(current) = current {
-            renew::heard(&current, &self.0.site.url, headers);
+        if let Some(dpop) = current.and_then(|current| current.dpop.clone()) {
+            dpop.heard(DpopPeer::Resource, &self.0.site.url, headers);
         }
     }
 }

@@ -23,16 +23,21 @@ pub(super) struct Current {
     pub(super) account: String,
     pub(super) authorization: HeaderValue,
     pub(super) dpop: Option<Arc<Dpop>>,
+    /// They could not be stored, and end with this process.
+    pub(super) unsaved: bool,
 }
 
-/// Why stored tokens cannot be used.
+/// Why tokens cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unfit {
-    #[error("the stored token has characters that no header can have")]
+pub enum Unfit {
+    /// They fit into no header.
+    #[error("the token has characters that no header can have")]
     Token,
-    #[error("the stored token is bound to a key that is not stored")]
+    /// Half of them is missing.
+    #[error("the token is bound to a key that is not stored")]
     NoKey,
-    #[error("the stored key of the token cannot be used")]
+    /// Half of them is damaged.
+    #[error("the key of the token cannot be used")]
     Key(#[from] KeyError),
 }
 
@@ -56,7 +61,10 @@ impl Current {
             }
         };
         let authorization = tokens.authorization().ok_or(Unfit::Token)?;
-        let signed_in_at = grant.signed_in_at.unwrap_or_default();
+        // A program signs in whenever its token has ended, and stays who it is.
+        let is_program = grant.client.redirect_uris.is_empty();
+        let signed_in_at = grant.signed_in_at.filter(|_| !is_program);
+        let signed_in_at = signed_in_at.unwrap_or_default();
         let Grant {
             client,
             token_endpoint,
@@ -67,6 +75,7 @@ impl Current {
             account: format!("{token_endpoint} {} {signed_in_at}", client.id),
             authorization,
             dpop,
+            unsaved: false,
         }))
     }
 

@@ -15,7 +15,6 @@ use super::metadata::AuthorizationServer;
 use super::pkce::Pkce;
 use super::record::{Grant, Record};
 use super::registration::{self, RegistrationError, RegistrationMode, RegistrationWish};
-use super::scopes::{self, ScopeChoice};
 use super::site::{Site, now};
 use super::token::{TokenEndpoint, Unbound};
 use super::token_servers;
@@ -149,7 +148,10 @@ impl Site {
         };
         let request = AuthorizationRequest::new(&found.server, &parameters, Pkce::generate()?)?;
         let answer = visit.go(&request).await?;
-        let code = request.accept(answer.expose())?;
+        let code = match request.accept(answer.expose()) {
+            Ok(code) => code,
+            Err(error) => return Err(self.not_permitted(error).await),
+        };
         let dpop = grant.dpop()?;
         let key = self.sign_in.signing_key().await?;
         let endpoint = self.endpoint(&found.server, &grant.client, key.as_ref(), dpop.as_ref())?;
@@ -212,6 +214,11 @@ impl Site {
         let Some(id) = &oauth.client_id else {
             return Ok(());
         };
+        if !self.may_see(server) {
+            return Err(LoginError::IssuerUnknown {
+                found: server.issuer.clone(),
+            });
+        }
         let knows = |grant: &Grant| grant.client.id == *id;
         if record.grants.get(&server.issuer).is_some_and(knows) {
             return Ok(());
@@ -222,32 +229,20 @@ impl Site {
         }
     }
 
-    /// What to ask for: what was decided, or what the server names together with what it was given
-    /// before.
-    pub(super) fn scopes(
-        &self,
-        options: &LoginOptions,
-        found: &Discovered,
-        kept: Option<&Grant>,
-    ) -> Vec<String> {
-        let configured = &self.sign_in.oauth.scopes;
-        let explicit = options.scopes.as_ref().unwrap_or(configured);
-        let challenged = options.challenge.as_ref();
-        let challenged = challenged.and_then(|challenge| challenge.scope.as_deref());
-        let chosen = ScopeChoice {
-            explicit,
-            challenged,
-            resource: found.protected.as_ref(),
-            server: &found.server,
-        }
-        .select();
-        let Some(kept) = kept.filter(|_| options.scopes.is_none()) else {
-            return chosen;
+    /// Whether an authorization server that only the MCP server names may be shown what lets a
+    /// program in. A person sees in the browser where that goes, a signature is good for one server
+    /// only, and an identity provider says itself whom its word is for.
+    fn may_see(&self, server: &AuthorizationServer) -> bool {
+        let oauth = &self.sign_in.oauth;
+        let has_key = oauth.private_key_file.is_some() || oauth.private_key_env.is_some();
+        let is_careful = match oauth.grant {
+            GrantKind::AuthorizationCode | GrantKind::Enterprise => true,
+            GrantKind::ClientCredentials => has_key,
+            GrantKind::JwtBearer => false,
         };
-        // What was granted before is asked for again, as long as it was not given back.
-        let before = Some(kept.requested_scopes.as_slice()).filter(|_| kept.tokens.is_some());
-        let before = scopes::step_up(before.unwrap_or_default(), &kept.wanted_scopes, &[]);
-        scopes::step_up(&before, &chosen, challenged.unwrap_or_default())
+        let issuer = url::Url::parse(&server.issuer).ok();
+        let host = issuer.as_ref().and_then(url::Url::host_str);
+        is_careful || host.is_some() && host == self.url.host_str()
     }
 
     async fn client(
@@ -451,22 +446,5 @@ impl Site {
                 outcome => return outcome,
             }
         }
-    }
-
-    /// Notes what a server wants besides what the tokens allow, for the next sign-in.
-    pub(super) async fn want(&self, scopes: &[String]) -> Result<(), VaultError> {
-        let mut transaction = self.vault.transaction(&self.url).await?;
-        let Some(mut record) = transaction.record().cloned() else {
-            return Ok(());
-        };
-        let Some(grant) = record.current_mut() else {
-            return Ok(());
-        };
-        let wanted = scopes::step_up(&grant.wanted_scopes, scopes, &[]);
-        if wanted == grant.wanted_scopes {
-            return Ok(());
-        }
-        grant.wanted_scopes = wanted;
-        transaction.commit(record).await.map(drop)
     }
 }

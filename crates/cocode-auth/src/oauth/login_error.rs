@@ -3,6 +3,7 @@
 use cocode_wire::CredentialsErrorKind;
 
 use super::authorize::{AuthorizeError, CallbackError};
+use super::current::Unfit;
 use super::discovery::DiscoveryError;
 use super::key::KeyError;
 use super::random::NoRandomness;
@@ -72,6 +73,15 @@ pub enum LoginError {
         /// Who would have been shown it.
         found: String,
     },
+    /// Nobody said who may be shown the secret of the client, and nobody is there to ask.
+    #[error(
+        "the server names the authorization server {found}, and nothing says that it may be shown \
+         the client's secret"
+    )]
+    IssuerUnknown {
+        /// Who would have been shown it.
+        found: String,
+    },
     /// It gives out no tokens.
     #[error("{issuer} names no token endpoint")]
     NoTokenEndpoint {
@@ -84,6 +94,12 @@ pub enum LoginError {
         /// Who.
         issuer: String,
     },
+    /// The tokens cannot be used.
+    #[error(transparent)]
+    Unfit(Unfit),
+    /// There are no tokens.
+    #[error("the authorization server gave no token")]
+    NoToken,
     /// The configured address is none.
     #[error("`oauth.client_metadata_url` is no URL")]
     MetadataUrl,
@@ -102,7 +118,11 @@ impl LoginError {
             Self::Registration { .. } => CredentialsErrorKind::NeedsClientRegistration,
             Self::Discovery(error) if error.is_temporary() => CredentialsErrorKind::Temporary,
             Self::Token(error) if !error.is_final() => CredentialsErrorKind::Temporary,
-            Self::Vault(_) => CredentialsErrorKind::Temporary,
+            // What vouches for a program is renewed by somebody else.
+            Self::Token(TokenError::InvalidGrant(_)) | Self::Vault(_) => {
+                CredentialsErrorKind::Temporary
+            }
+            Self::Source(error) if error.may_pass() => CredentialsErrorKind::Temporary,
             Self::UserAgent(_) | Self::Callback(_) => CredentialsErrorKind::NeedsAuth,
             _ => CredentialsErrorKind::Unusable,
         }
@@ -120,6 +140,10 @@ impl LoginError {
                  `oauth.client_id`"
                     .to_owned(),
             ],
+            Self::IssuerUnknown { found } => vec![format!(
+                "if that is the right one, say so in the configuration of `{server}`: \
+                 `oauth.issuer = {found:?}`"
+            )],
             Self::UserAgent(UserAgentError::TimedOut { .. }) => {
                 vec![format!("`cocode mcp login {server}` begins anew")]
             }

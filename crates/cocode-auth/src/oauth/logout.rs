@@ -5,7 +5,6 @@ use url::Url;
 use super::record::Grant;
 use super::registration;
 use super::revoke::TokenHint;
-use super::sign_in::SourceError;
 use super::site::{Site, now};
 use super::token::{TokenEndpoint, Unbound};
 use super::vault::VaultError;
@@ -71,8 +70,11 @@ impl Site {
             revoked = match url.zip(revocation) {
                 None => Err(no_endpoint()),
                 Some((url, revocation)) => {
-                    let key = self.sign_in.signing_key().await;
-                    let key = key.map_err(|error: SourceError| told(&error))?;
+                    // Without its key, a client is not believed, and that is told.
+                    let key = self.sign_in.signing_key().await.unwrap_or_else(|error| {
+                        tracing::warn!(issuer, error = %told(&error), "signing out without a key");
+                        None
+                    });
                     let endpoint = TokenEndpoint {
                         http: &self.http,
                         url: &url,

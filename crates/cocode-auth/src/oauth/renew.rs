@@ -1,12 +1,15 @@
 //! Renews tokens, once for all processes: under the lock of the record, with the record read again
 //! at every step that could throw something away.
 
-use http::HeaderMap;
+use std::time::Duration;
+
+use cocode_wire::CredentialsErrorKind;
 use url::Url;
 
-use super::client::ClientKind;
+use super::client::{Client, ClientAuthentication, ClientKind};
 use super::current::{Current, Unfit};
 use super::key::KeyError;
+use super::lock::Stamp;
 use super::record::{Grant, Record};
 use super::sign_in::SourceError;
 use super::site::{Site, now};
@@ -36,12 +39,43 @@ pub(super) enum RenewError {
     Unfit(#[from] Unfit),
     #[error("the address of the token endpoint that is stored cannot be used")]
     Endpoint,
+    #[error("the renewal broke, which is a defect of the program")]
+    Broken,
 }
 
 impl RenewError {
     /// Whether somebody has to sign in.
     pub(super) fn needs_sign_in(&self) -> bool {
-        matches!(self, Self::SignedOut(_) | Self::Ended(_) | Self::Unfit(_))
+        match self {
+            Self::SignedOut(_) | Self::Ended(_) | Self::Unfit(_) | Self::Endpoint => true,
+            // It will not take what we have, whatever it calls that.
+            Self::Token(error) => {
+                error.refusal().is_some() || matches!(error, TokenError::Malformed { .. })
+            }
+            Self::Vault(_) | Self::Source(_) | Self::Broken => false,
+        }
+    }
+
+    /// How long not to try it again, if that would bring the same.
+    pub(super) fn pause(&self) -> Option<Duration> {
+        match self {
+            Self::Token(TokenError::Temporary(trouble)) => {
+                Some(Duration::from_secs(trouble.retry_after.unwrap_or_default()))
+            }
+            Self::Token(_) | Self::Vault(_) | Self::Source(_) | Self::Broken => {
+                Some(Duration::ZERO)
+            }
+            Self::SignedOut(_) | Self::Ended(_) | Self::Unfit(_) | Self::Endpoint => None,
+        }
+    }
+
+    /// What is missing, where nobody has to sign in.
+    pub(super) fn kind(&self) -> CredentialsErrorKind {
+        match self {
+            Self::Token(error) if error.is_final() => CredentialsErrorKind::Unusable,
+            Self::Source(error) if !error.may_pass() => CredentialsErrorKind::Unusable,
+            _ => CredentialsErrorKind::Temporary,
+        }
     }
 }
 
@@ -52,10 +86,28 @@ impl From<KeyError> for RenewError {
 }
 
 impl Site {
-    /// Gets tokens other than those that `sent` shows. Nobody else does so at the same time, in this
-    /// process or another: whoever comes second finds what the first has stored.
-    pub(super) async fn renew(&self, old: &Current) -> Result<Current, RenewError> {
-        let mut transaction = self.vault.transaction(&self.url).await?;
+    /// Gets tokens other than these. Nobody else does so at the same time, in this process or
+    /// another: whoever comes second finds what the first has stored. Also gives the stamp that the
+    /// record has afterwards, taken before anybody else can change it.
+    pub(super) async fn renew(
+        &self,
+        old: &Current,
+    ) -> (Result<Current, RenewError>, Option<Stamp>) {
+        let mut transaction = match self.vault.transaction(&self.url).await {
+            Ok(transaction) => transaction,
+            Err(error) => return (Err(error.into()), None),
+        };
+        let outcome = self.renew_in(&mut transaction, old).await;
+        let stamp = self.vault.stamp(&self.url).await.ok();
+        drop(transaction);
+        (outcome, stamp)
+    }
+
+    async fn renew_in(
+        &self,
+        transaction: &mut Transaction,
+        old: &Current,
+    ) -> Result<Current, RenewError> {
         for _attempt in 0..ATTEMPTS {
             let Some(record) = transaction.record().cloned() else {
                 return Err(RenewError::SignedOut("somebody has signed out"));
@@ -68,13 +120,18 @@ impl Site {
             let Some(tokens) = &grant.tokens else {
                 return Err(RenewError::SignedOut("nobody is signed in"));
             };
-            if let Some(current) = Current::of(grant, Some(old))?
+            let stored = Current::of(grant, Some(old))?;
+            let is_behind = |stored: &Current| old.unsaved && old.account == stored.account;
+            let stored = stored.filter(|stored| !is_behind(stored));
+            if let Some(current) = stored
                 && current.authorization != old.authorization
                 && !current.has_ended(now())
             {
                 return Ok(current);
             }
-            let Some(refresh) = tokens.refresh.clone() else {
+            // What could not be stored is newer than what is.
+            let newest = if old.unsaved { &old.tokens } else { tokens };
+            let Some(refresh) = newest.refresh.clone() else {
                 return Err(RenewError::SignedOut(
                     "the token has ended, and the authorization server gave nothing to renew it with",
                 ));
@@ -82,18 +139,16 @@ impl Site {
             let (issuer, grant) = (issuer.to_owned(), grant.clone());
             match self.refreshed(&issuer, &grant, &refresh, old).await {
                 Ok(tokens) => {
-                    return self
-                        .store(&mut transaction, &issuer, &grant, tokens, old)
-                        .await;
+                    return self.store(transaction, &issuer, &grant, tokens, old).await;
                 }
-                Err(RenewError::Token(error)) if ends(&error) => {
+                Err(RenewError::Token(error)) if ends(&error, &grant.client) => {
                     // Somebody without our lock may have been first: theirs is the good one.
                     let again = transaction.re_read().await?;
                     let still = again.and_then(|record| refresh_of(record, &issuer));
                     if still.is_some_and(|still| still != refresh.expose()) {
                         continue;
                     }
-                    self.forget(&mut transaction, &issuer, &error).await?;
+                    self.forget(transaction, &issuer, &error).await?;
                     return Err(RenewError::Ended(error));
                 }
                 Err(error) => return Err(error),
@@ -118,6 +173,9 @@ impl Site {
             && let Some(secret) = self.sign_in.client_secret(client.secret.as_ref())?
         {
             client.secret = Some(secret);
+            if client.authentication == ClientAuthentication::None {
+                client.authentication = ClientAuthentication::SecretBasic;
+            }
         }
         let stored = grant.dpop()?;
         // The one in use knows the nonce already.
@@ -154,7 +212,7 @@ impl Site {
         let mut grant = grant.clone();
         grant.tokens = Some(tokens);
         let current = Current::of(&grant, Some(old))?;
-        let current = current.ok_or(RenewError::SignedOut("nobody is signed in"))?;
+        let mut current = current.ok_or(RenewError::SignedOut("nobody is signed in"))?;
         for _attempt in 0..ATTEMPTS {
             let Some(mut record) = transaction.record().cloned() else {
                 // Signed out meanwhile, by somebody without our lock.
@@ -171,11 +229,13 @@ impl Site {
                         server = %self.sign_in.server, error = %cocode_wire::chain(&error),
                         "renewed credentials could not be stored; they end with this process"
                     );
+                    current.unsaved = true;
                     return Ok(current);
                 }
             }
         }
         tracing::error!(server = %self.sign_in.server, "renewed credentials could not be stored: others write to the store without its lock");
+        current.unsaved = true;
         Ok(current)
     }
 
@@ -189,33 +249,33 @@ impl Site {
         let Some(mut record) = transaction.record().cloned() else {
             return Ok(());
         };
-        let is_unknown = matches!(error, TokenError::InvalidClient(_));
-        let Some(grant) = record.grants.get_mut(issuer) else {
-            return Ok(());
-        };
-        grant.tokens = None;
-        if is_unknown && grant.client.kind == ClientKind::Dynamic {
-            record.grants.remove(issuer);
+        match error {
+            TokenError::InvalidClient(_) => {
+                record.grants.remove(issuer);
+            }
+            _ => {
+                if let Some(grant) = record.grants.get_mut(issuer) {
+                    grant.tokens = None;
+                }
+            }
         }
         transaction.commit(record).await.map(drop)
     }
 }
 
-/// Whether an authorization server will never again take what we had.
-fn ends(error: &TokenError) -> bool {
-    matches!(
-        error,
-        TokenError::InvalidGrant(_) | TokenError::InvalidClient(_)
-    )
+/// Whether an authorization server will never again take what we had. A client that somebody
+/// configured may only have been shown with the wrong secret; one that we registered is gone.
+fn ends(error: &TokenError, client: &Client) -> bool {
+    match error {
+        TokenError::InvalidGrant(_) => true,
+        TokenError::InvalidClient(refusal) => {
+            client.kind == ClientKind::Dynamic && refusal.error == "invalid_client"
+        }
+        _ => false,
+    }
 }
 
 fn refresh_of<'a>(record: &'a Record, issuer: &str) -> Option<&'a str> {
     let tokens = record.grants.get(issuer)?.tokens.as_ref()?;
     Some(tokens.refresh.as_ref()?.expose())
-}
-
-/// Reads the nonce that a server wants in the next proof. Says whether it named one.
-pub(super) fn heard(current: &Current, url: &Url, headers: &HeaderMap) -> bool {
-    let dpop = current.dpop.as_ref();
-    dpop.is_some_and(|dpop| dpop.heard(super::dpop::DpopPeer::Resource, url, headers))
 }

@@ -96,6 +96,13 @@ pub enum SourceError {
     },
 }
 
+impl SourceError {
+    /// Whether it may be there at the next attempt.
+    pub(super) fn may_pass(&self) -> bool {
+        matches!(self, Self::File { .. } | Self::Command { .. })
+    }
+}
+
 impl SignIn {
     /// The address by which tokens are asked for and kept. That of a WebSocket is the one that its
     /// handshake goes to.

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use super::options::Health;
 use super::server::Server;
 use super::state::{Cause, Trouble};
+use super::verdict::{is_for_somebody, needs_somebody};
 use crate::clock::{Deadlines, later};
 use crate::error::{RequestError, Retry};
 use crate::list_cache::ListKind;
@@ -94,6 +95,11 @@ async fn ping(session: &Session, timeout: Duration) -> Result<(), RequestError> 
         Ok(_took) => Ok(()),
         // Whoever refuses is alive.
         Err(RequestError::Rpc { .. }) => Ok(()),
+        // Nothing was sent, which says nothing of the server.
+        Err(RequestError::Link {
+            error: LinkError::Credentials(error),
+            ..
+        }) if !is_for_somebody(error.kind) => Ok(()),
         Err(error) => Err(error),
     }
 }
@@ -104,12 +110,10 @@ fn is_conclusive(error: &RequestError, slept: bool) -> bool {
         error,
         RequestError::Closed { .. }
             | RequestError::Link {
-                error: LinkError::AuthRequired(_)
-                    | LinkError::Credentials(_)
-                    | LinkError::Unreachable { .. },
+                error: LinkError::Unreachable { .. },
                 ..
             }
-    );
+    ) || matches!(error, RequestError::Link { error, .. } if needs_somebody(error));
     refused || slept && error.retry() != Retry::Pointless
 }
 

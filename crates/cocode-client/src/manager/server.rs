@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use super::changes::Changes;
 use super::lists::{Asked, Lists};
 use super::state::{ConnectionFacts, ServerState, ServerStatus, Trouble};
+use super::verdict::needs_somebody;
 use crate::error::RequestError;
 use crate::server_log::ServerLog;
 use crate::session::Session;
@@ -243,10 +244,10 @@ impl Server {
     pub(crate) fn suspect(&self, error: &RequestError) {
         let looks_dead = match error {
             RequestError::Timeout { .. } => true,
+            RequestError::Link { error, .. } if needs_somebody(error) => true,
             RequestError::Link { error, .. } => matches!(
                 error,
                 LinkError::AuthRequired(_)
-                    | LinkError::Credentials(_)
                     | LinkError::Unreachable { .. }
                     | LinkError::Broken { .. }
                     | LinkError::NoAnswer { .. }

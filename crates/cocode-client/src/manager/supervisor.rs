@@ -37,8 +37,23 @@ pub(crate) struct Supervisor {
     last_chance: bool,
     /// It was given up, and its tools are not offered before it is ready again.
     withdrawn: bool,
+    /// How often a sign-in seemed to have happened since it was ready.
+    woken: u32,
     /// Sessions that were lost, on their way to their end.
     closing: JoinSet<()>,
+}
+
+/// How long to wait before a sign-in is looked for, if it was seen so often and did not help: no
+/// mistake of a connector may become a storm of attempts.
+fn admission_pause(woken: u32) -> Duration {
+    let seconds = 1_u64
+        .checked_shl(woken.saturating_sub(1))
+        .unwrap_or(u64::MAX);
+    if woken == 0 {
+        Duration::ZERO
+    } else {
+        Duration::from_secs(seconds.min(60))
+    }
 }
 
 /// What the supervisor is at.
@@ -87,6 +102,7 @@ impl Supervisor {
             worked_before: false,
             last_chance: false,
             withdrawn: false,
+            woken: 0,
             closing: JoinSet::new(),
         }
     }
@@ -191,6 +207,7 @@ impl Supervisor {
         }
         self.worked_before = true;
         self.withdrawn = false;
+        self.woken = 0;
         if std::mem::take(&mut self.last_chance) {
             (self.attempts, self.given_up) = (0, 0);
         }
@@ -360,10 +377,14 @@ impl Supervisor {
     async fn stay_down(&mut self, retry_at: Option<Instant>) -> Phase {
         let once_more = self.shared.options.health.reconnect.attempts;
         let spec = self.server.spec();
-        let is_unadmitted = matches!(
-            self.server.state(),
-            ServerState::NeedsAuth(_) | ServerState::NeedsClientRegistration(_)
-        );
+        let state = self.server.state();
+        let trouble = state.trouble();
+        let is_unadmitted = trouble.is_some_and(|trouble| verdict::is_unadmitted(&trouble.cause));
+        let (connector, pause) = (&self.shared.options.connector, admission_pause(self.woken));
+        let admitted = async {
+            tokio::time::sleep(pause).await;
+            connector.admitted(&spec).await;
+        };
         tokio::select! {
             biased;
             order = self.orders.recv() => match order {
@@ -382,7 +403,8 @@ impl Supervisor {
                 }
                 Some(Order::End) | None => return Phase::Ended,
             },
-            () = self.shared.options.connector.admitted(&spec), if is_unadmitted => {
+            () = admitted, if is_unadmitted => {
+                self.woken += 1;
                 self.attempts = once_more;
                 self.last_chance = true;
             }

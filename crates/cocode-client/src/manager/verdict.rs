@@ -68,6 +68,45 @@ fn after_connect(error: &ConnectError, worked_before: bool) -> Next {
     }
 }
 
+/// Whether somebody has to do something before the server lets us in.
+pub(crate) fn needs_somebody(error: &LinkError) -> bool {
+    match error {
+        LinkError::AuthRequired(_) => true,
+        LinkError::Credentials(error) => is_for_somebody(error.kind),
+        _ => false,
+    }
+}
+
+pub(crate) fn is_for_somebody(kind: CredentialsErrorKind) -> bool {
+    matches!(
+        kind,
+        CredentialsErrorKind::NeedsAuth | CredentialsErrorKind::NeedsClientRegistration
+    )
+}
+
+/// Whether the server does not let us in, so that a sign-in from elsewhere may change that.
+pub(crate) fn is_unadmitted(cause: &Cause) -> bool {
+    match cause {
+        Cause::Reach(error) => matches!(
+            error.kind,
+            ReachErrorKind::NeedsAuth | ReachErrorKind::NeedsClientRegistration
+        ),
+        Cause::Connect(error) => match &**error {
+            ConnectError::Open(OpenError::Link(error))
+            | ConnectError::Handshake {
+                error: RequestError::Link { error, .. },
+                ..
+            } => unadmitted(error).is_some(),
+            _ => false,
+        },
+        Cause::Request(error) => match &**error {
+            RequestError::Link { error, .. } => unadmitted(error).is_some(),
+            _ => false,
+        },
+        Cause::Lost(_) => false,
+    }
+}
+
 /// What to do about a server that does not let us in, if that is what is wrong.
 fn unadmitted(error: &LinkError) -> Option<Next> {
     match error {
@@ -87,7 +126,9 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use cocode_wire::{Challenge, Closed, LinkError, OpenError};
+    use cocode_wire::{
+        Challenge, Closed, CredentialsError, CredentialsErrorKind, LinkError, OpenError,
+    };
 
     use super::{Next, after};
     use crate::error::{ConnectError, RequestError};
@@ -125,7 +166,29 @@ mod tests {
             wanted: "2".into(),
         };
         let target = ConnectError::Open(OpenError::Target("none".into()));
+        let credentials =
+            |kind| handshake(LinkError::Credentials(CredentialsError::new(kind, "none")));
         let table = [
+            (
+                credentials(CredentialsErrorKind::NeedsAuth),
+                Next::NeedsAuth,
+                Next::NeedsAuth,
+            ),
+            (
+                credentials(CredentialsErrorKind::NeedsClientRegistration),
+                Next::NeedsClientRegistration,
+                Next::NeedsClientRegistration,
+            ),
+            (
+                credentials(CredentialsErrorKind::Temporary),
+                Next::TryAgain(None),
+                Next::TryAgain(None),
+            ),
+            (
+                credentials(CredentialsErrorKind::Unusable),
+                Next::GiveUp,
+                Next::GiveUp,
+            ),
             (
                 handshake(LinkError::AuthRequired(challenge)),
                 Next::NeedsAuth,
