@@ -16,8 +16,15 @@ fn names_no_server(words: &[OsString]) -> bool {
     let is_server = |word: &OsString| {
         word == "--" || word == "--url" || word.to_string_lossy().starts_with("--url=")
     };
-    let is_adding = words.iter().any(|word| word == "add");
-    words.iter().any(|word| word == "mcp") && !is_adding && !words.iter().any(is_server)
+    // These take an address as it is.
+    let takes_address = |word: &OsString| {
+        ["add", "login", "logout", "auth"]
+            .iter()
+            .any(|verb| word == verb)
+    };
+    words.iter().any(|word| word == "mcp")
+        && !words.iter().any(takes_address)
+        && !words.iter().any(is_server)
 }
 
 /// Says what clap has to say: help on stdout, complaints on stderr.

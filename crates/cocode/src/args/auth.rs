@@ -14,8 +14,8 @@ address that it was sent to; whichever comes first counts. Servers that are conn
 `cocode mcp status --watch`, notice it by themselves.
 
 Examples:
-  cocode mcp login github
-  cocode mcp login github --scopes repo,read:org
+  cocode mcp login notes
+  cocode mcp login notes --scopes notes:read,notes:write
   cocode mcp login https://example.com/mcp --no-browser";
 
 pub(crate) const LOGOUT_HELP: &str = "\

@@ -42,9 +42,13 @@ pub(crate) fn run(args: &ClientMetadataArgs, workspace: &Workspace) -> Result<Ex
         .map_err(|error| CliError::new(Code::SetupFailed, "cannot write JSON").because(&error))?;
     let printer = &workspace.printer;
     printer.out_line(&text)?;
+    let and_port = match args.callback_port {
+        Some(port) => format!(" and `callback_port = {port}`"),
+        None => String::new(),
+    };
     printer.note(&format!(
-        "put it at {url} as application/json, and set `client_metadata_url = \"{url}\"` in [oauth] \
-         of config.toml"
+        "put it at {url} as application/json, and set `client_metadata_url = \"{url}\"`{and_port} in \
+         [oauth] of config.toml"
     ));
     Ok(Exit::Ok)
 }

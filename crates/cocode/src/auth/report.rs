@@ -75,12 +75,13 @@ impl SignInReport {
     /// What is stored.
     pub(super) fn of_grant(issuer: &str, grant: &Grant, place: Place, now: u64) -> Self {
         let tokens = grant.tokens.as_ref();
-        let scopes = tokens.and_then(|tokens| tokens.scopes.clone());
+        let requested = &grant.requested_scopes;
+        let scopes = tokens.map(|tokens| tokens.scopes.as_ref().unwrap_or(requested));
         let expires_at = tokens.and_then(|tokens| tokens.expires_at);
         Self {
             issuer: issuer.to_owned(),
             resource: grant.resource.clone(),
-            scopes: scopes.unwrap_or_else(|| grant.requested_scopes.clone()),
+            scopes: scopes.cloned().unwrap_or_default(),
             wanted_scopes: grant.wanted_scopes.clone(),
             expires_at,
             expires_in_seconds: expires_at.map(|end| end.saturating_sub(now)),

@@ -22,6 +22,25 @@ fn a_token_that_has_ended_is_renewed_without_anybody() {
 }
 
 #[test]
+fn a_token_that_has_ended_is_shown_as_such_and_as_renewable() {
+    let peer = OAuthPeer::start_with(&json!({"accessTokenTtl": 1}));
+    let signing = SignIn::at(peer, "");
+    signing.login(&[]).with_code(0);
+    let state =
+        || signing.home.json(&["mcp", "auth", "status", NOTES])["servers"][0]["state"].take();
+    // The test runner ends a test that waits forever.
+    loop {
+        match state().as_str() {
+            Some("renewable") => break,
+            seen => assert_eq!(seen, Some("signed-in")),
+        }
+    }
+    let shown = signing.home.mcp(&["auth", "status"]).with_code(0);
+    assert!(shown.stdout.contains("over, renewed by itself"));
+    assert_eq!(signing.whoami()["sub"], "alice");
+}
+
+#[test]
 fn a_sign_in_that_was_revoked_is_asked_for_again() {
     let signing = SignIn::new();
     signing.login(&[]).with_code(0);
@@ -95,6 +114,10 @@ fn whoever_signs_out_is_out_and_keeps_the_registration() {
     signing.login(&[]).with_code(0);
     let out = signing.home.mcp(&["logout", NOTES]).with_code(0);
     assert_eq!(out.stdout, "signed out of `notes`\n");
+    let status = signing.home.json(&["mcp", "auth", "status", NOTES]);
+    let server = &status["servers"][0];
+    assert_eq!(server["state"], "signed-out", "{status}");
+    assert_eq!(server["scopes"], json!([]), "{status}");
     signing
         .home
         .mcp(&["call", NOTES, "whoami"])

@@ -66,6 +66,8 @@ fn where_nobody_can_sign_in_it_is_said_why() {
             .with_code(code)
             .complains(&[part]);
     }
+    let finished = home.mcp(&["login", "unix:///run/none"]).with_code(2);
+    assert!(!finished.stderr.contains("--url"), "{}", finished.stderr);
     assert!(seen.requests().all().is_empty(), "somebody was contacted");
     // At a terminal, approval is asked for first, and refused without contact.
     let command = home.command(["mcp", "login", "pending"]);

@@ -307,6 +307,52 @@ fn a_server_where_nobody_can_register_says_what_to_do() {
 }
 
 #[test]
+fn a_client_can_be_known_by_the_document_that_it_prints() {
+    let signing = SignIn::new();
+    let url = "https://cocode.example/client.json";
+    let settings = format!("[oauth]\nclient_metadata_url = '{url}'\n");
+    signing.home.user_file("config.toml", &settings);
+    let document = signing.home.json(&["mcp", "auth", "client-metadata"]);
+    signing.peer.describe_client(url, &document);
+    let finished = signing.login(&[]).with_code(0);
+    let line = format!("  client   {url} (described by a document)\n");
+    assert!(finished.stdout.contains(&line), "{}", finished.stdout);
+    assert_eq!(signing.whoami()["client_id"], url);
+    assert_eq!(signing.peer.count("/registrations/success"), 0);
+    // Who wants to be registered nevertheless is.
+    signing
+        .home
+        .mcp(&["logout", NOTES, "--revoke"])
+        .with_code(0);
+    signing.login(&["--registration", "dcr"]).with_code(0);
+    assert_eq!(signing.peer.count("/registrations/success"), 1);
+}
+
+#[test]
+fn a_program_signs_in_by_itself_with_its_secret() {
+    let peer = OAuthPeer::start();
+    let (id, secret) = peer.confidential_client();
+    let (id, secret) = (id.to_owned(), secret.to_owned());
+    let entry = format!(
+        "oauth.grant = 'client_credentials'\noauth.client_id = '{id}'\n\
+         oauth.client_secret_env = 'NOTES_SECRET'\n"
+    );
+    let signing = SignIn::at(peer, &entry);
+    let call = ["mcp", "call", NOTES, "whoami", "--json"];
+    let refused = Finished::of(signing.home.command(call).output().unwrap()).with_code(4);
+    assert_eq!(refused.error()["code"], "credentials-unavailable");
+    let mut command = signing.home.command(call);
+    command.env("NOTES_SECRET", &secret);
+    let called = Finished::of(command.output().unwrap()).with_code(0);
+    assert!(called.stdout.contains(&id), "{}", called.stdout);
+    // The next one finds the token.
+    Finished::of(command.output().unwrap()).with_code(0);
+    assert_eq!(signing.peer.count("/tokens/client_credentials/success"), 1);
+    let status = signing.home.json(&["mcp", "auth", "status", NOTES]);
+    assert_eq!(status["servers"][0]["state"], "signed-in");
+}
+
+#[test]
 fn an_address_can_be_signed_in_to_and_used_without_a_file() {
     let signing = SignIn::new();
     let url = signing.peer.mcp().to_owned();
