@@ -26,6 +26,9 @@ use crate::target::Server;
 use crate::text::plain;
 use crate::workspace::Workspace;
 
+/// After how long a server is tried again that refused what a helper printed.
+const HELPER_PAUSE: Duration = Duration::from_mins(1);
+
 /// How long looking up all secrets of one server may take.
 const SECRETS_LIMIT: Duration = Duration::from_mins(1);
 
@@ -149,7 +152,9 @@ impl Connector for Configured {
         Box::pin(async move {
             match self.admissions.of(spec) {
                 Some(Admission::OAuth(credentials)) => credentials.changed().await,
-                Some(Admission::Helper(_)) | None => std::future::pending().await,
+                // What a helper prints can change without anybody telling us.
+                Some(Admission::Helper(_)) => tokio::time::sleep(HELPER_PAUSE).await,
+                None => std::future::pending().await,
             }
         })
     }

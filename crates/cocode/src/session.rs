@@ -26,7 +26,7 @@ use crate::verbs::{Context, Plan, cached, everywhere};
 use crate::workspace::Workspace;
 
 /// How long the end of the program waits for credentials to be stored.
-const SETTLED_WITHIN: Duration = Duration::from_secs(10);
+const SETTLED_WITHIN: Duration = Duration::from_secs(45);
 
 /// Everything that can be found wrong before a server is started is found wrong here.
 pub(crate) fn run(mut verb: Verb, workspace: &Workspace) -> Result<Exit, CliError> {

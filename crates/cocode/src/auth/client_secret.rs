@@ -88,10 +88,10 @@ async fn kept(id: &str, site: &Site, workspace: &Workspace) -> Result<Option<Sec
     let Ok(Some(record)) = site.vault().read(&site.sign_in().http_url()).await else {
         return Ok(None);
     };
-    let mut clients = record.grants.values().map(|grant| &grant.client);
-    Ok(clients
-        .find(|client| client.id == id)
-        .and_then(|client| client.secret.clone()))
+    // Only what belongs to the authorization server in use: a secret is shown to no other.
+    let client = site.usable(&record).map(|(_, grant)| &grant.client);
+    let client = client.filter(|client| client.id == id);
+    Ok(client.and_then(|client| client.secret.clone()))
 }
 
 /// A secret belongs to an address, so that no other server of the same name ever gets it.
