@@ -38,7 +38,7 @@ pub struct Discovery<'a> {
     pub server_url: &'a Url,
     /// What it said when it refused a request.
     pub challenge: Option<&'a AuthChallenge>,
-    /// Who is to be used if the MCP server names several.
+    /// Who is to be used if the MCP server names several, or nobody.
     pub preferred_issuer: Option<&'a str>,
     /// What the authorization server has to be able to do.
     pub purpose: Purpose,
@@ -150,24 +150,35 @@ impl DiscoveryError {
     }
 }
 
+/// What the MCP server says about itself.
+struct Description {
+    protected: Option<ProtectedResource>,
+    /// Why it may say more at another time.
+    trouble: Option<DiscoveryError>,
+}
+
 impl Discovery<'_> {
-    /// Searches. Documents that are not there are looked for elsewhere, as the specification orders
-    /// the places; a server that does not answer ends the search, because what it would have said
-    /// counts.
+    /// Searches. Documents that are not there, or not now, are looked for elsewhere, as the
+    /// specification orders the places: many servers answer with an error of theirs wherever they
+    /// have nothing. Only if no place has a document, such an error counts. A server that cannot be
+    /// reached ends the search.
     pub async fn run(self) -> Result<Discovered, DiscoveryError> {
-        let protected = self.protected_resource().await?;
+        let Description { protected, trouble } = self.protected_resource().await?;
         let resource = match &protected {
-            Some((_, protected)) => protected.resource.clone(),
+            Some(protected) => protected.resource.clone(),
             None => canonical(self.server_url),
         };
-        let protected = protected.map(|(_, protected)| protected);
         let named = protected
             .as_ref()
             .map(|protected| protected.authorization_servers.as_slice())
             .filter(|named| !named.is_empty());
-        let server = match named {
-            Some(named) => self.one_of(named).await?,
-            None => self.own_server(protected.is_some()).await?,
+        let own = self.own_issuers();
+        let configured = self.preferred_issuer;
+        let configured = configured.filter(|issuer| own.iter().all(|own| own != issuer));
+        let server = match (named, configured) {
+            (Some(named), _) => self.one_of(named).await?,
+            (None, Some(issuer)) => self.usable_server(issuer).await?,
+            (None, None) => self.own_server(protected.is_some(), trouble).await?,
         };
         Ok(Discovered {
             resource,
@@ -177,31 +188,42 @@ impl Discovery<'_> {
         })
     }
 
-    /// What the MCP server says about itself, and where it says so.
-    async fn protected_resource(&self) -> Result<Option<(Url, ProtectedResource)>, DiscoveryError> {
+    async fn protected_resource(&self) -> Result<Description, DiscoveryError> {
         let named = self.named_metadata();
-        let mut refusal = None;
+        let (mut refusal, mut trouble) = (None, None);
         let places = named.iter().cloned().chain(self.well_known_metadata());
         let mut tried: Vec<Url> = Vec::new();
         for url in places {
             if tried.contains(&url) {
                 continue;
             }
+            let is_named = tried.is_empty() && named.is_some();
             match document::<ProtectedResource>(self.http, &url).await {
                 Ok(Some(protected)) => {
                     self.check_resource(&url, &protected)?;
-                    return Ok(Some((url, protected)));
+                    return Ok(Description {
+                        protected: Some(protected),
+                        trouble: None,
+                    });
                 }
                 Ok(None) => {}
                 // Servers behind a proxy often name themselves wrongly. Where they really are we know.
-                Err(DiscoveryError::Refused(error)) if tried.is_empty() && named.is_some() => {
-                    refusal = Some(error);
+                Err(error @ DiscoveryError::Refused(_)) if is_named => refusal = Some(error),
+                // What is named is there: what it says counts, as soon as it can.
+                Err(error @ DiscoveryError::Unavailable { .. }) if !is_named => {
+                    trouble.get_or_insert(error);
                 }
                 Err(error) => return Err(error),
             }
             tried.push(url);
         }
-        refusal.map_or(Ok(None), |error| Err(error.into()))
+        match refusal {
+            Some(refusal) => Err(trouble.unwrap_or(refusal)),
+            None => Ok(Description {
+                protected: None,
+                trouble,
+            }),
+        }
     }
 
     fn named_metadata(&self) -> Option<Url> {
@@ -259,17 +281,14 @@ impl Discovery<'_> {
             .chain(others)
             .take(MAX_AUTHORIZATION_SERVERS)
         {
-            let found = match authorization_server(self.http, issuer).await {
-                Ok(server) => self.check_server(&server).await.map(|()| server),
-                Err(error) => Err(error),
-            };
-            match found {
+            match self.usable_server(issuer).await {
                 Ok(server) => return Ok(server),
                 // Whoever signed in there before must not be sent elsewhere for an hour of trouble.
                 Err(error) if Some(issuer) == preferred && error.is_temporary() => {
                     return Err(error);
                 }
                 Err(error) => {
+                    let issuer = untrusted(issuer);
                     tracing::debug!(issuer, %error, "an authorization server cannot be used");
                     let replace = match &failure {
                         Some(first) => !first.is_temporary() && error.is_temporary(),
@@ -286,20 +305,39 @@ impl Discovery<'_> {
         }))
     }
 
+    /// What the authorization server of this name says about itself, if it can do what is needed.
+    async fn usable_server(&self, issuer: &str) -> Result<AuthorizationServer, DiscoveryError> {
+        let server = authorization_server(self.http, issuer).await?;
+        self.check_server(&server).await?;
+        Ok(server)
+    }
+
+    /// Both ways to write the origin of the MCP server, which may be its own authorization server.
+    fn own_issuers(&self) -> [String; 2] {
+        let origin = self.server_url.origin().ascii_serialization();
+        let with_slash = format!("{origin}/");
+        [origin, with_slash]
+    }
+
     /// The MCP server itself as authorization server, which was the rule in revision 2025-03-26. One
-    /// that describes itself, or says that it does, is not so old that its endpoints can be assumed.
-    async fn own_server(&self, described: bool) -> Result<AuthorizationServer, DiscoveryError> {
-        let issuer = self.server_url.origin().ascii_serialization();
-        // Nobody named it, so both ways to write an origin name what the address was made of.
-        let accepted = [issuer.clone(), format!("{issuer}/")];
+    /// that describes itself, says that it does, or may do so when its trouble is over, is not so old
+    /// that its endpoints can be assumed.
+    async fn own_server(
+        &self,
+        described: bool,
+        trouble: Option<DiscoveryError>,
+    ) -> Result<AuthorizationServer, DiscoveryError> {
+        // Nobody named it, so both ways name what the address was made of.
+        let accepted = self.own_issuers();
         let found = published(self.http, self.server_url, "", &accepted).await;
         let says_so = described || self.named_metadata().is_some();
-        let server = match found {
-            Err(DiscoveryError::NoMetadata { .. }) if !says_so => {
+        let server = match (found, trouble) {
+            (Err(DiscoveryError::NoMetadata { .. }), Some(trouble)) => return Err(trouble),
+            (Err(DiscoveryError::NoMetadata { issuer, .. }), None) if !says_so => {
                 let assumed = AuthorizationServer::assumed(self.server_url);
                 assumed.ok_or(DiscoveryError::BadIssuer { issuer })?
             }
-            found => found?,
+            (found, _) => found?,
         };
         self.check_server(&server).await?;
         Ok(server)
@@ -348,7 +386,8 @@ pub async fn authorization_server(
     published(http, &url, path, &[issuer.to_owned()]).await
 }
 
-/// The first document that says that it is of the issuer.
+/// The first document that says that it is of the issuer. Without one, what was wrong at the first
+/// place that had something.
 async fn published(
     http: &Http,
     origin: &Url,
@@ -359,23 +398,24 @@ async fn published(
         .first()
         .map_or_else(String::new, |name| untrusted(name));
     let mut tried = Vec::new();
-    let mut mismatch = None;
+    let mut failure = None;
     for url in places_of_metadata(origin, path) {
         tried.push(shown(&url));
-        let Some(server) = document::<AuthorizationServer>(http, &url).await? else {
-            continue;
+        let wrong = match document::<AuthorizationServer>(http, &url).await {
+            Ok(None) => continue,
+            Ok(Some(server)) if accepted.contains(&server.issuer) => return Ok(server),
+            Ok(Some(server)) => DiscoveryError::IssuerMismatch {
+                url: shown(&url),
+                expected: expected.clone(),
+                found: untrusted(&server.issuer),
+            },
+            Err(error @ DiscoveryError::Unavailable { .. }) => error,
+            Err(error) => return Err(error),
         };
-        if accepted.contains(&server.issuer) {
-            return Ok(server);
-        }
-        mismatch.get_or_insert(DiscoveryError::IssuerMismatch {
-            url: shown(&url),
-            expected: expected.clone(),
-            found: untrusted(&server.issuer),
-        });
+        failure.get_or_insert(wrong);
     }
     let issuer = expected;
-    Err(mismatch.unwrap_or(DiscoveryError::NoMetadata { issuer, tried }))
+    Err(failure.unwrap_or(DiscoveryError::NoMetadata { issuer, tried }))
 }
 
 /// Where an authorization server publishes its metadata, in the order of the specification.

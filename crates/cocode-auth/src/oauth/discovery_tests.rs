@@ -1,6 +1,9 @@
 //! From an address and a refusal to an authorization server: the places in their order, and what is
 //! not believed.
 
+use std::io;
+use std::sync::{Arc, Mutex};
+
 use serde_json::{Value, json};
 use url::Url;
 
@@ -341,9 +344,11 @@ async fn pages_for_people_are_no_metadata() {
 async fn trouble_is_told_apart_from_absence() {
     let here = ok(&json!({"resource": "ORIGIN/mcp", "authorization_servers": ["ORIGIN"]}));
     for status in ["500 No", "502 No", "503 No", "429 Later", "408 Late"] {
-        for routes in [
-            &[(PATH_RESOURCE, status)][..],
-            &[(PATH_RESOURCE, &here), (OAUTH, status)],
+        for (routes, n_asked) in [
+            (&[(PATH_RESOURCE, status)][..], 4),
+            (&[(ROOT_RESOURCE, status)], 4),
+            (&[(PATH_RESOURCE, &here), (OAUTH, status)], 3),
+            (&[(PATH_RESOURCE, &here), (OPENID, status)], 3),
         ] {
             let (found, lines) = find(&AT_MCP, routes).await;
             let error = found.unwrap_err();
@@ -352,7 +357,7 @@ async fn trouble_is_told_apart_from_absence() {
                 "{error:?}"
             );
             assert!(error.is_temporary());
-            assert_eq!(lines.len(), routes.len());
+            assert_eq!(lines.len(), n_asked);
         }
     }
     for status in ["400 No", "401 No", "403 No", "405 No", "501 No"] {
@@ -369,6 +374,97 @@ async fn trouble_is_told_apart_from_absence() {
     };
     let error = discovery.run().await.unwrap_err();
     assert!(error.is_temporary(), "{error:?}");
+}
+
+#[tokio::test]
+async fn trouble_at_one_place_does_not_hide_a_document_at_another() {
+    let here = ok(&json!({"resource": "ORIGIN", "authorization_servers": ["ORIGIN"]}));
+    let (no, own) = ("500 No", ok(&server_at("")));
+    for routes in [
+        &[(PATH_RESOURCE, no), (ROOT_RESOURCE, &here), (OAUTH, &own)][..],
+        &[(ROOT_RESOURCE, &here), (OAUTH, no), (OPENID, &own)],
+        &[(PATH_RESOURCE, no), (ROOT_RESOURCE, no), (OAUTH, &own)],
+    ] {
+        let found = find(&AT_MCP, routes).await.0.unwrap();
+        assert!(!found.server.assumed, "{routes:?}");
+    }
+    // What the server itself names is waited for.
+    let named = Search {
+        resource_metadata: Some("ORIGIN/place"),
+        ..AT_MCP
+    };
+    let routes = [("GET /place", no), (ROOT_RESOURCE, &here), (OAUTH, &own)];
+    let (found, lines) = find(&named, &routes).await;
+    assert!(found.unwrap_err().is_temporary());
+    assert_eq!(lines, ["GET /place"]);
+    // One that names a place where we do not go may describe itself where it should, later.
+    let wrong = Search {
+        resource_metadata: Some("http://mcp.example/place"),
+        ..AT_MCP
+    };
+    let (found, _) = find(&wrong, &[(PATH_RESOURCE, no)]).await;
+    assert!(found.unwrap_err().is_temporary());
+}
+
+#[tokio::test]
+async fn a_configured_issuer_is_asked_where_the_server_names_nobody() {
+    let unnamed = ok(&json!({"resource": "ORIGIN/mcp"}));
+    let tenant = ok(&server_at("/tenant1"));
+    let at_tenant = format!("{OAUTH}/tenant1");
+    for status in ["404 No", "503 No", &unnamed] {
+        let routes = [(PATH_RESOURCE, status), (&at_tenant, &tenant)];
+        let server = Responder::start(&routes).await;
+        let issuer = format!("{}/tenant1", server.origin);
+        let found = preferred(Some(&issuer)).run(&server).await.unwrap();
+        assert_eq!(found.server.issuer, issuer, "{status}");
+        assert_eq!(found.resource, format!("{}/mcp", server.origin));
+        // Nobody else is asked in its place.
+        let gone = format!("{}/gone", server.origin);
+        let error = preferred(Some(&gone)).run(&server).await.unwrap_err();
+        assert!(
+            matches!(error, DiscoveryError::NoMetadata { .. }),
+            "{error:?}"
+        );
+    }
+    // An old server may be configured by its own name.
+    let server = Responder::start(&[]).await;
+    let found = preferred(Some(&server.origin)).run(&server).await.unwrap();
+    assert!(found.server.assumed);
+}
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_names_is_logged_plain_and_short() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_max_level(tracing::Level::DEBUG)
+        .with_writer(move || writer.clone())
+        .finish();
+    let _logged = tracing::subscriber::set_default(subscriber);
+    let named = ["evil\u{1b}[2J\nline", &"x".repeat(1000)];
+    let here = ok(&json!({"resource": "ORIGIN/mcp", "authorization_servers": named}));
+    let (found, _) = find(&AT_MCP, &[(PATH_RESOURCE, &here)]).await;
+    assert!(found.is_err());
+    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    assert!(text.contains("cannot be used"), "{text}");
+    for raw in ["\u{1b}", "\\u{1b}", "\\n", &"x".repeat(301)] {
+        assert!(!text.contains(raw), "{text}");
+    }
 }
 
 #[tokio::test]
