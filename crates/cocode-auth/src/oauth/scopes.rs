@@ -8,6 +8,13 @@ const OFFLINE_ACCESS: &str = "offline_access";
 /// No list of scopes is longer.
 const MAX_SCOPES: usize = 200;
 
+/// No scope is longer.
+const MAX_SCOPE_BYTES: usize = 512;
+
+/// All scopes of a list together, with a space after each: they are stored with the tokens, and have
+/// to fit into the address that a browser is sent to.
+const MAX_LIST_BYTES: usize = 6 * 1024;
+
 /// What is known when scopes are chosen.
 #[derive(Clone, Copy, Debug)]
 pub struct ScopeChoice<'a> {
@@ -19,6 +26,9 @@ pub struct ScopeChoice<'a> {
     pub resource: Option<&'a ProtectedResource>,
     /// Who will be asked.
     pub server: &'a AuthorizationServer,
+    /// Whether refresh tokens are of use. Programs that have credentials of their own get none, and
+    /// some authorization servers refuse them if they ask.
+    pub refreshable: bool,
 }
 
 impl ScopeChoice<'_> {
@@ -33,7 +43,7 @@ impl ScopeChoice<'_> {
         let mut scopes = union([named]);
         // Alone it would stand in the way of what the authorization server gives to those who ask
         // for nothing.
-        if !scopes.is_empty() && self.server.offers_offline_access() {
+        if self.refreshable && !scopes.is_empty() && self.server.offers_offline_access() {
             scopes = union([&scopes, &[OFFLINE_ACCESS.to_owned()]]);
         }
         scopes
@@ -70,11 +80,16 @@ pub fn is_scope(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(allowed)
 }
 
+/// Each scope of the lists once, in their order. What makes the list too long is left out.
 fn union<const N: usize>(lists: [&[String]; N]) -> Vec<String> {
     let mut scopes: Vec<String> = Vec::new();
+    let mut n_bytes = 0;
     for scope in lists.into_iter().flatten() {
-        if is_scope(scope) && !scopes.contains(scope) && scopes.len() < MAX_SCOPES {
+        let longer = n_bytes + scope.len() + 1;
+        let fits = scope.len() <= MAX_SCOPE_BYTES && longer <= MAX_LIST_BYTES;
+        if fits && is_scope(scope) && !scopes.contains(scope) && scopes.len() < MAX_SCOPES {
             scopes.push(scope.clone());
+            n_bytes = longer;
         }
     }
     scopes
@@ -111,6 +126,7 @@ mod tests {
                 challenged: challenged.as_deref(),
                 resource,
                 server: &plain,
+                refreshable: true,
             };
             choice.select().join(" ")
         };
@@ -155,8 +171,14 @@ mod tests {
                 challenged: Some(&challenged),
                 resource: None,
                 server: &server(metadata),
+                refreshable: true,
             };
             assert_eq!(choice.select().join(" "), expected, "{metadata}");
+            let choice = ScopeChoice {
+                refreshable: false,
+                ..choice
+            };
+            assert_eq!(choice.select(), challenged, "{metadata}");
         }
     }
 
@@ -165,6 +187,23 @@ mod tests {
         let scopes = step_up(&list("b a"), &list("a c"), &list("d b"));
         assert_eq!(scopes.join(" "), "b a c d");
         assert_eq!(step_up(&[], &[], &list("d")).join(" "), "d");
+    }
+
+    #[test]
+    fn no_server_makes_us_ask_for_more_than_an_address_and_a_record_can_hold() {
+        let long = |letter: char, length| letter.to_string().repeat(length);
+        let (longest, too_long) = (long('a', 512), long('b', 513));
+        assert_eq!(
+            parse(&format!("{too_long} {longest} c")),
+            [longest.as_str(), "c"]
+        );
+        let many: Vec<String> = (0..300).map(|number| number.to_string()).collect();
+        assert_eq!(parse(&many.join(" ")), many[..200]);
+        let large: Vec<String> = (0..150).map(|number| format!("{number:0>99}")).collect();
+        let scopes = step_up(&list("first"), &large, &list("last"));
+        assert_eq!(scopes.len(), 1 + 61 + 1);
+        assert_eq!(scopes.last().unwrap(), "last");
+        assert!(scopes.join(" ").len() <= 6 * 1024);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What to ask for at a sign-in, and what a server has wished for since.
 
+use cocode_core::Grant as GrantKind;
+
 use super::authorize::CallbackError;
 use super::discovery::Discovered;
 use super::login::LoginOptions;
@@ -27,6 +29,7 @@ impl Site {
             challenged,
             resource: found.protected.as_ref(),
             server: &found.server,
+            refreshable: self.sign_in.oauth.grant == GrantKind::AuthorizationCode,
         }
         .select();
         let Some(kept) = kept.filter(|_| options.scopes.is_none()) else {
