@@ -44,7 +44,8 @@ impl Asked<'_> {
             return Err(self.malformed(reason));
         }
         let error = fields.as_ref().and_then(|fields| self.error_of(fields));
-        if let Some(trouble) = self.trouble(response, error.as_deref()) {
+        let is_foreign = fields.is_none();
+        if let Some(trouble) = self.trouble(response, error.as_deref(), is_foreign) {
             return Err(trouble.into());
         }
         // Some servers refuse with 200.
@@ -77,8 +78,14 @@ impl Asked<'_> {
         }
     }
 
-    /// Whether the server is only busy or broken. Where it names another reason, that counts.
-    fn trouble(&self, response: &Response<Bytes>, error: Option<&str>) -> Option<TemporaryTrouble> {
+    /// Whether the server is only busy or broken. Where it names another reason, that counts. A 401
+    /// that is foreign to OAuth comes from somebody who stands before the server, and that can pass.
+    fn trouble(
+        &self,
+        response: &Response<Bytes>,
+        error: Option<&str>,
+        is_foreign: bool,
+    ) -> Option<TemporaryTrouble> {
         let status = response.status();
         let is_temporary = match (status, error) {
             (StatusCode::TOO_MANY_REQUESTS, _)
@@ -88,6 +95,7 @@ impl Asked<'_> {
                 status.is_server_error()
                     || status == StatusCode::REQUEST_TIMEOUT
                     || status == StatusCode::TOO_EARLY
+                    || (status == StatusCode::UNAUTHORIZED && is_foreign)
             }
         };
         is_temporary.then(|| TemporaryTrouble {

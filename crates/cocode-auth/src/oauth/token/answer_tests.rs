@@ -234,7 +234,8 @@ fn refusals_are_sorted_by_their_code() {
         ),
         (500, &json, r#"{"error":"invalid_grant"}"#, "InvalidGrant"),
         (401, &json, r#"{"error":"invalid_client"}"#, "InvalidClient"),
-        (401, &plain, "no", "InvalidClient"),
+        (401, &json, r#"{"message":"no"}"#, "OtherRefusal"),
+        (401, &form, "hint=no", "OtherRefusal"),
         (400, &json, r#"{"error":"invalid_scope"}"#, "InvalidScope"),
         (
             400,
@@ -330,6 +331,8 @@ fn trouble_that_passes_is_told_apart_with_the_wait_that_is_asked_for() {
             Some(120),
         ),
         (408, &[], "", None),
+        (401, &[("Retry-After", "5")], "<html>", Some(5)),
+        (401, &[("Content-Type", "text/plain")], "no", None),
         (400, &[json], r#"{"error":"temporarily_unavailable"}"#, None),
         (400, &[json], r#"{"error":"server_error"}"#, None),
     ];

@@ -118,7 +118,8 @@ impl TokenError {
 
 impl TokenRefusal {
     /// Sorts a refusal by its code. Beside those of RFC 6749 there are some that large servers made
-    /// up: GitHub's (with `bad_` or `incorrect_`) and Slack's.
+    /// up: GitHub's (with `bad_` or `incorrect_`) and Slack's. A status says nothing about the client:
+    /// RFC 6749 keeps 401 for that, but whoever stands before the server may answer so as well.
     pub(super) fn sorted(self) -> TokenError {
         match self.error.as_str() {
             "invalid_grant"
@@ -131,8 +132,6 @@ impl TokenRefusal {
             | "incorrect_client_credentials"
             | "bad_client_secret"
             | "invalid_client_id" => TokenError::InvalidClient(self),
-            // RFC 6749 allows this status for nothing else.
-            "" if self.status == 401 => TokenError::InvalidClient(self),
             "invalid_scope" => TokenError::InvalidScope(self),
             "unauthorized_client" => TokenError::UnauthorizedClient(self),
             "unsupported_grant_type" => TokenError::UnsupportedGrant(self),
