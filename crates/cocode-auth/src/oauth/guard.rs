@@ -76,7 +76,9 @@ impl Guard {
     /// The rules for what the MCP server at this address points at.
     pub fn for_server(server: &Url) -> Self {
         let home = match server.host() {
-            _ if is_loopback(server) => Home::Known(Network::Loopback),
+            _ if is_loopback(server) || is_under_localhost(server) => {
+                Home::Known(Network::Loopback)
+            }
             Some(Host::Ipv4(address)) => Home::Known(Network::of(address.into())),
             Some(Host::Ipv6(address)) => Home::Known(Network::of(address.into())),
             Some(Host::Domain(name)) => Home::Named(name.into()),
@@ -136,7 +138,7 @@ impl Guard {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(GuardError::Credentials { url: url_shown() });
         }
-        if local && !self.allows(Network::Loopback, home) {
+        if (local || is_under_localhost(url)) && !self.allows(Network::Loopback, home) {
             return Err(GuardError::Loopback { url: url_shown() });
         }
         if url.scheme() != "https" && !(local && url.scheme() == "http") {
@@ -208,17 +210,23 @@ impl AddressFilter for Guard {
     }
 }
 
-/// Whether an address is one of this machine.
+/// Whether an address is one of this machine, so that nobody on the way reads what is sent there.
 pub(super) fn is_loopback(url: &Url) -> bool {
     match url.host() {
-        Some(Host::Domain(name)) => {
-            let name = name.strip_suffix('.').unwrap_or(name);
-            name == "localhost" || name.ends_with(".localhost")
-        }
+        Some(Host::Domain(name)) => name.strip_suffix('.').unwrap_or(name) == "localhost",
         Some(Host::Ipv4(address)) => Network::of(address.into()) == Network::Loopback,
         Some(Host::Ipv6(address)) => Network::of(address.into()) == Network::Loopback,
         None => false,
     }
+}
+
+/// Whether an address has a name that is kept for this machine. Browsers go by that, but others may
+/// ask a name server, so what is sent there needs https as anywhere else.
+fn is_under_localhost(url: &Url) -> bool {
+    let name = url.domain().unwrap_or_default();
+    name.strip_suffix('.')
+        .unwrap_or(name)
+        .ends_with(".localhost")
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use cocode_wire::AddressRefused;
 use url::Url;
 
-use super::{Guard, GuardError, Home};
+use super::{Guard, GuardError, Home, is_loopback};
 
 fn url(text: &str) -> Url {
     text.parse().unwrap()
@@ -42,6 +42,7 @@ fn a_server_elsewhere_sends_us_only_to_public_places_by_https() {
         ("https://localhost/", "loopback"),
         ("https://LOCALHOST./", "loopback"),
         ("https://a.localhost/", "loopback"),
+        ("https://a.localhost./", "loopback"),
         ("https://127.1/", "loopback"),
         ("https://2130706433/", "loopback"),
         ("https://0x7f.1/", "loopback"),
@@ -74,6 +75,11 @@ fn a_server_in_a_network_may_point_into_it() {
         ("http://localhost:8000/mcp", "http://127.0.0.1:9000/", "ok"),
         ("http://127.0.0.1:8000/mcp", "http://localhost:9000/", "ok"),
         ("http://127.0.0.1:8000/mcp", "http://as.example/", "plain"),
+        // Whether such names lead to this machine is up to who resolves them.
+        ("http://localhost:8000/mcp", "http://a.localhost/", "plain"),
+        ("http://localhost:8000/mcp", "https://a.localhost/", "ok"),
+        ("https://a.localhost/mcp", "https://a.localhost/", "ok"),
+        ("https://a.localhost/mcp", "http://a.localhost/", "plain"),
         ("http://[::1]:8000/mcp", "https://10.0.0.1/", "ok"),
         ("https://10.0.0.1/mcp", "https://192.168.0.1/", "ok"),
         ("https://10.0.0.1/mcp", "https://[fd00::1]/", "ok"),
@@ -109,6 +115,22 @@ fn a_user_may_allow_private_networks_and_nothing_else() {
         let checked = guard.check(&url(target));
         let found = checked.as_ref().map_or_else(kind, |()| "ok");
         assert_eq!(found, expected, "{target}");
+    }
+}
+
+#[test]
+fn only_names_that_nobody_else_answers_for_are_this_machine() {
+    for (text, expected) in [
+        ("http://localhost:1/", true),
+        ("http://LOCALHOST./", true),
+        ("http://127.1/", true),
+        ("http://[::1]/", true),
+        ("http://a.localhost/", false),
+        ("http://notlocalhost/", false),
+        ("http://localhost.example/", false),
+        ("file:///localhost", false),
+    ] {
+        assert_eq!(is_loopback(&url(text)), expected, "{text}");
     }
 }
 

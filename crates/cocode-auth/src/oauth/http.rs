@@ -106,7 +106,22 @@ impl Http {
         self.exchange(Method::POST, url, headers, body).await
     }
 
+    /// One exchange in the time that it may take, the look at the address included.
     async fn exchange(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Bytes>, HttpError> {
+        let exchanged = self.exchange_at_leisure(method, url, headers, body);
+        match tokio::time::timeout(EXCHANGE_LIMIT, exchanged).await {
+            Ok(answer) => answer,
+            Err(_elapsed) => Err(HttpError::TimedOut { url: shown(url) }),
+        }
+    }
+
+    async fn exchange_at_leisure(
         &self,
         method: Method,
         url: &Url,
@@ -115,9 +130,8 @@ impl Http {
     ) -> Result<Response<Bytes>, HttpError> {
         self.guard.admit(url).await?;
         headers.insert(header::ACCEPT, JSON);
-        let shown = shown(url);
         let failed = |source| HttpError::Failed {
-            url: shown.clone(),
+            url: shown(url),
             source,
         };
         let mut request = Request::new(body);
@@ -127,11 +141,9 @@ impl Http {
             .as_str()
             .parse()
             .map_err(|_no_uri| failed(FetchError::Address))?;
-        let fetched = self.client.fetch(request, MAX_ANSWER_BYTES);
-        match tokio::time::timeout(EXCHANGE_LIMIT, fetched).await {
-            Ok(Err(FetchError::Refused(refused))) => Err(Guard::explain(url, &refused).into()),
-            Ok(answer) => answer.map_err(failed),
-            Err(_elapsed) => Err(HttpError::TimedOut { url: shown }),
+        match self.client.fetch(request, MAX_ANSWER_BYTES).await {
+            Err(FetchError::Refused(refused)) => Err(Guard::explain(url, &refused).into()),
+            answer => answer.map_err(failed),
         }
     }
 }

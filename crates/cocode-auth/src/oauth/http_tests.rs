@@ -1,5 +1,7 @@
 //! Guarded exchanges: where they go, and where they stop.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use cocode_wire::HttpClient;
 use http::{HeaderMap, HeaderValue};
@@ -81,6 +83,28 @@ async fn names_are_judged_by_what_they_stand_for() {
     let refused = matches!(&error, HttpError::Refused(GuardError::Loopback { .. }));
     assert!(refused, "{error:?}");
     assert_eq!(server.requests(), Vec::<String>::new());
+}
+
+#[test]
+fn a_name_that_nobody_resolves_does_not_take_longer_than_an_exchange_may() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .max_blocking_threads(1)
+        .build()
+        .unwrap();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    // Names are resolved on the one thread that this takes.
+    runtime.spawn_blocking(move || released.recv());
+    let http = http_for(&"https://name.invalid/mcp".parse().unwrap());
+    let private = "https://10.0.0.1/".parse().unwrap();
+    let time = async {
+        tokio::time::advance(Duration::from_secs(21)).await;
+        drop(release);
+    };
+    let (fetched, ()) = runtime.block_on(async { tokio::join!(http.get(&private), time) });
+    let error = fetched.unwrap_err();
+    assert!(matches!(error, HttpError::TimedOut { .. }), "{error:?}");
 }
 
 #[test]
