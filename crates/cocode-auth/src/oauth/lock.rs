@@ -30,12 +30,14 @@ use crate::file::{FileError, open_lock, prepare_directory};
 /// to unlock the keyring.
 pub(super) const WAIT_LIMIT: Duration = Duration::from_mins(2);
 
-/// How often the many in the queue try, in milliseconds. At random, so that each has its chance.
-const QUEUE_POLL: Range<u64> = 5..25;
+/// The longest pause between two attempts of the many in the queue, in milliseconds: at first, and
+/// when the holder seems to wait for somebody. In between it is a tenth of the time that was waited.
+const SHORTEST_QUEUE_PAUSE: u64 = 25;
+const LONGEST_QUEUE_PAUSE: u64 = 250;
 /// How often the first in the queue tries, in milliseconds: soon, as long as the holder may only be
 /// storing something, and later not more often than the others.
-const FIRST_POLL: Range<u64> = 1..3;
-const FIRST_POLL_LIMIT: Duration = Duration::from_millis(250);
+const FIRST_PAUSES: Range<u64> = 1..3;
+const FIRST_PAUSES_LIMIT: Duration = Duration::from_millis(250);
 
 /// Where things are in a lock file: the stamp, a line end, the holder, a line end.
 const STAMP_LENGTH: usize = 32;
@@ -104,16 +106,9 @@ impl Locks {
         let directory = self.directory.clone();
         blocking(&path, move || prepare_directory(&directory)).await??;
         let next = self.directory.join(format!("{name}.next"));
-        let first = LockFile::take(&next, deadline, |_| QUEUE_POLL).await?;
+        let first = LockFile::take(&next, deadline, queue_pauses).await?;
         let first = first.ok_or_else(busy)?;
-        let poll = |waited| {
-            if waited < FIRST_POLL_LIMIT {
-                FIRST_POLL
-            } else {
-                QUEUE_POLL
-            }
-        };
-        let lock = LockFile::take(&path, deadline, poll).await?;
+        let lock = LockFile::take(&path, deadline, first_pauses).await?;
         let lock = lock.ok_or_else(busy)?;
         drop(first);
         let lock = blocking(&path, move || lock.introduced()).await?;
@@ -162,11 +157,11 @@ struct LockFile {
 }
 
 impl LockFile {
-    /// Tries to lock a file until the deadline; `poll` says how long to wait after how long.
+    /// Tries to lock a file until the deadline; `pauses` says how long to wait after how long.
     async fn take(
         path: &Path,
         deadline: Instant,
-        poll: impl Fn(Duration) -> Range<u64>,
+        pauses: impl Fn(Duration) -> Range<u64>,
     ) -> Result<Option<Self>, FileError> {
         let started = Instant::now();
         let mut opened = None;
@@ -181,7 +176,7 @@ impl LockFile {
             if now >= deadline {
                 return Ok(None);
             }
-            let pause = Duration::from_millis(fastrand::u64(poll(now - started)));
+            let pause = Duration::from_millis(fastrand::u64(pauses(now - started)));
             sleep(pause.min(deadline - now)).await;
         }
     }
@@ -227,6 +222,21 @@ impl Drop for LockFile {
         if let Err(error) = self.file.unlock() {
             tracing::warn!(%error, "cannot unlock a lock file");
         }
+    }
+}
+
+/// How long the many in the queue pause, in milliseconds. At random, so that each has its chance.
+fn queue_pauses(waited: Duration) -> Range<u64> {
+    let tenth = u64::try_from(waited.as_millis() / 10).unwrap_or(u64::MAX);
+    let longest = tenth.clamp(SHORTEST_QUEUE_PAUSE, LONGEST_QUEUE_PAUSE);
+    longest / 5..longest
+}
+
+fn first_pauses(waited: Duration) -> Range<u64> {
+    if waited < FIRST_PAUSES_LIMIT {
+        FIRST_PAUSES
+    } else {
+        queue_pauses(waited)
     }
 }
 
@@ -308,5 +318,28 @@ impl From<FileError> for LockError {
 impl fmt::Debug for Stamp {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Stamp({})", String::from_utf8_lossy(&self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{first_pauses, queue_pauses};
+
+    #[test]
+    fn who_waits_longer_tries_less_often() {
+        for (waited, first, queue) in [
+            (0, 1..3, 5..25),
+            (249, 1..3, 5..25),
+            (250, 5..25, 5..25),
+            (1_000, 20..100, 20..100),
+            (2_500, 50..250, 50..250),
+            (120_000, 50..250, 50..250),
+        ] {
+            let waited = Duration::from_millis(waited);
+            assert_eq!(first_pauses(waited), first, "{waited:?}");
+            assert_eq!(queue_pauses(waited), queue, "{waited:?}");
+        }
     }
 }
