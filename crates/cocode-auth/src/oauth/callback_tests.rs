@@ -254,15 +254,28 @@ async fn a_request_that_never_ends_is_cut_off() {
     drop(waiting);
 }
 
-#[tokio::test(start_paused = true)]
-async fn more_connections_than_allowed_wait_for_their_turn() {
+#[tokio::test]
+async fn the_oldest_connections_make_room_for_new_ones() {
     let waiting = Waiting::start().await;
     let mut idle = Vec::new();
     for _each in 0..40 {
         idle.push(waiting.send("GET ").await);
     }
+    waiting.check(&waiting.get("/"), "404 Not Found").await;
+    // There is room for 32, and one of them has been answered: so 9 had to go.
+    for stream in &mut idle[..9] {
+        let mut rest = Vec::new();
+        let ended = stream.read_to_end(&mut rest).await;
+        assert!(ended.is_err() || rest.is_empty());
+    }
+    let rest = format!("/ HTTP/1.1\r\nHost: {}\r\n\r\n", waiting.address);
+    for stream in &mut idle[9..] {
+        stream.write_all(rest.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
+    }
     waiting.sign_in().await;
-    drop(idle);
 }
 
 #[tokio::test(start_paused = true)]

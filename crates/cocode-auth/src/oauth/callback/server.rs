@@ -3,6 +3,8 @@
 //! A whole HTTP server would be a heavy way to read one `GET`: the head is read here with a limit
 //! on everything, taken apart by `httparse`, and every connection ends with its answer.
 
+use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
@@ -12,6 +14,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use zeroize::Zeroizing;
@@ -29,7 +32,7 @@ const MAX_HEAD_BYTES: usize = 48 * 1024;
 /// The most headers of a request.
 const MAX_HEADERS: usize = 100;
 
-/// The most connections at a time; others wait to be accepted. Browsers open some in advance.
+/// The most connections at a time; for one more, the oldest has to go. Browsers open some in advance.
 const MAX_CONNECTIONS: usize = 32;
 
 /// How long a request may take to arrive.
@@ -73,25 +76,43 @@ struct Judgment {
 /// Dropping the future ends all connections. An answer that had come by then is in the judge.
 pub(super) async fn serve(listeners: &[TcpListener], judge: &Arc<Judge>) {
     let mut connections = JoinSet::new();
+    // In the order of their coming. Dropping one ends its connection, unless that brought the answer.
+    let mut leases: VecDeque<Lease> = VecDeque::new();
     loop {
-        tokio::select! {
-            accepted = accept(listeners), if connections.len() < MAX_CONNECTIONS => match accepted {
+        let ended = tokio::select! {
+            accepted = accept(listeners) => match accepted {
                 Ok((stream, _peer)) => {
-                    connections.spawn(converse(stream, Arc::clone(judge)));
+                    leases.retain(|lease| !lease.is_closed());
+                    let is_full = connections.len() >= MAX_CONNECTIONS;
+                    if is_full {
+                        drop(leases.pop_front());
+                    }
+                    let (lease, leased) = oneshot::channel();
+                    leases.push_back(lease);
+                    connections.spawn(converse(stream, leased, Arc::clone(judge)));
+                    if !is_full {
+                        continue;
+                    }
+                    connections.join_next().await
                 }
                 Err(error) => {
                     tracing::debug!(%error, "cannot accept a connection of a browser");
                     sleep(ACCEPT_REST).await;
+                    continue;
                 }
             },
-            Some(ended) = connections.join_next() => match ended {
-                Ok(true) => return,
-                Ok(false) => {}
-                Err(error) => tracing::warn!(%error, "a connection of a browser broke off"),
-            },
+            Some(ended) = connections.join_next() => Some(ended),
+        };
+        match ended {
+            Some(Ok(true)) => return,
+            Some(Ok(false)) | None => {}
+            Some(Err(error)) => tracing::warn!(%error, "a connection of a browser broke off"),
         }
     }
 }
+
+/// A connection stays as long as its lease is kept.
+type Lease = oneshot::Sender<Infallible>;
 
 /// Takes a connection from whichever listener has one.
 ///
@@ -108,23 +129,41 @@ async fn accept(listeners: &[TcpListener]) -> io::Result<(TcpStream, SocketAddr)
     .await
 }
 
-/// Reads one request and answers it. Says whether it brought what was waited for.
-async fn converse(mut stream: TcpStream, judge: Arc<Judge>) -> bool {
-    let head = match timeout(READ_LIMIT, read_head(&mut stream)).await {
-        Ok(Ok(head)) => head,
-        Ok(Err(HeadError::Gone)) | Err(_) => return false,
-        Ok(Err(HeadError::Refused(page))) => {
-            send(&mut stream, &page, Body::Sent).await;
-            drain(&mut stream).await;
-            return false;
-        }
+/// Reads one request and answers it. Says whether it brought what was waited for. What did not is cut
+/// off when its lease ends.
+async fn converse(
+    mut stream: TcpStream,
+    leased: oneshot::Receiver<Infallible>,
+    judge: Arc<Judge>,
+) -> bool {
+    let answer = tokio::select! {
+        // An answer that has come counts, whatever ends at the same moment.
+        biased;
+        answer = answer_of(&mut stream, &judge) => answer,
+        Err(_ended) = leased => None,
     };
-    let Judgment { page, body, last } = judge.judge(&head);
-    send(&mut stream, &page, body).await;
-    if !last {
-        drain(&mut stream).await;
-    }
-    last
+    let Some(page) = answer else {
+        return false;
+    };
+    send(&mut stream, &page, Body::Sent).await;
+    true
+}
+
+/// Reads one request. If it brings what is waited for, says what to answer; else answers it.
+async fn answer_of(stream: &mut TcpStream, judge: &Judge) -> Option<Page> {
+    let (page, body) = match timeout(READ_LIMIT, read_head(stream)).await {
+        Ok(Ok(head)) => match judge.judge(&head) {
+            Judgment {
+                page, last: true, ..
+            } => return Some(page),
+            Judgment { page, body, .. } => (page, body),
+        },
+        Ok(Err(HeadError::Gone)) | Err(_) => return None,
+        Ok(Err(HeadError::Refused(page))) => (page, Body::Sent),
+    };
+    send(stream, &page, body).await;
+    drain(stream).await;
+    None
 }
 
 /// What a page does not reach any more is no loss: the terminal says the same.
