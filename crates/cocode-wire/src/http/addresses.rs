@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::Url;
 
 /// What an [`AddressFilter`] leaves over, now or later.
 pub type Admitted<'a> = Pin<Box<dyn Future<Output = Vec<SocketAddr>> + Send + 'a>>;
@@ -55,8 +56,41 @@ impl AddressRefused {
 pub(crate) struct FilteringResolver {
     pub(crate) filter: Arc<dyn AddressFilter>,
     /// The proxies that the user configured. They may be anywhere: they stand between us and the
-    /// names that are filtered.
+    /// names that are filtered. A request to one of these names is checked by [`check_target`].
     pub(crate) proxies: BTreeSet<String>,
+}
+
+/// Asks the filter about a request to the name of a proxy. The resolver cannot tell whether it is the
+/// proxy that is looked for, or what the request is for, perhaps at another port.
+pub(crate) async fn check_target(
+    filter: &dyn AddressFilter,
+    proxies: &BTreeSet<String>,
+    url: &Url,
+) -> Result<(), AddressRefused> {
+    let Some(host) = url.domain().filter(|host| proxies.contains(*host)) else {
+        return Ok(());
+    };
+    // A name that stands for nothing fails as such when it is connected to.
+    let Ok(resolved) = tokio::net::lookup_host((host, 0)).await else {
+        return Ok(());
+    };
+    admitted(filter, host, resolved.collect()).await.map(drop)
+}
+
+/// What the filter leaves over of what a name stands for.
+async fn admitted(
+    filter: &dyn AddressFilter,
+    host: &str,
+    resolved: Vec<SocketAddr>,
+) -> Result<Vec<SocketAddr>, AddressRefused> {
+    let admitted = filter.admit(resolved.clone()).await;
+    if admitted.is_empty() && !resolved.is_empty() {
+        return Err(AddressRefused {
+            host: host.to_owned(),
+            addresses: resolved.iter().map(SocketAddr::ip).collect(),
+        });
+    }
+    Ok(admitted)
 }
 
 impl Resolve for FilteringResolver {
@@ -69,11 +103,7 @@ impl Resolve for FilteringResolver {
             let Some(filter) = filter else {
                 return Ok(Box::new(resolved.into_iter()) as Addrs);
             };
-            let admitted = filter.admit(resolved.clone()).await;
-            if admitted.is_empty() && !resolved.is_empty() {
-                let addresses = resolved.iter().map(SocketAddr::ip).collect();
-                return Err(AddressRefused { host, addresses }.into());
-            }
+            let admitted = admitted(&*filter, &host, resolved).await?;
             Ok(Box::new(admitted.into_iter()) as Addrs)
         })
     }
@@ -172,6 +202,29 @@ mod tests {
         let (fetched, heard) = tokio::join!(client.fetch(request, 1), answer(&listener));
         assert_eq!(fetched.unwrap().status(), 200);
         assert_eq!(heard, "GET http://mcp.invalid/there HTTP/1.1");
+    }
+
+    #[tokio::test]
+    async fn what_has_the_name_of_a_proxy_is_no_proxy() {
+        for no_proxy in [Some("localhost".to_owned()), None] {
+            let settings = HttpSettings {
+                http_proxy: Some("http://localhost:1".to_owned()),
+                no_proxy,
+                ..HttpSettings::default()
+            };
+            let client = filtered(settings.clone(), false);
+            let fetched = client.fetch(get("http://localhost:2/"), 1).await;
+            assert!(
+                matches!(fetched, Err(FetchError::Refused(_))),
+                "{settings:?}: {fetched:?}"
+            );
+            let client = filtered(settings.clone(), true);
+            let fetched = client.fetch(get("http://localhost:2/"), 1).await;
+            assert!(
+                matches!(fetched, Err(FetchError::Link(_))),
+                "{settings:?}: {fetched:?}"
+            );
+        }
     }
 
     #[tokio::test]

@@ -1,6 +1,7 @@
 //! HTTP clients as every link uses them: pooled, no delay, kept alive, same-origin redirects, our
 //! own roots.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +12,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use url::Url;
 
-use super::addresses::{AddressFilter, FilteringResolver};
+use super::addresses::{self, AddressFilter, AddressRefused, FilteringResolver};
 #[cfg(target_os = "linux")]
 use crate::limits::TCP_UNACKNOWLEDGED_TIMEOUT;
 use crate::limits::{
@@ -175,6 +176,17 @@ impl HttpClient {
         self.0.secure.get(make)
     }
 
+    /// Whether the filter lets us go there, as far as connecting does not find that out.
+    pub(crate) async fn check_target(&self, url: &Url) -> Result<(), AddressRefused> {
+        match &self.0.filter {
+            Some(filter) => {
+                let proxies = proxy_hosts(&self.0.settings);
+                addresses::check_target(&**filter, &proxies, url).await
+            }
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn settings(&self) -> &HttpSettings {
         &self.0.settings
     }
@@ -220,14 +232,9 @@ fn build(
         .referer(false)
         .no_proxy();
     if let Some(filter) = filter {
-        let proxies = [&settings.http_proxy, &settings.https_proxy];
         builder = builder.dns_resolver(Arc::new(FilteringResolver {
             filter: Arc::clone(filter),
-            proxies: proxies
-                .into_iter()
-                .flatten()
-                .map(|p| proxy_host(p))
-                .collect(),
+            proxies: proxy_hosts(settings),
         }));
     }
     let no_proxy = settings
@@ -334,6 +341,12 @@ pub(crate) fn shown(url: &Url) -> String {
     }
     url.set_fragment(None);
     url.to_string()
+}
+
+fn proxy_hosts(settings: &HttpSettings) -> BTreeSet<String> {
+    let proxies = [&settings.http_proxy, &settings.https_proxy];
+    let hosts = proxies.into_iter().flatten();
+    hosts.map(|address| proxy_host(address)).collect()
 }
 
 /// The host of a proxy. Its address may lack the scheme, and then `Url` takes a name for one.

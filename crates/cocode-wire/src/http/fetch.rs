@@ -53,6 +53,7 @@ impl HttpClient {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(FetchError::Address);
         }
+        self.check_target(&url).await?;
         let client = self.for_url(&url)?;
         let sending = client
             .request(parts.method, url.clone())
