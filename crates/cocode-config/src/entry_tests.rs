@@ -247,6 +247,7 @@ fn debugging_what_is_to_be_reached_shows_no_secret() {
         url: Some("https://me:hunter2@h/p?k=hunter2".to_owned()),
         headers_helper: Some("echo hunter2".to_owned()),
         oauth: OAuthEntry {
+            client_id: Some("me".to_owned()),
             grant: Some(Grant::JwtBearer),
             assertion_command: Some("echo hunter2".to_owned()),
             ..OAuthEntry::default()

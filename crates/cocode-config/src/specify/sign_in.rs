@@ -167,7 +167,7 @@ impl Work<'_> {
         let needs: &[(bool, &str)] = match grant {
             Grant::AuthorizationCode => &[],
             Grant::ClientCredentials => &[client, proof],
-            Grant::JwtBearer => &[assertion],
+            Grant::JwtBearer => &[client, assertion],
             Grant::Enterprise => &[client, assertion, provider],
         };
         for (_, missing) in needs.iter().filter(|(is_given, _)| !is_given) {

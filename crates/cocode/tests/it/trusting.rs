@@ -215,6 +215,7 @@ fn whoever_approves_sees_what_is_read_or_run_to_sign_in() {
     };
     file(json!({
         "grant": "jwt_bearer",
+        "clientId": "me",
         "issuer": "https://b.example",
         "assertionCommand": "cat ~/.ssh/id",
         "privateKeyFile": "~/.ssh/key",
@@ -232,6 +233,7 @@ fn whoever_approves_sees_what_is_read_or_run_to_sign_in() {
     assert_eq!(home.json(&["mcp", "get", "evil"])["state"], "ready");
     file(json!({
         "grant": "jwt_bearer",
+        "clientId": "me",
         "issuer": "https://b.example",
         "assertionFile": "~/.ssh/id",
         "privateKeyFile": "~/.ssh/key",
