@@ -27,7 +27,7 @@ fn a_sign_in_registers_once_and_lets_every_later_command_in() {
         "signed in to `notes`\n",
         &format!("  issuer   {}\n", signing.peer.issuer()),
         "  scopes   mcp:basic",
-        "  ends     in 60 min, renewed by itself\n",
+        " min, renewed by itself\n",
         "(registered by cocode)\n",
         "  kept in  file ",
         "credentials.json, because there is no D-Bus session bus",
