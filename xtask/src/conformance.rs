@@ -68,7 +68,7 @@ impl Selection {
         let mut jobs = Vec::new();
         for suite in SUITES {
             for run in suite.runs {
-                for scenario in run.scenarios {
+                for scenario in run.scenarios() {
                     if self
                         .scenario
                         .as_ref()
@@ -131,6 +131,7 @@ pub(crate) fn client(selection: &Selection) -> Result<Counts, Failure> {
     verdicts.extend(work(&driver, together, WORKERS)?);
 
     say_what_is_not_run();
+    summarize(&verdicts);
     let passed = verdicts.iter().filter(|verdict| verdict.passed()).count();
     let counts = Counts {
         passed,
@@ -196,14 +197,28 @@ fn build_driver() -> Result<PathBuf, Failure> {
 /// Names the scenarios that exist and are not run, with the reason.
 fn say_what_is_not_run() {
     for suite in SUITES {
-        for postponed in suite.not_yet {
+        for not_run in suite.not_run {
             println!(
-                "not yet: {} ({}, {} scenarios): {}",
-                postponed.reason,
+                "not run: {} ({}): {}",
+                not_run.names.join(" "),
                 suite.label,
-                postponed.names.len(),
-                postponed.names.join(" ")
+                not_run.reason
             );
+        }
+    }
+}
+
+/// Says for each run that had scenarios how many of them passed.
+fn summarize(verdicts: &[Verdict]) {
+    for suite in SUITES {
+        for run in suite.runs {
+            let place = runner::place_of(suite, run);
+            let of_run = || verdicts.iter().filter(|verdict| verdict.place() == place);
+            let passed = of_run().filter(|verdict| verdict.passed()).count();
+            match of_run().count() {
+                0 => {}
+                all => println!("{place}: {passed}/{all} scenarios"),
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::table::{Run, Suite};
+use super::table::{Part, Run, Suite};
 use crate::failure::Failure;
 use crate::peers;
 use crate::shell::{output, program};
@@ -17,11 +17,10 @@ pub(super) fn compare_all(suites: &[Suite]) -> Result<(), Failure> {
     for suite in suites {
         let listed = parse(&list(suite, &[])?);
         differences.extend(compare(suite, &listed));
-        for run in suite.runs {
-            if let Some(revision) = run.revision {
-                let required = parse(&list(suite, &["--requirements", revision])?);
-                differences.extend(missing_requirements(suite, run, &required));
-            }
+        for run in suite.runs.iter().filter(|run| run.part != Part::Whole) {
+            let revision = run.revision.unwrap_or_default();
+            let set = parse(&list(suite, &["--requirements", revision])?);
+            differences.extend(compare_with_requirements(suite, run, &set));
         }
     }
     if differences.is_empty() {
@@ -63,171 +62,201 @@ fn parse(text: &str) -> Listed {
             .map(str::to_owned)
             .collect();
         if !of_servers && !tags.contains("server") {
-            listed.insert(name.to_owned(), tags);
+            listed.entry(name.to_owned()).or_default().extend(tags);
         }
     }
     listed
 }
 
-fn postponed(suite: &Suite) -> BTreeSet<&'static str> {
+fn left_out(suite: &Suite) -> BTreeSet<&'static str> {
     suite
-        .not_yet
+        .not_run
         .iter()
-        .flat_map(|postponed| postponed.names.iter().copied())
+        .flat_map(|not_run| not_run.names.iter().copied())
         .collect()
 }
 
 fn names(run: &Run) -> BTreeSet<&'static str> {
-    run.scenarios.iter().map(|scenario| scenario.name).collect()
+    run.scenarios().map(|scenario| scenario.name).collect()
 }
 
+/// Everything listed is run at every revision it is tagged with, or left out by name; everything
+/// run is listed.
 fn compare(suite: &Suite, listed: &Listed) -> Vec<String> {
     let mut differences = Vec::new();
-    let postponed = postponed(suite);
-    let mut known = postponed.clone();
+    let left_out = left_out(suite);
+    let mut known = left_out.clone();
+    let mut at: BTreeMap<Option<&str>, BTreeSet<&str>> = BTreeMap::new();
+    let applies = |name: &str, revision: Option<&str>| {
+        let tags = listed.get(name);
+        tags.is_some_and(|tags| revision.is_none_or(|revision| tags.contains(revision)))
+    };
     for run in suite.runs {
         let pinned = names(run);
-        let applicable: BTreeSet<&str> = listed
-            .iter()
-            .filter(|(_, tags)| run.revision.is_none_or(|revision| tags.contains(revision)))
-            .map(|(name, _)| name.as_str())
-            .filter(|name| !postponed.contains(name))
-            .collect();
-        let place = format!(
-            "{} at {}",
-            suite.label,
-            run.revision.unwrap_or("any revision")
-        );
-        for name in applicable.difference(&pinned) {
-            differences.push(format!(
-                "{place}: {name} is listed, and neither run nor postponed"
-            ));
+        for name in &pinned {
+            // Extensions have no revision: the requirement set names them all the same.
+            let listed = match run.part {
+                Part::Unscored => listed.contains_key(*name),
+                Part::Scored | Part::Whole => applies(name, run.revision),
+            };
+            if !listed {
+                differences.push(format!(
+                    "{} at {run}: {name} is run, and not listed",
+                    suite.label
+                ));
+            }
         }
-        for name in pinned.difference(&applicable) {
-            differences.push(format!("{place}: {name} is run, and not listed"));
+        known.extend(&pinned);
+        at.entry(run.revision).or_default().extend(pinned);
+    }
+    for (revision, pinned) in at {
+        for name in listed.keys().map(String::as_str) {
+            if applies(name, revision) && !pinned.contains(name) && !left_out.contains(name) {
+                differences.push(format!(
+                    "{} at {}: {name} is listed, and neither run nor left out",
+                    suite.label,
+                    revision.unwrap_or("any revision")
+                ));
+            }
         }
-        known.extend(pinned);
     }
     for name in listed.keys().filter(|name| !known.contains(name.as_str())) {
         differences.push(format!("{}: {name} is new", suite.label));
     }
-    for name in postponed.iter().filter(|name| !listed.contains_key(**name)) {
+    for name in left_out.iter().filter(|name| !listed.contains_key(**name)) {
         differences.push(format!(
-            "{}: {name} is postponed, and not listed",
+            "{}: {name} is left out, and not listed",
             suite.label
         ));
     }
     differences
 }
 
-/// What the suite requires at a revision must be run there, unless it is postponed by name.
-fn missing_requirements(suite: &Suite, run: &Run, required: &Listed) -> Vec<String> {
-    let mut known = postponed(suite);
-    known.extend(names(run));
-    let revision = run.revision.unwrap_or_default();
-    if required.is_empty() {
-        return vec![format!("{}: requires nothing at {revision}", suite.label)];
-    }
-    required
-        .keys()
-        .filter(|name| !known.contains(name.as_str()))
-        .map(|name| {
-            format!(
-                "{}: {name} is required at {revision}, and not run",
-                suite.label
-            )
-        })
-        .collect()
+/// A part of a requirement set is exactly what the run of that part has.
+fn compare_with_requirements(suite: &Suite, run: &Run, set: &Listed) -> Vec<String> {
+    let tag = match run.part {
+        Part::Scored => "",
+        Part::Unscored => "client",
+        Part::Whole => return Vec::new(),
+    };
+    let left_out = left_out(suite);
+    let pinned = names(run);
+    let demanded: BTreeSet<&str> = set
+        .iter()
+        .filter(|(_, tags)| tags.contains(tag))
+        .map(|(name, _)| name.as_str())
+        .filter(|name| !left_out.contains(name))
+        .collect();
+    let place = format!("{} at {run}", suite.label);
+    let missing = demanded.difference(&pinned);
+    let missing =
+        missing.map(|name| format!("{place}: {name} is in the requirements, and not run"));
+    let surplus = pinned.difference(&demanded);
+    let surplus =
+        surplus.map(|name| format!("{place}: {name} is run, and not in the requirements"));
+    missing.chain(surplus).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{compare, missing_requirements, parse};
-    use crate::conformance::table::{Postponed, Run, SUITES, Scenario, Suite};
-
-    const fn scenario(name: &'static str) -> Scenario {
-        Scenario {
-            name,
-            successes: 1,
-            required: &[],
-            may_warn: &[],
-            alone: false,
-        }
-    }
+    use super::{compare, compare_with_requirements, parse};
+    use crate::conformance::table::{NotRun, Part, Run, Suite, scenario};
 
     const SUITE: Suite = Suite {
         label: "s",
         package: "p",
-        runs: &[Run {
-            revision: Some("2026-07-28"),
-            scenarios: &[scenario("a"), scenario("b")],
-        }],
-        not_yet: &[Postponed {
-            reason: "later",
-            names: &["auth/x"],
+        runs: &[
+            Run {
+                revision: Some("2026-07-28"),
+                part: Part::Scored,
+                lists: &[&[scenario("a", 1)], &[scenario("b", 1)]],
+            },
+            Run {
+                revision: Some("2026-07-28"),
+                part: Part::Unscored,
+                lists: &[&[scenario("x", 1)]],
+            },
+            Run {
+                revision: Some("2025-03-26"),
+                part: Part::Whole,
+                lists: &[&[scenario("o", 1)]],
+            },
+        ],
+        not_run: &[NotRun {
+            reason: "outdated",
+            names: &["z"],
         }],
     };
+
+    const REQUIREMENTS: &str = "Required for 2026-07-28 (4 scenarios):\n\n\
+        Server scenarios (test against a server):\n  - ping\n\n\
+        Client scenarios (test against a client):\n  - a\n  - b\n  - z\n\n\
+        Run and reported, but never scored:\n  extension (2):\n    - tasks [server]\n    - x [client]\n";
 
     #[track_caller]
     fn check(list: &str, expected: &[&str]) {
         assert_eq!(compare(&SUITE, &parse(list)), expected);
     }
 
+    #[track_caller]
+    fn check_requirements(list: &str, expected: &[&str]) {
+        let set = parse(list);
+        let runs = SUITE.runs.iter();
+        let differences: Vec<String> = runs
+            .flat_map(|run| compare_with_requirements(&SUITE, run, &set))
+            .collect();
+        assert_eq!(differences, expected);
+    }
+
     #[test]
     fn the_same_set_has_no_difference() {
         check(
-            "Client scenarios:\n  - a [2026-07-28]\n  - b [2025-11-25,2026-07-28]\n  - auth/x [extension]",
+            "Client scenarios:\n  - a [2026-07-28]\n  - b [2025-11-25,2026-07-28]\n  - o [2025-03-26]\n  - x [extension]\n  - z [2026-07-28]",
             &[],
         );
+        check_requirements(REQUIREMENTS, &[]);
     }
 
     #[test]
     fn new_and_vanished_scenarios_are_differences() {
         check(
-            "Client scenarios:\n  - a [2026-07-28]\n  - c [2026-07-28]\n  - d [extension]\n",
+            "Client scenarios:\n  - a [2026-07-28]\n  - c [2026-07-28]\n  - d [extension]\n  - o [2025-06-18]\n",
             &[
-                "s at 2026-07-28: c is listed, and neither run nor postponed",
-                "s at 2026-07-28: b is run, and not listed",
+                "s at 2026-07-28, scored: b is run, and not listed",
+                "s at 2026-07-28, unscored: x is run, and not listed",
+                "s at 2025-03-26: o is run, and not listed",
+                "s at 2026-07-28: c is listed, and neither run nor left out",
                 "s: c is new",
                 "s: d is new",
-                "s: auth/x is postponed, and not listed",
+                "s: z is left out, and not listed",
             ],
         );
     }
 
     #[test]
-    fn required_client_scenarios_must_be_run_or_postponed() {
-        let list = "Required for 2026-07-28 (4 scenarios):\n\n\
-            Server scenarios (test against a server):\n  - ping\n\n\
-            Client scenarios (test against a client):\n  - a\n  - e\n  - auth/x\n\n\
-            Run and reported, but never scored:\n  extension (2):\n    - tasks [server]\n    - f [client]\n";
-        assert_eq!(
-            missing_requirements(&SUITE, &SUITE.runs[0], &parse(list)),
-            [
-                "s: e is required at 2026-07-28, and not run",
-                "s: f is required at 2026-07-28, and not run",
-            ]
+    fn what_the_requirements_name_must_be_run_and_counted_there() {
+        check_requirements(
+            &REQUIREMENTS
+                .replace("- b\n", "- e\n")
+                .replace("- x [client]", "- a [client]"),
+            &[
+                "s at 2026-07-28, scored: e is in the requirements, and not run",
+                "s at 2026-07-28, scored: b is run, and not in the requirements",
+                "s at 2026-07-28, unscored: a is in the requirements, and not run",
+                "s at 2026-07-28, unscored: x is run, and not in the requirements",
+            ],
         );
     }
 
     #[test]
     fn an_empty_requirement_list_is_a_difference() {
-        assert_eq!(
-            missing_requirements(&SUITE, &SUITE.runs[0], &parse("")),
-            ["s: requires nothing at 2026-07-28"]
+        check_requirements(
+            "",
+            &[
+                "s at 2026-07-28, scored: a is run, and not in the requirements",
+                "s at 2026-07-28, scored: b is run, and not in the requirements",
+                "s at 2026-07-28, unscored: x is run, and not in the requirements",
+            ],
         );
-    }
-
-    #[test]
-    fn every_pinned_scenario_demands_a_success() {
-        for suite in SUITES {
-            for scenario in suite.runs.iter().flat_map(|run| run.scenarios) {
-                assert!(
-                    scenario.successes >= scenario.required.len().max(1),
-                    "{}",
-                    scenario.name
-                );
-            }
-        }
     }
 }

@@ -1,10 +1,13 @@
-//! Judges the checks that one scenario wrote. Knows nothing of processes.
+//! Judges the checks that one scenario wrote, and the end of the client. Knows nothing of processes.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use super::table::Scenario;
+
+/// The exit status of our client when it reports an error: not that of a panic or a signal.
+const FAILED: &str = "1";
 
 /// What a judged scenario showed.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,11 +50,7 @@ pub(super) fn judge(scenario: &Scenario, checks: &str) -> Judgment {
             status => complaints.push(format!("{name} has the unknown status {status:?}")),
         }
     }
-    for required in scenario
-        .required
-        .iter()
-        .filter(|name| !succeeded.contains(**name))
-    {
+    for required in scenario.demanded().filter(|name| !succeeded.contains(name)) {
         complaints.push(format!("no success of the required check {required}"));
     }
     if successes < scenario.successes {
@@ -66,17 +65,31 @@ pub(super) fn judge(scenario: &Scenario, checks: &str) -> Judgment {
     }
 }
 
+/// What is wrong with the way the client ended: with 0 if it was to do something, with an error of
+/// its own if it was to refuse. `status` is None if it did not end by itself.
+pub(super) fn judge_end(scenario: &Scenario, status: Option<&str>, said: &str) -> Option<String> {
+    let Some(status) = status else {
+        return Some("the client did not end by itself".to_owned());
+    };
+    match (scenario.refusal, status) {
+        (None, "0") => None,
+        (Some(because), FAILED) if said.contains(because) => None,
+        (Some(because), FAILED) => {
+            Some(format!("the client failed, and not because of `{because}`"))
+        }
+        (Some(_), "0") => Some("the client did not refuse".to_owned()),
+        (_, status) => Some(format!("the client ended with {status}")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Judgment, judge};
-    use crate::conformance::table::Scenario;
+    use super::{Judgment, judge, judge_end};
+    use crate::conformance::table::{Scenario, scenario};
 
     const SCENARIO: Scenario = Scenario {
-        name: "s",
-        successes: 2,
-        required: &["Connected"],
         may_warn: &["Slow"],
-        alone: false,
+        ..scenario("s", 2).requiring(&["Connected"])
     };
 
     #[track_caller]
@@ -150,5 +163,67 @@ mod tests {
     #[test]
     fn broken_output_of_the_suite_does_not_pass() {
         check("{", 0, &["the suite's checks are not a JSON array"]);
+    }
+    #[test]
+    fn a_scenario_without_the_checks_of_its_way_does_not_pass() {
+        let scenario = Scenario {
+            way: &["Found", "Asked"],
+            ..scenario("s", 1).requiring(&["Refused"])
+        };
+        assert_eq!(
+            judge(
+                &scenario,
+                r#"[{"name":"Refused","status":"SUCCESS"},{"name":"Found","status":"SUCCESS"}]"#
+            )
+            .complaints,
+            ["no success of the required check Asked"]
+        );
+    }
+
+    #[track_caller]
+    fn check_end(scenario: &Scenario, status: Option<&str>, said: &str, expected: Option<&str>) {
+        assert_eq!(judge_end(scenario, status, said).as_deref(), expected);
+    }
+
+    #[test]
+    fn a_client_that_was_to_do_something_ends_with_zero() {
+        check_end(&SCENARIO, Some("0"), "", None);
+        check_end(&SCENARIO, Some("1"), "", Some("the client ended with 1"));
+        check_end(
+            &SCENARIO,
+            None,
+            "",
+            Some("the client did not end by itself"),
+        );
+    }
+
+    #[test]
+    fn a_client_that_was_to_refuse_fails_and_says_why() {
+        let refusing = scenario("s", 1).refusing("another issuer");
+        check_end(&refusing, Some("1"), "failed: another issuer", None);
+        check_end(
+            &refusing,
+            Some("1"),
+            "failed: no connection",
+            Some("the client failed, and not because of `another issuer`"),
+        );
+        check_end(
+            &refusing,
+            Some("0"),
+            "another issuer",
+            Some("the client did not refuse"),
+        );
+        check_end(
+            &refusing,
+            Some("101"),
+            "panicked: another issuer",
+            Some("the client ended with 101"),
+        );
+        check_end(
+            &refusing,
+            None,
+            "another issuer",
+            Some("the client did not end by itself"),
+        );
     }
 }

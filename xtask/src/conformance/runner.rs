@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::oracle::{self, Judgment};
-use super::table::{Run, Scenario, Suite};
+use super::table::{Part, Run, Scenario, Suite};
 use crate::failure::Failure;
 use crate::shell::{program, run_logged};
 use crate::{peers, workspace};
@@ -21,6 +21,9 @@ const SUITE_TIMEOUT: Duration = Duration::from_mins(1);
 /// Lines of the suite's output that a failed scenario shows.
 const SHOWN_LINES: usize = 40;
 
+/// What stands for the file of a suite that wrote none.
+const NO_CHECKS: &str = "[]";
+
 /// The client under test.
 pub(super) struct Driver {
     path: PathBuf,
@@ -28,7 +31,9 @@ pub(super) struct Driver {
 
 /// How one scenario ended.
 pub(super) struct Verdict {
+    /// The run it belongs to, as [`place_of`] names it.
     place: String,
+    scenario: &'static str,
     judgment: Judgment,
     /// The end of the suite's output; only for a failed scenario.
     log: String,
@@ -41,6 +46,10 @@ impl Driver {
 }
 
 impl Verdict {
+    pub(super) fn place(&self) -> &str {
+        &self.place
+    }
+
     pub(super) fn passed(&self) -> bool {
         self.judgment.complaints.is_empty()
     }
@@ -50,13 +59,15 @@ impl fmt::Display for Verdict {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             place,
+            scenario,
             judgment,
             log,
         } = self;
         if self.passed() {
-            return write!(formatter, "pass {place} ({} checks)", judgment.successes);
+            let successes = judgment.successes;
+            return write!(formatter, "pass {place}: {scenario} ({successes} checks)");
         }
-        write!(formatter, "FAIL {place}")?;
+        write!(formatter, "FAIL {place}: {scenario}")?;
         for complaint in &judgment.complaints {
             write!(formatter, "\n     {complaint}")?;
         }
@@ -67,6 +78,11 @@ impl fmt::Display for Verdict {
     }
 }
 
+/// How a run is called, for people.
+pub(super) fn place_of(suite: &Suite, run: &Run) -> String {
+    format!("{} at {run}", suite.label)
+}
+
 pub(super) fn run(
     driver: &Driver,
     suite: &Suite,
@@ -74,7 +90,6 @@ pub(super) fn run(
     scenario: &Scenario,
 ) -> Result<Verdict, Failure> {
     let revision = run.revision.unwrap_or("any");
-    let place = format!("{} {revision} {}", suite.label, scenario.name);
     let directory = workspace::conformance_results()
         .join(suite.label)
         .join(revision)
@@ -82,6 +97,7 @@ pub(super) fn run(
     fs::create_dir_all(&directory).map_err(|error| Failure::because(directory.display(), error))?;
     let log_path = directory.join("suite.log");
     let status_path = directory.join("client.status");
+    let said_path = directory.join("client.log");
     let scripts = workspace::peers_source().join("npm");
 
     let mut command = program(peers::node());
@@ -103,9 +119,13 @@ pub(super) fn run(
         .env("COCODE_CONFORMANCE_WRAPPER", scripts.join("run-client.sh"))
         .env("COCODE_CONFORMANCE_DRIVER", &driver.path)
         .env("COCODE_CONFORMANCE_STATUS", &status_path)
-        .env("COCODE_CONFORMANCE_LOG", directory.join("client.log"));
+        .env("COCODE_CONFORMANCE_LOG", &said_path);
     if let Some(revision) = run.revision {
         command.args(["--spec-version", revision]);
+    }
+    if run.part == Part::Unscored {
+        // As the suite itself runs them with a requirement set: extensions are of no revision.
+        command.arg("--force");
     }
     let ended = run_logged(&mut command, &log_path, Instant::now() + SUITE_TIMEOUT)?;
 
@@ -119,22 +139,22 @@ pub(super) fn run(
             .complaints
             .push(format!("no end after {SUITE_TIMEOUT:?}")),
     }
-    match fs::read_to_string(&status_path) {
-        Ok(status) if status.trim() == "0" => {}
-        Ok(status) => judgment
-            .complaints
-            .push(format!("the client ended with {}", status.trim())),
-        Err(_) => judgment
-            .complaints
-            .push("the client did not end by itself".to_owned()),
-    }
+    // A file that is not there was not written: the client did not come that far.
+    let status = fs::read_to_string(&status_path).ok();
+    let said = fs::read(&said_path).unwrap_or_default();
+    judgment.complaints.extend(oracle::judge_end(
+        scenario,
+        status.as_deref().map(str::trim),
+        &String::from_utf8_lossy(&said),
+    ));
     let log = if judgment.complaints.is_empty() {
         String::new()
     } else {
         end_of(&log_path)?
     };
     Ok(Verdict {
-        place,
+        place: place_of(suite, run),
+        scenario: scenario.name,
         judgment,
         log,
     })
@@ -142,20 +162,22 @@ pub(super) fn run(
 
 /// The `checks.json` of the only result; an empty list where the suite wrote none.
 fn checks(results: &Path) -> Result<String, Failure> {
+    let path = results.join("checks.json");
+    if path.exists() {
+        return fs::read_to_string(&path).map_err(|error| Failure::because(path.display(), error));
+    }
+    // A scenario called `auth/x` has its result one directory deeper than one called `x`.
     let Ok(entries) = fs::read_dir(results) else {
-        return Ok("[]".to_owned());
+        return Ok(NO_CHECKS.to_owned());
     };
     for entry in entries {
-        let path = entry
-            .map_err(|error| Failure::because(results.display(), error))?
-            .path()
-            .join("checks.json");
-        if path.exists() {
-            return fs::read_to_string(&path)
-                .map_err(|error| Failure::because(path.display(), error));
+        let entry = entry.map_err(|error| Failure::because(results.display(), error))?;
+        let found = checks(&entry.path())?;
+        if found != NO_CHECKS {
+            return Ok(found);
         }
     }
-    Ok("[]".to_owned())
+    Ok(NO_CHECKS.to_owned())
 }
 
 fn end_of(log: &Path) -> Result<String, Failure> {
