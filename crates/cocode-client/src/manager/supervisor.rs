@@ -1,6 +1,8 @@
 //! Keeps one server in a known state. Each state owns what it needs (the attempt, the session and
 //! its tasks): leaving the state ends them.
 
+mod down;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,19 +43,6 @@ pub(crate) struct Supervisor {
     woken: u32,
     /// Sessions that were lost, on their way to their end.
     closing: JoinSet<()>,
-}
-
-/// How long to wait before a sign-in is looked for, if it was seen so often and did not help: no
-/// mistake of a connector may become a storm of attempts.
-fn admission_pause(woken: u32) -> Duration {
-    let seconds = 1_u64
-        .checked_shl(woken.saturating_sub(1))
-        .unwrap_or(u64::MAX);
-    if woken == 0 {
-        Duration::ZERO
-    } else {
-        Duration::from_secs(seconds.min(60))
-    }
 }
 
 /// What the supervisor is at.
@@ -372,48 +361,6 @@ impl Supervisor {
                 () = sleep_until(until) => return Phase::Connecting,
             }
         }
-    }
-
-    async fn stay_down(&mut self, retry_at: Option<Instant>) -> Phase {
-        let once_more = self.shared.options.health.reconnect.attempts;
-        let spec = self.server.spec();
-        let state = self.server.state();
-        let trouble = state.trouble();
-        let is_unadmitted = trouble.is_some_and(|trouble| verdict::is_unadmitted(&trouble.cause));
-        let (connector, pause) = (&self.shared.options.connector, admission_pause(self.woken));
-        let admitted = async {
-            tokio::time::sleep(pause).await;
-            connector.admitted(&spec).await;
-        };
-        tokio::select! {
-            biased;
-            order = self.orders.recv() => match order {
-                // Once: the next failure is the last, and a success a new beginning.
-                Some(Order::Demand) => {
-                    self.attempts = once_more;
-                    self.last_chance = true;
-                }
-                Some(Order::Restart(replacement, done)) => {
-                    return self.begin_anew(replacement, done);
-                }
-                Some(Order::Stop(done)) => {
-                    self.stand(ServerState::Stopped, None);
-                    drop(done);
-                    return Phase::Resting;
-                }
-                Some(Order::End) | None => return Phase::Ended,
-            },
-            () = admitted, if is_unadmitted => {
-                self.woken += 1;
-                self.attempts = once_more;
-                self.last_chance = true;
-            }
-            () = sleep_until(retry_at.unwrap_or_else(Instant::now)), if retry_at.is_some() => {
-                self.attempts = once_more;
-            }
-        }
-        self.stand(ServerState::Starting { slow: false }, None);
-        Phase::Connecting
     }
 
     /// Something failed: an attempt, or a session.
