@@ -58,10 +58,15 @@ pub(super) enum How {
 }
 
 impl Held {
-    /// Uses other tokens, because they were read or got.
+    /// Uses these tokens, because they were read or got. What failed with others says nothing about
+    /// them.
     pub(super) fn use_now(&mut self, current: Option<Arc<Current>>) {
-        self.failed = None;
-        self.verdict = None;
+        let authorization =
+            |current: Option<&Arc<Current>>| current.map(|current| current.authorization.clone());
+        if authorization(self.current.as_ref()) != authorization(current.as_ref()) {
+            self.failed = None;
+            self.verdict = None;
+        }
         self.current = current;
     }
 
