@@ -24,6 +24,7 @@ mod login_peer;
 mod logs;
 mod managed;
 mod named_peer;
+mod oauth_peer;
 mod output;
 mod permissions;
 mod plugins;
