@@ -57,7 +57,14 @@ fn filter(args: &OutputArgs, wanted: Option<&str>) -> Result<Targets, CliError> 
         (3.., _) => LevelFilter::TRACE,
     };
     // Libraries below us are chatty; they are heard only by name, through COCODE_LOG.
-    let ours = ["cocode", "cocode_client", "cocode_wire", "cocode_process"];
+    let ours = [
+        "cocode",
+        "cocode_auth",
+        "cocode_client",
+        "cocode_config",
+        "cocode_process",
+        "cocode_wire",
+    ];
     let targets = Targets::new().with_default(level.min(LevelFilter::WARN));
     Ok(ours.iter().fold(targets, |targets, target| {
         targets.with_target(*target, level)

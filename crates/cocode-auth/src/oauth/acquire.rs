@@ -67,7 +67,7 @@ impl Site {
         let (issuer, grant) = self.acquired(&record, options).await?;
         let current = Current::of(&grant, None).map_err(LoginError::Unfit)?;
         let mut current = current.ok_or(LoginError::NoToken)?;
-        record.set_current(issuer, grant);
+        record.set_current(self.slot(&issuer), grant);
         let stored = match &mut transaction {
             Some(transaction) => transaction.commit(record).await.map(drop),
             None => Ok(()),
@@ -87,7 +87,7 @@ impl Site {
         let record = transaction.record().cloned();
         let mut record = record.unwrap_or_else(|| Record::new(&self.url));
         let (issuer, grant) = self.acquired(&record, options).await?;
-        record.set_current(issuer.clone(), grant.clone());
+        record.set_current(self.slot(&issuer), grant.clone());
         let place = transaction.commit(record).await?;
         Ok(SignedIn::of(&issuer, &grant, place))
     }
@@ -100,7 +100,7 @@ impl Site {
         self.check_address()?;
         let found = self.discover(options).await?;
         self.check_issuer(&found.server, record)?;
-        let kept = record.grants.get(&found.server.issuer);
+        let kept = record.grants.get(&self.slot(&found.server.issuer));
         let asked = self.scopes(options, &found, kept);
         let before = kept.map(|grant| &grant.client);
         let client = self.preregistered(options, &found.server, before, None)?;

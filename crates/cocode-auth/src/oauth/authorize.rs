@@ -396,12 +396,12 @@ fn reason(error: &str) -> (&'static str, &'static str) {
         ),
         "invalid_request" => (
             "did not understand what it was asked",
-            "the client may be registered with another redirect address: log out, then log in \
-             again to register anew",
+            "the client may be registered with another redirect address: `logout --revoke` \
+             and `login` register anew",
         ),
         "unauthorized_client" => (
             "does not let this client sign users in",
-            "check the client id, or log out and log in again to register anew",
+            "check the client id; `logout --revoke` and `login` register anew",
         ),
         "unsupported_response_type" => (
             "does not give out authorization codes",

@@ -118,9 +118,14 @@ impl Site {
         }
         self.check_address()?;
         let found = self.discover(options).await?;
+        tracing::debug!(
+            issuer = found.server.issuer,
+            resource = found.resource,
+            "authorization server found"
+        );
         let record = self.read().await?.unwrap_or_else(|| Record::new(&self.url));
         self.check_issuer(&found.server, &record)?;
-        let kept = record.grants.get(&found.server.issuer);
+        let kept = record.grants.get(&self.slot(&found.server.issuer));
         let asked = self.scopes(options, &found, kept);
         let may_stay = |grant: &&Grant| !options.register_anew && grant.may_ask(&asked);
         let kept_client = kept.filter(may_stay).map(|grant| &grant.client);
@@ -137,6 +142,7 @@ impl Site {
         // Some authorization servers take another name of the same address.
         let redirect_uri = client.redirect_uris.first().map_or(redirect_uri, |uri| uri);
         let redirect_uri = redirect_uri.to_owned();
+        tracing::debug!(client = client.id, kind = ?client.kind, "client");
         let grant = self.grant_of(&found, client, kept)?;
         // A registration outlives a sign-in that nobody finishes.
         self.keep(&found.server.issuer, &grant, false).await?;
@@ -152,6 +158,7 @@ impl Site {
             Ok(code) => code,
             Err(error) => return Err(self.not_permitted(error).await),
         };
+        tracing::debug!("the answer of the authorization server is in order");
         let dpop = grant.dpop()?;
         let key = self.sign_in.signing_key().await?;
         let endpoint = self.endpoint(&found.server, &grant.client, key.as_ref(), dpop.as_ref())?;
@@ -220,11 +227,15 @@ impl Site {
             });
         }
         let knows = |grant: &Grant| grant.client.id == *id;
-        if record.grants.get(&server.issuer).is_some_and(knows) {
+        if record
+            .grants
+            .get(&self.slot(&server.issuer))
+            .is_some_and(knows)
+        {
             return Ok(());
         }
         match record.grants.iter().find(|(_, grant)| knows(grant)) {
-            Some((issuer, _)) => changed(issuer),
+            Some((slot, _)) => changed(Record::issuer_of(slot)),
             None => Ok(()),
         }
     }
@@ -424,6 +435,7 @@ impl Site {
         grant: &Grant,
         signed_in: bool,
     ) -> Result<Place, VaultError> {
+        let slot = self.slot(issuer);
         let mut transaction = self.vault.transaction(&self.url).await?;
         let mut attempt = 1;
         loop {
@@ -431,12 +443,12 @@ impl Site {
             let mut record = record.unwrap_or_else(|| Record::new(&self.url));
             // Tokens that are stored stay with the client and key that they were given for, until
             // new ones are there.
-            let stored = record.grants.get(issuer);
+            let stored = record.grants.get(&slot);
             let has_tokens = stored.is_some_and(|stored| stored.tokens.is_some());
             if signed_in {
-                record.set_current(issuer, grant.clone());
+                record.set_current(slot.clone(), grant.clone());
             } else if !has_tokens {
-                record.grants.insert(issuer.to_owned(), grant.clone());
+                record.grants.insert(slot.clone(), grant.clone());
             }
             match transaction.commit(record).await {
                 Err(VaultError::Conflict { .. }) if attempt < ATTEMPTS => {

@@ -30,7 +30,7 @@ pub enum LoginError {
     #[error(transparent)]
     Discovery(#[from] DiscoveryError),
     /// We are no client there.
-    #[error("the authorization server does not know us")]
+    #[error("{}", if source.needs_registration() { "the authorization server does not know us" } else { "no client could be registered" })]
     Registration {
         /// What people do about it at this server.
         advice: Advice,
@@ -115,7 +115,9 @@ impl LoginError {
             Self::Registration { source, .. } if source.is_temporary() => {
                 CredentialsErrorKind::Temporary
             }
-            Self::Registration { .. } => CredentialsErrorKind::NeedsClientRegistration,
+            Self::Registration { source, .. } if source.needs_registration() => {
+                CredentialsErrorKind::NeedsClientRegistration
+            }
             Self::Discovery(error) if error.is_temporary() => CredentialsErrorKind::Temporary,
             Self::Token(error) if !error.is_final() => CredentialsErrorKind::Temporary,
             // What vouches for a program is renewed by somebody else.

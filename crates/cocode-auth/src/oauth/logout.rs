@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use super::record::Grant;
+use super::record::{Grant, Record};
 use super::registration;
 use super::revoke::TokenHint;
 use super::site::{Site, now};
@@ -41,17 +41,18 @@ impl Site {
         outcome.was_signed_in = record.grants.values().any(|grant| grant.tokens.is_some());
         if !revoke {
             for grant in record.grants.values_mut() {
-                (grant.tokens, grant.dpop_key) = (None, None);
+                (grant.tokens, grant.dpop_key, grant.signed_in_at) = (None, None, None);
                 grant.wanted_scopes.clear();
             }
             transaction.commit(record).await?;
             return Ok(outcome);
         }
-        for (issuer, grant) in &record.grants {
+        for (slot, grant) in &record.grants {
+            let issuer = Record::issuer_of(slot);
             match self.give_back(issuer, grant).await {
-                Ok(true) => outcome.revoked.push(issuer.clone()),
+                Ok(true) => outcome.revoked.push(issuer.to_owned()),
                 Ok(false) => {}
-                Err(why) => outcome.kept_valid.push((issuer.clone(), why)),
+                Err(why) => outcome.kept_valid.push((issuer.to_owned(), why)),
             }
         }
         transaction.clear().await?;

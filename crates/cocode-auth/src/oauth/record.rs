@@ -58,6 +58,12 @@ pub struct Grant {
 }
 
 impl Record {
+    /// The authorization server of a grant, by the name that the grant is stored under: its issuer,
+    /// and behind a blank the client, if that is one of an entry of its own.
+    pub fn issuer_of(slot: &str) -> &str {
+        slot.split_once(' ').map_or(slot, |(issuer, _)| issuer)
+    }
+
     /// A record of a server that nothing is known about.
     pub fn new(url: &Url) -> Self {
         Self {

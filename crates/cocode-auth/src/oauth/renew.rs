@@ -144,7 +144,7 @@ impl Site {
                 Err(RenewError::Token(error)) if ends(&error, &grant.client) => {
                     // Somebody without our lock may have been first: theirs is the good one.
                     let again = transaction.re_read().await?;
-                    let still = again.and_then(|record| refresh_of(record, &issuer));
+                    let still = again.and_then(|record| refresh_of(record, &self.slot(&issuer)));
                     if still.is_some_and(|still| still != refresh.expose()) {
                         continue;
                     }
@@ -218,7 +218,7 @@ impl Site {
                 // Signed out meanwhile, by somebody without our lock.
                 return Ok(current);
             };
-            record.grants.insert(issuer.to_owned(), grant.clone());
+            record.grants.insert(self.slot(issuer), grant.clone());
             match transaction.commit(record).await {
                 Ok(_place) => return Ok(current),
                 Err(VaultError::Conflict { .. }) => {
@@ -251,10 +251,10 @@ impl Site {
         };
         match error {
             TokenError::InvalidClient(_) => {
-                record.grants.remove(issuer);
+                record.grants.remove(&self.slot(issuer));
             }
             _ => {
-                if let Some(grant) = record.grants.get_mut(issuer) {
+                if let Some(grant) = record.grants.get_mut(&self.slot(issuer)) {
                     grant.tokens = None;
                 }
             }
@@ -275,7 +275,7 @@ fn ends(error: &TokenError, client: &Client) -> bool {
     }
 }
 
-fn refresh_of<'a>(record: &'a Record, issuer: &str) -> Option<&'a str> {
-    let tokens = record.grants.get(issuer)?.tokens.as_ref()?;
+fn refresh_of<'a>(record: &'a Record, slot: &str) -> Option<&'a str> {
+    let tokens = record.grants.get(slot)?.tokens.as_ref()?;
     Some(tokens.refresh.as_ref()?.expose())
 }

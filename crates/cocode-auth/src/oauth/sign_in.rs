@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cocode_core::OAuth;
+use cocode_core::{Grant, OAuth};
 use url::Url;
 
 use super::key::{KeyError, SigningKey};
@@ -131,6 +131,8 @@ impl SignIn {
             .transpose();
         match (found, kept) {
             (Ok(Some(secret)), _) => Ok(Some(secret)),
+            // A program uses what its variable says now, or nothing.
+            (found @ Err(_), _) if self.oauth.grant != Grant::AuthorizationCode => found,
             (_, Some(kept)) => Ok(Some(kept.clone())),
             (found, None) => found,
         }

@@ -52,11 +52,11 @@ impl Site {
     /// than the configured one, may not, nor what was got in another way than the configured one.
     pub fn usable<'a>(&self, record: &'a Record) -> Option<(&'a str, &'a Grant)> {
         let oauth = &self.sign_in.oauth;
-        let issuer = match &oauth.issuer {
-            Some(issuer) => issuer,
-            None => record.issuer.as_ref()?,
+        let slot = match &oauth.issuer {
+            Some(issuer) => self.slot(issuer),
+            None => self.newest_slot(record)?.to_owned(),
         };
-        let (issuer, grant) = record.grants.get_key_value(issuer)?;
+        let (slot, grant) = record.grants.get_key_value(&slot)?;
         let is_ours = |id: &String| *id == grant.client.id;
         let same_client = oauth.client_id.as_ref().is_none_or(is_ours);
         let same_resource = oauth.resource.is_none() || oauth.resource == grant.resource;
@@ -67,7 +67,28 @@ impl Site {
         let asked = |scope: &String| grant.requested_scopes.contains(scope);
         let same_scopes = by_browser || oauth.scopes.iter().all(asked);
         let is_usable = same_client && same_resource && same_way && same_scopes;
-        is_usable.then_some((issuer.as_str(), grant))
+        is_usable.then_some((Record::issuer_of(slot), grant))
+    }
+
+    /// Where the grant of an authorization server is stored. Entries of the configuration that bring
+    /// clients of their own to the same address are not in each other's way.
+    pub(super) fn slot(&self, issuer: &str) -> String {
+        match &self.sign_in.oauth.client_id {
+            Some(client) => format!("{issuer} {client}"),
+            None => issuer.to_owned(),
+        }
+    }
+
+    /// Where the sign-in of this entry is stored that was made last.
+    fn newest_slot<'a>(&self, record: &'a Record) -> Option<&'a str> {
+        let client = self.sign_in.oauth.client_id.as_deref();
+        let is_ours = |slot: &str| slot.split_once(' ').map(|(_, client)| client) == client;
+        if let Some(current) = record.issuer.as_deref().filter(|slot| is_ours(slot)) {
+            return Some(current);
+        }
+        let ours = record.grants.iter().filter(|(slot, _)| is_ours(slot));
+        let newest = ours.max_by_key(|(_, grant)| grant.signed_in_at);
+        newest.map(|(slot, _)| slot.as_str())
     }
 
     pub(super) async fn read(&self) -> Result<Option<Record>, VaultError> {

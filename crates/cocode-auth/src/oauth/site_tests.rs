@@ -66,17 +66,28 @@ fn grant(client_id: &str, redirect_uris: &[&str]) -> Grant {
     grant
 }
 
-fn record(grant: Grant) -> Record {
+/// What `oauth` would have stored.
+fn stored(oauth: &OAuth, grant: Grant) -> Record {
     let mut record = Record::new(&URL.parse::<Url>().unwrap());
-    record.set_current("https://as.example", grant);
+    let (site, _directory) = site(oauth.clone());
+    record.set_current(site.slot("https://as.example"), grant);
     record
+}
+
+fn with_client(id: &str) -> OAuth {
+    OAuth {
+        client_id: Some(id.to_owned()),
+        ..OAuth::default()
+    }
 }
 
 #[test]
 fn what_is_stored_is_used_only_for_what_is_configured() {
-    let by_browser = || record(grant("c", &["http://127.0.0.1/callback"]));
-    let by_program = || record(grant("c", &[]));
     let oauth = OAuth::default;
+    let browser = || grant("c", &["http://127.0.0.1/callback"]);
+    let by_browser = || stored(&oauth(), browser());
+    let by_own_client = || stored(&with_client("c"), browser());
+    let by_program = || stored(&with_client("c"), grant("c", &[]));
     let program = || OAuth {
         client_id: Some("c".to_owned()),
         grant: GrantKind::ClientCredentials,
@@ -85,22 +96,10 @@ fn what_is_stored_is_used_only_for_what_is_configured() {
     let text = |text: &str| Some(text.to_owned());
     let cases = [
         (by_browser(), oauth(), true),
-        (
-            by_browser(),
-            OAuth {
-                client_id: text("c"),
-                ..oauth()
-            },
-            true,
-        ),
-        (
-            by_browser(),
-            OAuth {
-                client_id: text("other"),
-                ..oauth()
-            },
-            false,
-        ),
+        (by_own_client(), with_client("c"), true),
+        (by_own_client(), with_client("other"), false),
+        (by_own_client(), oauth(), false),
+        (by_browser(), with_client("c"), false),
         (
             by_browser(),
             OAuth {
@@ -144,13 +143,40 @@ fn what_is_stored_is_used_only_for_what_is_configured() {
             false,
         ),
         (by_program(), oauth(), false),
-        (by_browser(), program(), false),
+        (by_own_client(), program(), false),
     ];
     for (record, oauth, expected) in cases {
         let shown = format!("{oauth:?}");
         let (site, _directory) = site(oauth);
         assert_eq!(site.usable(&record).is_some(), expected, "{shown}");
     }
+}
+
+#[test]
+fn entries_with_clients_of_their_own_leave_each_other_alone() {
+    let callback = ["http://127.0.0.1/callback"];
+    let mut record = stored(&OAuth::default(), grant("registered", &callback));
+    for (index, id) in ["one", "two"].into_iter().enumerate() {
+        let (site, _directory) = site(with_client(id));
+        let mut grant = grant(id, &callback);
+        grant.signed_in_at = Some(index as u64);
+        record.set_current(site.slot("https://as.example"), grant);
+    }
+    for (oauth, expected) in [
+        (OAuth::default(), "registered"),
+        (with_client("one"), "one"),
+        (with_client("two"), "two"),
+    ] {
+        let (site, _directory) = site(oauth);
+        let (issuer, grant) = site.usable(&record).unwrap();
+        assert_eq!(
+            (issuer, grant.client.id.as_str()),
+            ("https://as.example", expected)
+        );
+    }
+    // Once it is signed out, an entry does not take over what another one has.
+    let (site, _directory) = site(with_client("three"));
+    assert!(site.usable(&record).is_none());
 }
 
 fn found(server: &str) -> Discovered {
@@ -172,6 +198,7 @@ fn a_wider_sign_in_asks_for_what_was_granted_before_as_well() {
         ..LoginOptions::default()
     };
     let mut kept = grant("c", &[]);
+    kept.signed_in_at = Some(1);
     kept.wanted_scopes = vec!["b".to_owned()];
     let asked =
         |options: &LoginOptions, kept: Option<&Grant>| site.scopes(options, &found, kept).join(" ");
@@ -182,19 +209,19 @@ fn a_wider_sign_in_asks_for_what_was_granted_before_as_well() {
         ..options.clone()
     };
     assert_eq!(asked(&decided, Some(&kept)), "x");
-    // Signed out: what was given back is not asked for, what is missing still is.
+    // An end of the tokens is no change of mind; a sign-out is, but for what is missing still.
     kept.tokens = None;
+    kept.signed_in_at = Some(1);
+    assert_eq!(asked(&options, Some(&kept)), "a b c");
+    kept.signed_in_at = None;
     assert_eq!(asked(&options, Some(&kept)), "b c");
 }
 
 #[test]
 fn a_configured_client_is_shown_to_nobody_else() {
-    let known = OAuth {
-        client_id: Some("c".to_owned()),
-        ..OAuth::default()
-    };
+    let known = with_client("c");
+    let stored = stored(&known, grant("c", &[]));
     let (site, _directory) = site(known);
-    let stored = record(grant("c", &[]));
     let same = found(r#"{"issuer": "https://as.example"}"#).server;
     let other = found(r#"{"issuer": "https://evil.example"}"#).server;
     site.check_issuer(&same, &stored).unwrap();

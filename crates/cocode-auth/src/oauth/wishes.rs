@@ -37,7 +37,7 @@ impl Site {
         };
         // What was granted before is asked for again, unless it was given back, or the configuration
         // says what is wanted.
-        let is_open = kept.tokens.is_some() && configured.is_empty();
+        let is_open = kept.signed_in_at.is_some() && configured.is_empty();
         let before = Some(kept.requested_scopes.as_slice()).filter(|_| is_open);
         let before = scopes::step_up(before.unwrap_or_default(), &kept.wanted_scopes, &[]);
         scopes::step_up(&before, &chosen, challenged.unwrap_or_default())
@@ -49,7 +49,10 @@ impl Site {
         let Some(mut record) = transaction.record().cloned() else {
             return Ok(());
         };
-        let Some(grant) = record.current_mut() else {
+        let Some(slot) = self.usable(&record).map(|(issuer, _)| self.slot(issuer)) else {
+            return Ok(());
+        };
+        let Some(grant) = record.grants.get_mut(&slot) else {
             return Ok(());
         };
         let wanted = scopes::step_up(&grant.wanted_scopes, scopes, &[]);

@@ -4,6 +4,7 @@ use cocode_core::{ServerName, ToolName};
 use cocode_wire::chain;
 
 use super::state::{ServerState, StateKind};
+use super::verdict::needs_somebody;
 use crate::error::{RequestError, Retry};
 use crate::schema::Mismatch;
 
@@ -129,6 +130,14 @@ impl CallError {
                     Retry::Safe | Retry::MayHaveRun => "It can be asked for again.",
                     Retry::Pointless => "Asking again would bring the same; do without.",
                 };
+                format!("{what}. {advice}")
+            }
+            Self::Request {
+                error: RequestError::Link { error, .. },
+                ..
+            } if needs_somebody(error) => {
+                let what = chain(self);
+                let advice = "Only the user can sign in, or allow more; go on without it, and tell the user.";
                 format!("{what}. {advice}")
             }
             Self::Request { error, .. } => {

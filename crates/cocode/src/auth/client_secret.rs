@@ -60,9 +60,14 @@ pub(super) fn for_login(site: &Site, workspace: &Workspace) -> Result<Option<Sec
 }
 
 /// Keeps a secret for the sign-in at this address, and says where.
-pub(crate) fn keep(url: &Url, secret: &Secret, workspace: &Workspace) -> Result<String, CliError> {
+pub(crate) fn keep(
+    url: &Url,
+    id: &str,
+    secret: &Secret,
+    workspace: &Workspace,
+) -> Result<String, CliError> {
     let store = stores::secrets(workspace)?;
-    let name = name(url)?;
+    let name = name(url, id)?;
     on_runtime(workspace, async {
         store.set(&name, secret).await.map_err(|error| {
             let message = "the secret of the client cannot be kept";
@@ -75,7 +80,7 @@ pub(crate) fn keep(url: &Url, secret: &Secret, workspace: &Workspace) -> Result<
 
 /// What [`keep`] kept, or what an earlier sign-in of the same client left.
 async fn kept(id: &str, site: &Site, workspace: &Workspace) -> Result<Option<Secret>, CliError> {
-    let name = name(&site.sign_in().url)?;
+    let name = name(&site.sign_in().url, id)?;
     let secret = stores::secrets(workspace)?.get(&name).await;
     let secret = secret.map_err(|error| {
         let message = "the secret of the client cannot be looked up";
@@ -94,10 +99,11 @@ async fn kept(id: &str, site: &Site, workspace: &Workspace) -> Result<Option<Sec
     Ok(client.and_then(|client| client.secret.clone()))
 }
 
-/// A secret belongs to an address, so that no other server of the same name ever gets it.
-fn name(url: &Url) -> Result<SecretName, CliError> {
+/// A secret belongs to a client at an address, so that no other client and no other server of the same
+/// name ever gets it.
+fn name(url: &Url, id: &str) -> Result<SecretName, CliError> {
     let host = url.host_str().unwrap_or_default();
-    let name = format!("client-secret:{host}:{}", Vault::id(url));
+    let name = format!("client-secret:{host}:{}:{id}", Vault::id(url));
     name.parse().map_err(|error| {
         CliError::new(
             Code::InvalidTarget,

@@ -129,6 +129,12 @@ impl Login<'_> {
                 self.options.challenge = best_challenge(&challenge);
             }
             Ok(ProbeAnswer::Open) if !self.is_offered().await => return Ok(None),
+            Ok(ProbeAnswer::Unclear { status }) if !self.is_offered().await => {
+                let message = format!("`{}` answered with HTTP {status}", self.subject.name);
+                return Err(CliError::new(Code::LoginFailed, message).hint(
+                    "check the path of its URL; it is often /mcp, or /sse for older servers",
+                ));
+            }
             Ok(ProbeAnswer::Open | ProbeAnswer::Unclear { .. }) => {}
             Err(error) => return Err(self.unreachable(&error)),
         }
@@ -260,7 +266,7 @@ impl Login<'_> {
         let name = &self.subject.name;
         let message = format!("nobody was signed in to `{name}`");
         let mut told = match error {
-            LoginError::Registration { .. } => {
+            LoginError::Registration { source, .. } if source.needs_registration() => {
                 CliError::with(Exit::Auth, "client-registration-required", message)
             }
             LoginError::Vault(_) => CliError::with(Exit::Auth, "credentials-unavailable", message),

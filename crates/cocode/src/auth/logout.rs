@@ -55,7 +55,7 @@ async fn all(
         if printer.json() {
             return Ok(Exit::Ok);
         }
-        printer.out_line("nobody is signed in anywhere")?;
+        printer.out_line("there is no sign-in that could be ended")?;
     }
     for subject in subjects {
         tokio::select! {

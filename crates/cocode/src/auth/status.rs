@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use cocode_auth::oauth::{Listed, Listing, canonical_url};
+use cocode_auth::oauth::{Grant as StoredGrant, Listed, Listing, Record, canonical_url};
 use cocode_client::Url;
 use cocode_config::{Config, State as ServerState};
 use cocode_core::{Grant, Reach, Remote};
@@ -58,9 +58,13 @@ impl State {
     }
 
     /// By what is stored.
-    fn of(report: &SignInReport, has_tokens: bool) -> Self {
-        if !has_tokens {
-            return Self::SignedOut;
+    fn of(report: &SignInReport, grant: &StoredGrant) -> Self {
+        if grant.tokens.is_none() {
+            // Whoever signs out leaves no trace of the sign-in.
+            return match grant.signed_in_at {
+                Some(_) => Self::Ended,
+                None => Self::SignedOut,
+            };
         }
         match (report.expires_in_seconds, report.renewable) {
             (Some(0), true) => Self::Renewable,
@@ -163,7 +167,7 @@ async fn show(
             })
             .collect(),
     };
-    print(&report, workspace).map(|()| Exit::Ok)
+    print(&report, !args.names.is_empty(), workspace).map(|()| Exit::Ok)
 }
 
 /// What there is to look at.
@@ -239,15 +243,16 @@ impl Seen<'_> {
         let Listed { record, place } = listed;
         let report = |issuer: &str, grant| {
             let report = SignInReport::of_grant(issuer, grant, *place, self.now);
-            (report, grant.tokens.is_some())
+            (report, grant)
         };
         let (kind, sign_in) = match site.usable(record) {
             Some((issuer, grant)) => {
-                let (report, has_tokens) = report(issuer, grant);
-                (State::of(&report, has_tokens), Some(report))
+                let (report, grant) = report(issuer, grant);
+                (State::of(&report, grant), Some(report))
             }
             None => match record.issuer.as_deref().zip(record.current()) {
-                Some((issuer, grant)) if grant.tokens.is_some() => {
+                Some((slot, grant)) if grant.tokens.is_some() => {
+                    let issuer = Record::issuer_of(slot);
                     (State::Unusable, Some(report(issuer, grant).0))
                 }
                 _ => (State::SignedOut, None),
@@ -299,9 +304,10 @@ impl Seen<'_> {
         let url = Url::parse(&record.url).ok()?;
         let current = record.issuer.as_deref().zip(record.current());
         let (kind, sign_in) = match current {
-            Some((issuer, grant)) => {
+            Some((slot, grant)) => {
+                let issuer = Record::issuer_of(slot);
                 let report = SignInReport::of_grant(issuer, grant, *place, self.now);
-                (State::of(&report, grant.tokens.is_some()), Some(report))
+                (State::of(&report, grant), Some(report))
             }
             None => (State::SignedOut, None),
         };
@@ -316,7 +322,7 @@ impl Seen<'_> {
     }
 }
 
-fn print(report: &Report, workspace: &Workspace) -> Result<(), CliError> {
+fn print(report: &Report, asked: bool, workspace: &Workspace) -> Result<(), CliError> {
     let printer = &workspace.printer;
     if printer.json() {
         return print_json(printer, report);
@@ -328,7 +334,11 @@ fn print(report: &Report, workspace: &Workspace) -> Result<(), CliError> {
     let all = report.servers.iter().chain(&report.others);
     let rows: Vec<Vec<Cell>> = all.map(cells).collect();
     if rows.is_empty() {
-        printer.note("no server that has an address is configured, and nothing is stored");
+        printer.note(if asked {
+            "that has no address to sign in to, and nothing is stored for it"
+        } else {
+            "no server that has an address is configured, and nothing is stored"
+        });
     } else {
         let head = [
             "NAME", "STATE", "ENDS", "SCOPES", "ISSUER", "CLIENT", "KEPT IN",

@@ -154,7 +154,7 @@ fn signing_in(
         ));
     }
     let client_secret_env = if *client_secret {
-        client_secret_variable(url, workspace)?
+        client_secret_variable(url, client_id.as_deref(), workspace)?
     } else {
         client_secret_env.clone()
     };
@@ -175,6 +175,7 @@ fn signing_in(
 /// secret is asked for and kept in the store of secrets, where signing in finds it.
 pub(super) fn client_secret_variable(
     url: Option<&str>,
+    client_id: Option<&str>,
     workspace: &Workspace,
 ) -> Result<Option<String>, CliError> {
     let secret = match client_secret::given(workspace)? {
@@ -185,7 +186,11 @@ pub(super) fn client_secret_variable(
         let message = "the secret of a client is kept for an address, and none is given";
         CliError::new(Code::InvalidUsage, message)
     })?;
-    let kept = client_secret::keep(&url, &secret, workspace)?;
+    let client_id = client_id.ok_or_else(|| {
+        let message = "the secret of a client is kept for that client, and none is named";
+        CliError::new(Code::InvalidUsage, message).hint("name it: `--client-id ID`")
+    })?;
+    let kept = client_secret::keep(&url, client_id, &secret, workspace)?;
     let message = format!("the secret of the client is kept in the {kept}");
     workspace.printer.note(&message);
     Ok(None)

@@ -48,7 +48,9 @@ pub(crate) fn run(args: &AddJsonArgs, workspace: &Workspace) -> Result<Exit, Cli
         workspace.printer.warn(&message);
     }
     if *client_secret {
-        entry.oauth.client_secret_env = client_secret_variable(entry.url.as_deref(), workspace)?;
+        let client_id = entry.oauth.client_id.as_deref();
+        entry.oauth.client_secret_env =
+            client_secret_variable(entry.url.as_deref(), client_id, workspace)?;
     }
     add(name, &entry, *scope, *force, workspace)
 }
