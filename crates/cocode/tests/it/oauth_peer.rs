@@ -4,8 +4,11 @@
 mod apart;
 mod away;
 mod bound;
+mod chromium;
 mod clients;
 mod crowd;
+#[cfg(target_os = "linux")]
+mod keyring;
 mod managed;
 mod renewed;
 mod signed_in;
