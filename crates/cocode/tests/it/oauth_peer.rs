@@ -10,9 +10,12 @@ mod crowd;
 #[cfg(target_os = "linux")]
 mod keyring;
 mod managed;
+mod overheard;
 mod renewed;
 mod signed_in;
+mod unseen;
 mod widened;
+mod wiretap;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -54,6 +57,8 @@ const PATIENCE: Duration = Duration::from_mins(2);
 /// The servers, and a directory for credentials.
 pub(crate) struct World {
     pub(crate) peer: OAuthPeer,
+    /// How those who sign in speak HTTP.
+    http: HttpClient,
     directory: TempDir,
 }
 
@@ -65,6 +70,7 @@ impl World {
     pub(crate) fn start_with(options: &Value) -> Self {
         Self {
             peer: OAuthPeer::start_with(options),
+            http: HttpClient::default(),
             directory: tempfile::tempdir().unwrap(),
         }
     }
@@ -105,7 +111,7 @@ impl World {
                 commands: CommandSettings::new(Vec::new()),
             },
         };
-        Site::new(sign_in, HttpClient::default(), self.vault())
+        Site::new(sign_in, self.http.clone(), self.vault())
     }
 
     /// A person who allows everything.

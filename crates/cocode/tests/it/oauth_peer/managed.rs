@@ -50,15 +50,15 @@ impl Connector for Door {
 }
 
 /// A manager with the server of the peer and another one, and what happens in it.
-struct Managed {
-    manager: Manager,
-    events: Events,
+pub(super) struct Managed {
+    pub(super) manager: Manager,
+    pub(super) events: Events,
     notes: ServerName,
     _other: HttpServer,
 }
 
 impl Managed {
-    async fn start(world: &World) -> Self {
+    pub(super) async fn start(world: &World) -> Self {
         let other = Script::new()
             .on("tools/call")
             .text_result("still here")
@@ -120,7 +120,7 @@ impl Managed {
         Ok(result["content"][0]["text"].as_str().unwrap().to_owned())
     }
 
-    async fn whoami(&self) -> Result<String, CallError> {
+    pub(super) async fn whoami(&self) -> Result<String, CallError> {
         self.call("mcp__notes__whoami", "{}").await
     }
 
