@@ -123,8 +123,18 @@ async fn a_client_without_a_secret_that_is_known_beforehand_needs_no_registratio
         client_id: Some(id.to_owned()),
         ..OAuth::default()
     };
-    world.log_in_with(oauth).await;
-    assert_eq!(whoami(&world.session().await).await["client_id"], id);
+    world.log_in_with(oauth.clone()).await;
+    let credentials = OAuthCredentials::new(world.site_with(oauth), None);
+    let session = world.session_by(credentials).await;
+    assert_eq!(whoami(&session).await["client_id"], id);
+    // An entry without this client is another one.
+    let outcome = connect(world.peer.mcp(), world.credentials()).await;
+    let refused = connect_refusal(&outcome);
+    assert_eq!(
+        refused.kind,
+        CredentialsErrorKind::NeedsClientRegistration,
+        "{refused}"
+    );
 }
 
 fn document(world: &World) -> Site {
