@@ -178,7 +178,8 @@ impl Admissions {
                 commands: commands(remote),
             },
         };
-        Site::new(sign_in, self.http.clone(), self.vault.clone())
+        let own_client = remote.oauth.client_id.clone();
+        Site::new(sign_in, self.http.clone(), self.vault.clone()).for_entry(own_client)
     }
 
     /// Reads what is stored for these servers, so that it is known who is signed in.

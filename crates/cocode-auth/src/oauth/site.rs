@@ -18,6 +18,8 @@ use super::vault::{Vault, VaultError};
 pub struct Site {
     pub(super) sign_in: Arc<SignIn>,
     pub(super) url: Url,
+    /// The client that the entry of this server brings, if it brings one.
+    own_client: Option<String>,
     pub(super) client: HttpClient,
     pub(super) http: Http,
     pub(super) vault: Vault,
@@ -30,12 +32,21 @@ impl Site {
         let private = sign_in.oauth.allow_private_network;
         let guard = Guard::for_server(&url).with_private_network(private);
         Self {
+            own_client: sign_in.oauth.client_id.clone(),
             http: Http::new(client.clone(), guard),
             client,
             sign_in: Arc::new(sign_in),
             url,
             vault,
         }
+    }
+
+    /// The same, for an entry that names this client, whoever signs in for it now: where its
+    /// credentials are stored is decided by the entry.
+    #[must_use]
+    pub fn for_entry(mut self, client_id: Option<String>) -> Self {
+        self.own_client = client_id;
+        self
     }
 
     /// What is known beforehand.
@@ -73,7 +84,7 @@ impl Site {
     /// Where the grant of an authorization server is stored. Entries of the configuration that bring
     /// clients of their own to the same address are not in each other's way.
     pub(super) fn slot(&self, issuer: &str) -> String {
-        match &self.sign_in.oauth.client_id {
+        match &self.own_client {
             Some(client) => format!("{issuer} {client}"),
             None => issuer.to_owned(),
         }
@@ -81,7 +92,7 @@ impl Site {
 
     /// Where the sign-in of this entry is stored that was made last.
     fn newest_slot<'a>(&self, record: &'a Record) -> Option<&'a str> {
-        let client = self.sign_in.oauth.client_id.as_deref();
+        let client = self.own_client.as_deref();
         let is_ours = |slot: &str| slot.split_once(' ').map(|(_, client)| client) == client;
         if let Some(current) = record.issuer.as_deref().filter(|slot| is_ours(slot)) {
             return Some(current);

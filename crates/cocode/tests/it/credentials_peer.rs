@@ -48,7 +48,7 @@ fn a_sign_in_that_was_revoked_is_asked_for_again() {
     let refused = signing.home.mcp(&["call", NOTES, "whoami"]).with_code(4);
     refused.complains(&["`cocode mcp login notes`", "code: auth-required"]);
     let status = signing.home.json(&["mcp", "auth", "status", NOTES]);
-    assert_eq!(status["servers"][0]["state"], "signed-out", "{status}");
+    assert_eq!(status["servers"][0]["state"], "ended", "{status}");
     signing.login(&[]).with_code(0);
     assert_eq!(signing.whoami()["sub"], "alice");
 }

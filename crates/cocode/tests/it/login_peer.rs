@@ -261,7 +261,13 @@ fn a_registered_client_shows_its_secret_from_a_variable_or_as_it_was_typed() {
     let file = std::fs::read_to_string(signing.home.home().join("mcp.toml")).unwrap();
     assert!(!file.contains(secret), "{file}");
     signing.login_at("typed", &[]).with_code(0);
-    assert_eq!(signing.whoami()["client_id"], id);
+    assert_eq!(signing.whoami_at("typed")["client_id"], id);
+    // An entry that names no client has nothing to do with that one.
+    let other = signing.home.mcp(&["call", NOTES, "whoami"]).with_code(4);
+    other.complains(&["`cocode mcp login notes`"]);
+    signing.login(&[]).with_code(0);
+    assert_ne!(signing.whoami()["client_id"], id);
+    assert_eq!(signing.whoami_at("typed")["client_id"], id);
 }
 
 #[test]

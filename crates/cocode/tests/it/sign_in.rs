@@ -67,7 +67,13 @@ impl SignIn {
     /// What `whoami` says.
     #[track_caller]
     pub(crate) fn whoami(&self) -> Value {
-        let finished = self.home.mcp(&["call", NOTES, "whoami", "--json"]);
+        self.whoami_at(NOTES)
+    }
+
+    /// What `whoami` of another entry says.
+    #[track_caller]
+    pub(crate) fn whoami_at(&self, name: &str) -> Value {
+        let finished = self.home.mcp(&["call", name, "whoami", "--json"]);
         let result: Value = serde_json::from_str(&finished.with_code(0).stdout).unwrap();
         result["structuredContent"].clone()
     }
