@@ -114,6 +114,10 @@ impl Site {
             .asked_for(&found, &grant, key.as_ref(), dpop.as_ref(), &asked)
             .await?;
         grant.signed_in(tokens, asked);
+        if self.sign_in.oauth.client_secret_env.is_some() {
+            // It is read anew each time.
+            grant.client.secret = None;
+        }
         Ok((found.server.issuer, grant))
     }
 

@@ -145,7 +145,9 @@ impl Site {
         tracing::debug!(client = client.id, kind = ?client.kind, "client");
         let grant = self.grant_of(&found, client, kept)?;
         // A registration outlives a sign-in that nobody finishes.
-        self.keep(&found.server.issuer, &grant, false).await?;
+        if grant.client.kind == ClientKind::Dynamic {
+            self.keep(&found.server.issuer, &grant, false).await?;
+        }
         let parameters = AuthorizationParameters {
             client_id: &grant.client.id,
             redirect_uri: &redirect_uri,
