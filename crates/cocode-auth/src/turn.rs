@@ -16,4 +16,9 @@ impl Turn {
         // It is never closed.
         self.0.acquire().await.ok()
     }
+
+    /// Our turn, if nobody else has it or waits for it.
+    pub(crate) fn try_take(&self) -> Option<SemaphorePermit<'_>> {
+        self.0.try_acquire().ok()
+    }
 }

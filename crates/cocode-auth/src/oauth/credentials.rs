@@ -139,7 +139,16 @@ impl OAuthCredentials {
                 return held.current.clone();
             }
         }
-        let _turn = self.0.turn.wait().await;
+        let is_known = self.held().read.is_some();
+        let _turn = if is_known {
+            // Whoever renews or signs in may take long, and what is at hand is good meanwhile.
+            match self.0.turn.try_take() {
+                Some(turn) => Some(turn),
+                None => return self.held().current.clone(),
+            }
+        } else {
+            self.0.turn.wait().await
+        };
         let site = &self.0.site;
         match site.vault.stamp(&site.url).await {
             Ok(stamp) if stamp == Stamp::default() && self.held().read.is_none() => {
@@ -448,3 +457,7 @@ impl fmt::Debug for OAuthCredentials {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "credentials/credentials_tests.rs"]
+mod tests;

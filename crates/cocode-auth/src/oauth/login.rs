@@ -184,6 +184,12 @@ impl Site {
         Err(LoginError::PlainServer { url })
     }
 
+    /// Whether the server publishes who lets people in, though it may answer strangers as well.
+    pub async fn says_where_to_sign_in(&self) -> bool {
+        let found = self.discover(&LoginOptions::default()).await;
+        found.is_ok_and(|found| found.protected.is_some())
+    }
+
     /// Finds the authorization server.
     pub(super) async fn discover(&self, options: &LoginOptions) -> Result<Discovered, LoginError> {
         let discovery = Discovery {

@@ -157,10 +157,10 @@ impl SignIn {
             return Ok(None);
         };
         let algorithm = self.oauth.signing_algorithm.as_deref();
-        let algorithm = algorithm.and_then(|name| name.parse().ok());
+        let unusable = |source| SourceError::Key { key, source };
+        let algorithm = algorithm.map(str::parse).transpose().map_err(unusable)?;
         let made = SigningKey::from_pem(&pem, algorithm);
-        made.map(Some)
-            .map_err(|source| SourceError::Key { key, source })
+        made.map(Some).map_err(unusable)
     }
 
     /// The token that somebody signed for us.

@@ -1,8 +1,8 @@
 //! `cocode mcp login`: signs somebody in, and says what came of it.
 
 use cocode_auth::oauth::{
-    CallbackOptions, Discovery, Guard, Http, LoginError, LoginOptions, ProbeAnswer, ProbeError,
-    Purpose, SignedIn, Site, UserAgentError, best_challenge, probe,
+    CallbackOptions, LoginError, LoginOptions, ProbeAnswer, ProbeError, SignedIn, Site,
+    UserAgentError, best_challenge, probe,
 };
 use cocode_client::HeaderMap;
 use cocode_core::{Grant, OAuth};
@@ -169,8 +169,7 @@ impl Login<'_> {
     /// Whether signing in makes sense at a server that answers strangers: if it says where, or if
     /// somebody has said how.
     async fn is_offered(&self) -> bool {
-        let sign_in = self.site.sign_in();
-        let oauth = &sign_in.oauth;
+        let oauth = &self.site.sign_in().oauth;
         if self.options.scopes.is_some()
             || self.options.registration.is_some()
             || oauth.client_id.is_some()
@@ -179,21 +178,7 @@ impl Login<'_> {
         {
             return true;
         }
-        let Ok(admissions) = self.workspace.admissions() else {
-            return false;
-        };
-        let url = sign_in.http_url();
-        let guard = Guard::for_server(&url).with_private_network(oauth.allow_private_network);
-        let http = Http::new(admissions.http().clone(), guard);
-        let discovery = Discovery {
-            http: &http,
-            server_url: &url,
-            challenge: None,
-            preferred_issuer: None,
-            purpose: Purpose::Browser,
-        };
-        let found = discovery.run().await;
-        found.is_ok_and(|found| found.protected.is_some())
+        self.site.says_where_to_sign_in().await
     }
 
     async fn tell(&self, signed_in: &SignedIn) -> Result<(), CliError> {
