@@ -18,6 +18,7 @@ mod link;
 mod raw;
 mod rpc_error;
 mod salvage;
+pub mod serve;
 mod websocket;
 
 pub use cocode_process::{
