@@ -228,8 +228,12 @@ fn write_request(
     let size = params.map_or(0, <[u8]>::len) + meta.len() + 64;
     let mut body = encode::request_head(id, method, size);
     let pushed = match reports {
-        Reports::No | Reports::Subscription => push_params(&mut body, params, meta),
-        Reports::Yes(_) => {
+        Reports::No
+        | Reports::Subscription
+        | Reports::Relay {
+            progress: false, ..
+        } => push_params(&mut body, params, meta),
+        Reports::Yes(_) | Reports::Relay { progress: true, .. } => {
             let mut with_token = Vec::with_capacity(meta.len() + 40);
             with_token.extend_from_slice(br#""progressToken":"#);
             encode::push_number(&mut with_token, id);

@@ -26,12 +26,16 @@ pub(crate) fn name_in(method: &str, params: Option<&RawJson>) -> Option<String> 
         name: Option<Cow<'a, str>>,
         #[serde(borrow, default)]
         uri: Option<Cow<'a, str>>,
+        #[serde(borrow, default, rename = "taskId")]
+        task: Option<Cow<'a, str>>,
     }
-    if !matches!(method, "tools/call" | "prompts/get" | "resources/read") {
+    let is_about_something = matches!(method, "tools/call" | "prompts/get" | "resources/read");
+    if !is_about_something && !method.starts_with("tasks/") {
         return None;
     }
     let named: Named<'_> = params?.decode().ok()?;
-    named.name.or(named.uri).map(Cow::into_owned)
+    let name = named.name.or(named.uri).or(named.task);
+    name.map(Cow::into_owned)
 }
 
 /// A string, or nothing where a server put something else.

@@ -25,6 +25,16 @@ pub trait Handler: Send + Sync + 'static {
     /// later is looked at, so it must return at once.
     fn notified(&self, _notification: &Notification) {}
 
+    /// Any question of a server of the older era, before it is sorted into the methods below: who
+    /// passes questions on as they are answers here.
+    fn asked(
+        &self,
+        _method: &str,
+        _params: Option<&RawJson>,
+    ) -> Option<Answer<'_, Result<RawJson, RpcError>>> {
+        None
+    }
+
     /// The server asks the person something. The clocks of waiting requests stand still meanwhile.
     fn elicit(&self, _request: Elicitation) -> Answer<'_, ElicitationAnswer> {
         Box::pin(async { ElicitationAnswer::Decline })

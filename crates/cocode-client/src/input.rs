@@ -67,6 +67,7 @@ impl Session {
                 headers: call.headers.clone(),
                 deadlines: call.deadlines.after(begun.elapsed().saturating_sub(asked)),
                 reports: call.reports.clone(),
+                meta: None,
             };
             outcome = self.call_for_any_result(&retry).await?;
         }
@@ -93,6 +94,7 @@ impl Session {
                 headers: call.headers.clone(),
                 deadlines: call.deadlines.after(begun.elapsed().saturating_sub(asked)),
                 reports: call.reports.clone(),
+                meta: None,
             };
             match self.call(&attempt).await {
                 Err(RequestError::Rpc { method, error })

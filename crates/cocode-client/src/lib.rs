@@ -84,6 +84,7 @@ mod pages;
 mod params;
 mod private_files;
 mod progress;
+mod relay;
 mod results;
 mod schema;
 mod serve;
@@ -134,6 +135,7 @@ pub use pages::{
 };
 pub use private_files::FileError;
 pub use progress::{OnProgress, Progress};
+pub use relay::{Behalf, Relayed, Witness};
 pub use results::{
     DEFAULT_PAGE_TOKENS, DEFAULT_RESULTS_MAX_AGE, DEFAULT_RESULTS_MAX_BYTES, FoundLine,
     InvalidResultHandle, KeptResult, LineKind, MAX_FOUND_LINE_BYTES, Page, PageSize, Purged,
@@ -154,7 +156,7 @@ pub use telemetry::{
 pub use cocode_wire::limits::DEFAULT_MAX_FRAME_BYTES;
 pub use cocode_wire::{
     Challenge, Closed, Credentials, CredentialsError, CredentialsErrorKind, CredentialsWork,
-    ExitReport, FetchError, HeaderMap, HeaderName, HeaderValue, HttpClient, HttpSettings,
+    ExitReport, FetchError, Frame, HeaderMap, HeaderName, HeaderValue, HttpClient, HttpSettings,
     HttpSetupError, HttpTarget, LinkError, MemoryTarget, OpenError, ProcessSpec, RawJson, Refusal,
     RequestLine, RpcError, SpawnError, StderrTap, StdioTarget, StopPolicy, Target, UnixTarget, Url,
     WebSocketTarget, baseline_environment, chain, code, memory_pair,

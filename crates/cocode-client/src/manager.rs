@@ -20,6 +20,7 @@ mod lists;
 mod options;
 mod output;
 mod prompts;
+mod relaying;
 mod resources;
 mod sandbox;
 mod server;

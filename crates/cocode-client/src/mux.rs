@@ -14,6 +14,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use crate::clock::CallClock;
 use crate::handler::{Handler, Notification};
 use crate::progress::{OnProgress, Progress};
+use crate::relay::Witness;
 
 /// Server-initiated messages that may wait for the serving task, which answers or refuses them. A
 /// server that sends more than these in one burst gets no answer to the rest.
@@ -82,6 +83,11 @@ pub(crate) enum Reports {
     Yes(Option<OnProgress>),
     /// Notifications that name the request, for as long as it lasts.
     Subscription,
+    /// Everything that belongs to it, as it comes; progress only if it is asked for.
+    Relay {
+        witness: Arc<dyn Witness>,
+        progress: bool,
+    },
 }
 
 /// What became of a request: its answer and where that came, or why there is none.
@@ -100,13 +106,14 @@ pub(crate) enum Failure {
 }
 
 /// Something the server wants of us.
-#[derive(Debug)]
 pub(crate) enum Incoming {
     Request {
         id: RawJson,
         method: String,
         params: Option<RawJson>,
         origin: Origin,
+        /// Who asked for what the question is about, if that is somebody else.
+        witness: Option<Arc<dyn Witness>>,
     },
     /// The server no longer wants the answer to its request.
     Cancelled { id: RawJson },
@@ -253,7 +260,18 @@ impl Mux {
         }
     }
 
-    fn notification(&self, frame: &Frame) {
+    /// Who asked for the request whose stream this is, if that is somebody else.
+    fn witness(&self, origin: Origin) -> Option<Arc<dyn Witness>> {
+        let Origin::Request(id) = origin else {
+            return None;
+        };
+        match &self.lock().pending.get(&id)?.reports {
+            Reports::Relay { witness, .. } => Some(Arc::clone(witness)),
+            Reports::No | Reports::Yes(_) | Reports::Subscription => None,
+        }
+    }
+
+    fn notification(&self, frame: &Frame, origin: Origin) {
         let method = frame.method();
         let params = frame.params();
         match (method, &params) {
@@ -269,14 +287,17 @@ impl Mux {
             method: method.to_owned(),
             params,
         };
+        if let Some(witness) = self.witness(origin) {
+            shielded(|| witness.notified(&notification));
+        }
         shielded(|| self.handler.notified(&notification));
     }
 
     fn progress(&self, params: &RawJson) {
-        let Some((id, progress)) = Progress::parse(params) else {
+        let Some(id) = Progress::request(params) else {
             return;
         };
-        let on_progress = {
+        let reports = {
             let table = self.lock();
             let Some(pending) = table.pending.get(&id) else {
                 return;
@@ -285,8 +306,14 @@ impl Mux {
             pending.reports.clone()
         };
         // Called without the lock, so that the callback may use the session.
-        if let Reports::Yes(Some(on_progress)) = on_progress {
-            shielded(|| on_progress(&progress));
+        match reports {
+            Reports::Yes(Some(on_progress)) => {
+                if let Some(progress) = Progress::parse(params) {
+                    shielded(|| on_progress(&progress));
+                }
+            }
+            Reports::Relay { witness, .. } => shielded(|| witness.progress(params)),
+            Reports::No | Reports::Yes(None) | Reports::Subscription => {}
         }
     }
 
@@ -334,7 +361,8 @@ impl Mux {
 
     fn pass_on(&self, incoming: Incoming) {
         if let Err(error) = self.incoming.try_send(incoming) {
-            tracing::warn!(%error, "the server asks more than can be served");
+            let error = error.to_string();
+            tracing::warn!(error, "the server asks more than can be served");
         }
     }
 
@@ -362,7 +390,7 @@ impl Inbox for Mux {
         tracing::trace!(json = %String::from_utf8_lossy(frame.bytes()), "received");
         match frame.kind() {
             FrameKind::Response => self.response(frame, origin),
-            FrameKind::Notification => self.notification(&frame),
+            FrameKind::Notification => self.notification(&frame, origin),
             FrameKind::Request if self.stateless.load(Ordering::Relaxed) => {
                 // The specification forbids to answer, as it forbids to ask.
                 let method = frame.method();
@@ -371,11 +399,13 @@ impl Inbox for Mux {
             FrameKind::Request => {
                 let Some(id) = frame.id() else { return };
                 let (method, params) = (frame.method().to_owned(), frame.params());
+                let witness = self.witness(origin);
                 self.pass_on(Incoming::Request {
                     id,
                     method,
                     params,
                     origin,
+                    witness,
                 });
             }
         }

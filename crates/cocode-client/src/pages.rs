@@ -152,6 +152,7 @@ impl Session {
             headers: HeaderMap::new(),
             deadlines: Deadlines::fixed(self.shared().options.timeouts.request),
             reports: Reports::No,
+            meta: None,
         };
         self.call(&call).await
     }

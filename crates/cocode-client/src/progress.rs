@@ -22,9 +22,13 @@ pub struct Progress {
 }
 
 #[derive(Deserialize)]
-struct Wire<'a> {
+struct Token<'a> {
     #[serde(borrow, rename = "progressToken")]
     token: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct Wire<'a> {
     #[serde(default)]
     progress: Option<f64>,
     #[serde(default)]
@@ -34,18 +38,19 @@ struct Wire<'a> {
 }
 
 impl Progress {
-    /// The report and the id of the request it is about: our tokens are our ids.
-    pub(crate) fn parse(params: &RawJson) -> Option<(u64, Self)> {
+    /// The id of the request that a report is about: our tokens are our ids.
+    pub(crate) fn request(params: &RawJson) -> Option<u64> {
+        let Token { token } = params.decode().ok()?;
+        token.get().trim_matches('"').parse().ok()
+    }
+
+    /// The report itself.
+    pub(crate) fn parse(params: &RawJson) -> Option<Self> {
         let wire: Wire<'_> = params.decode().ok()?;
-        let id = wire.token.get().trim_matches('"').parse().ok()?;
-        let message = wire.message.map(Cow::into_owned);
-        Some((
-            id,
-            Self {
-                progress: wire.progress?,
-                total: wire.total,
-                message,
-            },
-        ))
+        Some(Self {
+            progress: wire.progress?,
+            total: wire.total,
+            message: wire.message.map(Cow::into_owned),
+        })
     }
 }

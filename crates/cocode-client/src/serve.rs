@@ -14,6 +14,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use crate::connection::Connection;
 use crate::handler::{Elicitation, ElicitationAnswer, ElicitationMode, Handler, roots_json};
 use crate::mux::Incoming;
+use crate::relay::Witness;
 
 /// Questions of one server that may be under way at once; more are refused.
 const MAX_QUESTIONS: usize = 64;
@@ -54,6 +55,7 @@ pub(crate) async fn serve(
                 method,
                 params,
                 origin,
+                witness,
             } => {
                 let (connection, handler) = (Arc::clone(&connection), Arc::clone(&handler));
                 let key = id.as_str().to_owned();
@@ -62,6 +64,7 @@ pub(crate) async fn serve(
                         method: &method,
                         params,
                         origin,
+                        witness,
                     };
                     let answer = answer(&connection, &*handler, question, patience);
                     let body = match AssertUnwindSafe(answer).catch_unwind().await {
@@ -86,6 +89,8 @@ pub(crate) struct Question<'a> {
     pub(crate) method: &'a str,
     pub(crate) params: Option<RawJson>,
     pub(crate) origin: Origin,
+    /// Who is asked instead of the handler.
+    pub(crate) witness: Option<Arc<dyn Witness>>,
 }
 
 async fn answer(
@@ -103,7 +108,15 @@ async fn answer(
         "elicitation/create" | "sampling/createMessage"
     );
     let _paused = waits_for_us.then(|| connection.mux.pause(question.origin));
-    ask(handler, question.method, question.params, patience).await
+    let Question { method, params, .. } = question;
+    if let Some(witness) = question.witness {
+        let asking = witness.asked(method, params);
+        return within(patience, method, asking).await;
+    }
+    if let Some(asking) = handler.asked(method, params.as_ref()) {
+        return within(patience, method, asking).await;
+    }
+    ask(handler, method, params, patience).await
 }
 
 /// Puts a question to the handler, within the time that a person may take.
@@ -114,6 +127,14 @@ pub(crate) async fn ask(
     patience: Duration,
 ) -> Result<RawJson, RpcError> {
     let asking = ask_without_limit(handler, method, params);
+    within(patience, method, asking).await
+}
+
+async fn within(
+    patience: Duration,
+    method: &str,
+    asking: impl Future<Output = Result<RawJson, RpcError>>,
+) -> Result<RawJson, RpcError> {
     match tokio::time::timeout(patience, asking).await {
         Ok(answer) => answer,
         Err(_elapsed) if method == "elicitation/create" => {

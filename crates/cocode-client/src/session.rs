@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use cocode_wire::{Closed, Inbox as _, LinkError, RawJson, Target, code};
+use cocode_wire::{Closed, Frame, Inbox as _, LinkError, RawJson, Target, code};
 use http::HeaderMap;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinSet;
@@ -73,6 +73,8 @@ pub(crate) struct Call<'a> {
     pub(crate) headers: HeaderMap,
     pub(crate) deadlines: Deadlines,
     pub(crate) reports: Reports,
+    /// What goes into its `_meta`, instead of what we say about ourselves.
+    pub(crate) meta: Option<&'a [u8]>,
 }
 
 impl Session {
@@ -159,6 +161,7 @@ impl Session {
             reports: options
                 .on_progress
                 .map_or(Reports::No, |report| Reports::Yes(Some(report))),
+            meta: None,
         };
         self.call(&call).await
     }
@@ -287,6 +290,26 @@ impl Session {
         call: &Call<'_>,
         deadlines: Deadlines,
     ) -> Result<RawJson, RequestError> {
+        let method = call.method;
+        let frame = self.carry(call, deadlines).await?;
+        if let Some(error) = frame.error() {
+            return Err(RequestError::Rpc {
+                method: method.to_owned(),
+                error,
+            });
+        }
+        frame.result().ok_or_else(|| RequestError::Unexpected {
+            method: method.to_owned(),
+            reason: "the answer has neither result nor error".into(),
+        })
+    }
+
+    /// Sends one request and gives whatever the server answers.
+    pub(crate) async fn carry(
+        &self,
+        call: &Call<'_>,
+        deadlines: Deadlines,
+    ) -> Result<Frame, RequestError> {
         let begun = Instant::now();
         let shared = &self.shared;
         let method = call.method;
@@ -307,23 +330,13 @@ impl Session {
         let exchange = Exchange {
             method,
             params: call.params,
-            meta: Cow::Borrowed(&shared.meta),
+            meta: Cow::Borrowed(call.meta.unwrap_or(&shared.meta)),
             headers,
             deadlines: deadlines.after(begun.elapsed()),
             reports: call.reports.clone(),
             cancel,
         };
-        let frame = shared.connection.exchange(exchange).await?;
-        if let Some(error) = frame.error() {
-            return Err(RequestError::Rpc {
-                method: method.to_owned(),
-                error,
-            });
-        }
-        frame.result().ok_or_else(|| RequestError::Unexpected {
-            method: method.to_owned(),
-            reason: "the answer has neither result nor error".into(),
-        })
+        shared.connection.exchange(exchange).await
     }
 
     /// A place among the requests in flight. Waiting for one counts like waiting for an answer.
@@ -356,7 +369,7 @@ impl Session {
     }
 
     /// Renews the session on behalf of a call, which waits no longer for it than for its answer.
-    async fn renew_for(&self, seen: u64, call: &Call<'_>) -> Result<(), RequestError> {
+    pub(crate) async fn renew_for(&self, seen: u64, call: &Call<'_>) -> Result<(), RequestError> {
         let after = call.deadlines.idle.min(call.deadlines.total);
         let renewed = tokio::time::timeout(after, self.renew(seen, call.method)).await;
         renewed.unwrap_or_else(|_elapsed| {
@@ -420,6 +433,7 @@ impl Session {
             headers: HeaderMap::new(),
             deadlines,
             reports: Reports::No,
+            meta: None,
         };
         self.attempt(&call, deadlines).await.map(drop)
     }

@@ -181,6 +181,7 @@ impl Session {
             headers: HeaderMap::new(),
             deadlines: options.deadlines.unwrap_or(fixed),
             reports: Reports::Yes(options.on_progress),
+            meta: None,
         };
         self.call_with_input(&call)
             .await

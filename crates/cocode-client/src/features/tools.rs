@@ -306,6 +306,7 @@ impl Session {
                 .deadlines
                 .unwrap_or(self.shared().options.timeouts.call),
             reports: Reports::Yes(options.on_progress),
+            meta: None,
         };
         self.call_with_input(&call).await.map(CallResult::parse)
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cocode_core::{Reach, RemoteTransport, ToolName};
+use cocode_wire::Frame;
 use tokio::time::Instant;
 
 use super::call_error::CallError;
@@ -11,8 +12,12 @@ use super::events::{Bus, CallEnd, CallId, Event};
 use super::server::Server;
 use super::shared::Shared;
 use crate::error::RequestError;
+use crate::features::CallResult;
 use crate::progress::{OnProgress, Progress};
 use crate::telemetry::{CallFacts, CallOutcomeKind, CallTrace, CallTransport, TraceContext};
+
+/// What the end of a call is named that its server refused.
+const REFUSED: &str = "server-error";
 
 /// A call that somebody is told about. Dropped before its end, it was cancelled.
 pub(super) struct Telling<'a> {
@@ -91,6 +96,35 @@ impl<'a> Telling<'a> {
                 }) => CallOutcomeKind::refused(error.code(), rpc),
                 Err(error) => CallOutcomeKind::failed(error.code()),
             });
+        }
+        self.end(end);
+    }
+
+    /// The same for an answer that is passed on as it came.
+    pub(super) fn finish_relayed(&mut self, outcome: &Result<Frame, CallError>) {
+        let answer = match outcome {
+            Ok(frame) => frame.error().map_or(Ok(()), Err),
+            Err(error) => {
+                if let Some(trace) = self.trace.take() {
+                    trace.finish(CallOutcomeKind::failed(error.code()));
+                }
+                return self.end(CallEnd::Failed(error.code()));
+            }
+        };
+        let is_error = || {
+            let result = outcome.as_ref().ok().and_then(Frame::result);
+            result.is_some_and(|result| CallResult::parse(result).is_error)
+        };
+        let (end, kind) = match &answer {
+            Ok(()) if is_error() => (CallEnd::ToolError, CallOutcomeKind::ToolError),
+            Ok(()) => (CallEnd::Ok, CallOutcomeKind::Ok),
+            Err(rpc) => (
+                CallEnd::Failed(REFUSED),
+                CallOutcomeKind::refused(REFUSED, rpc),
+            ),
+        };
+        if let Some(trace) = self.trace.take() {
+            trace.finish(kind);
         }
         self.end(end);
     }

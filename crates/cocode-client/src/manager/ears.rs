@@ -131,6 +131,14 @@ impl Handler for Ears {
         self.inner.notified(notification);
     }
 
+    fn asked(
+        &self,
+        method: &str,
+        params: Option<&RawJson>,
+    ) -> Option<Answer<'_, Result<RawJson, RpcError>>> {
+        self.inner.asked(method, params)
+    }
+
     fn elicit(&self, request: Elicitation) -> Answer<'_, ElicitationAnswer> {
         let question = QUESTIONS.fetch_add(1, Ordering::Relaxed);
         let message = cut(&request.message);
