@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::members::Members;
+use cocode_wire::members::Members;
 
 /// A flat form, in the server's order.
 #[derive(Clone, Debug, Default, PartialEq)]

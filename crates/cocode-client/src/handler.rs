@@ -222,7 +222,7 @@ impl ClientCapabilities {
             if !text.is_empty() {
                 text.push(b',');
             }
-            crate::params::push_member(&mut text, name, value);
+            cocode_wire::encode::push_member(&mut text, name, value);
         }
         format!("{{{}}}", String::from_utf8_lossy(&text))
     }

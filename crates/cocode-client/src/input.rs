@@ -9,11 +9,12 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::error::RequestError;
-use crate::members::{Members, begins_or_ends_with, never_mentions};
-use crate::params::{push_member, with_members};
+use crate::params::with_members;
 use crate::serve::ask;
 use crate::session::{Call, Session};
 use cocode_core::Era;
+use cocode_wire::encode::push_member;
+use cocode_wire::members::{Members, begins_or_ends_with, never_mentions};
 
 #[derive(Deserialize)]
 struct ResultHead<'a> {

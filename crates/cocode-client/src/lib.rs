@@ -77,7 +77,6 @@ mod input;
 mod list_cache;
 mod listen;
 mod manager;
-mod members;
 mod mux;
 mod options;
 mod pages;

@@ -12,9 +12,9 @@ use tokio::time::Instant;
 use crate::clock::Deadlines;
 use crate::error::RequestError;
 use crate::list_cache::ListKind;
-use crate::members::Members;
 use crate::mux::Reports;
 use crate::session::{Call, Session};
+use cocode_wire::members::Members;
 
 /// Pages of one list.
 pub const MAX_PAGES: usize = 1_000;

@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use cocode_wire::encode::push_string;
+use cocode_wire::encode::push_member;
 use memchr::memmem::Finder;
 
-use crate::members::Members;
+use cocode_wire::members::Members;
 
 /// Made once: for parameters of the usual size, that costs more than the search.
 static META: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"_meta\""));
@@ -92,13 +92,6 @@ fn merge(params: &[u8], meta: &[u8]) -> Result<Option<Vec<u8>>, NotAnObject> {
     }
     text.push(b'}');
     Ok(Some(text))
-}
-
-/// Appends `"key":value`.
-pub(crate) fn push_member(text: &mut Vec<u8>, key: &str, value: &str) {
-    push_string(text, key);
-    text.push(b':');
-    text.extend_from_slice(value.as_bytes());
 }
 
 #[cfg(test)]

@@ -13,11 +13,11 @@ use crate::clock::Deadlines;
 use crate::error::RequestError;
 use crate::features::name_in;
 use crate::handler::{Answer, Notification};
-use crate::members::{Members, never_mentions};
 use crate::mux::Reports;
-use crate::params::push_member;
 use crate::session::{Call, Session};
 use cocode_core::Era;
+use cocode_wire::encode::push_member;
+use cocode_wire::members::{Members, never_mentions};
 
 /// Hears what belongs to a request that is passed on. Methods without a future are called in the
 /// order of arrival and must return at once.

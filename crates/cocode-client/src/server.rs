@@ -7,8 +7,8 @@ use cocode_wire::RawJson;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::members::Members;
 use cocode_core::{Era, Revision};
+use cocode_wire::members::Members;
 
 /// A server as it presented itself.
 #[derive(Clone, Debug)]

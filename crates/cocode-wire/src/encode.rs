@@ -87,6 +87,13 @@ pub fn push_number(text: &mut Vec<u8>, mut number: u64) {
     text[begin..].reverse();
 }
 
+/// Appends `"key":value`, where the value is JSON already.
+pub fn push_member(text: &mut Vec<u8>, key: &str, value: &str) {
+    push_string(text, key);
+    text.push(b':');
+    text.extend_from_slice(value.as_bytes());
+}
+
 /// Appends `value` as a JSON string.
 pub fn push_string(text: &mut Vec<u8>, value: &str) {
     let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';

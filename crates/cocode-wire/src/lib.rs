@@ -15,6 +15,7 @@ mod inbox;
 pub mod limits;
 mod line;
 mod link;
+pub mod members;
 mod raw;
 mod rpc_error;
 mod salvage;

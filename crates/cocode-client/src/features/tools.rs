@@ -14,12 +14,12 @@ use super::content::Content;
 use super::lenient_string;
 use crate::error::RequestError;
 use crate::list_cache::ListKind;
-use crate::members::{begins_or_ends_with, never_mentions};
 use crate::mux::Reports;
 use crate::pages::{Listing, Quarantined, Reader};
 use crate::session::{Call, RequestOptions, Session};
 use crate::tool_headers::{Mirrored, mirrored_in};
 use cocode_core::Era;
+use cocode_wire::members::{begins_or_ends_with, never_mentions};
 
 /// A tool as its server describes it.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::pretty::pretty;
 use crate::features::{Content, ResourceContents};
-use crate::members::Members;
+use cocode_wire::members::Members;
 
 /// Base64 as servers write it: padded or not.
 const BASE64: GeneralPurpose = GeneralPurpose::new(

@@ -7,7 +7,7 @@ use cocode_wire::encode::push_string;
 use super::blocks::Parts;
 use super::handle::ResultHandle;
 use crate::features::CallResult;
-use crate::members::never_mentions;
+use cocode_wire::members::never_mentions;
 
 /// No JSON text costs more tokens than half its bytes, as long as it holds no images.
 const BYTES_PER_TOKEN_AT_LEAST: u64 = 2;

@@ -11,8 +11,8 @@ use cocode_wire::RawJson;
 use cocode_wire::encode::push_string;
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
 
-use crate::members::Members;
-use crate::params::push_member;
+use cocode_wire::encode::push_member;
+use cocode_wire::members::Members;
 
 /// What a trace context is called in `_meta`.
 const KEYS: [&str; 3] = ["traceparent", "tracestate", "baggage"];

@@ -62,7 +62,8 @@ pub trait Sink: Send + Sync + 'static {
 /// The answer to a request.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The whole message.
+    /// The whole message. Empty if there is none, because the request was cancelled by its client:
+    /// then nothing is sent, and whatever was opened for the answer ends.
     pub body: Bytes,
     /// The code of the error, if it is one.
     pub error: Option<i64>,
@@ -72,6 +73,12 @@ impl Answer {
     /// A successful answer to request `id`.
     pub fn result(id: &RawJson, result: &RawJson) -> Self {
         let body = encode::response(id, result).into();
+        Self { body, error: None }
+    }
+
+    /// No answer, to a request that its client has cancelled.
+    pub fn none() -> Self {
+        let body = Bytes::new();
         Self { body, error: None }
     }
 

@@ -2,18 +2,20 @@
 
 use std::borrow::Cow;
 
-use cocode_wire::RawJson;
 use memchr::memmem;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::raw::RawJson;
+
 /// A JSON object, read one level deep.
 #[derive(Debug, Default)]
-pub(crate) struct Members<'a>(pub(crate) Vec<(Cow<'a, str>, &'a RawValue)>);
+pub struct Members<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Members<'a> {
-    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
+    /// The value of the first member of this name.
+    pub fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0
             .iter()
             .find(|(key, _)| key == name)
@@ -21,7 +23,7 @@ impl<'a> Members<'a> {
     }
 
     /// The members of `value`, if it is an object.
-    pub(crate) fn of(value: &'a RawValue) -> Option<Self> {
+    pub fn of(value: &'a RawValue) -> Option<Self> {
         serde_json::from_str(value.get()).ok()
     }
 }
@@ -29,7 +31,7 @@ impl<'a> Members<'a> {
 /// Whether the first or the last member of an object is exactly this text. Costs nothing, and
 /// servers put what is small before or behind what is large; `false` does not mean that it is not
 /// there.
-pub(crate) fn begins_or_ends_with(object: &RawJson, member: &str) -> bool {
+pub fn begins_or_ends_with(object: &RawJson, member: &str) -> bool {
     let (text, member) = (object.as_bytes(), member.as_bytes());
     let after = text
         .strip_prefix(b"{")
@@ -43,7 +45,7 @@ pub(crate) fn begins_or_ends_with(object: &RawJson, member: &str) -> bool {
 }
 
 /// Whether an object cannot have a member of this name at any depth, however that is spelled.
-pub(crate) fn never_mentions(object: &RawJson, name: &str) -> bool {
+pub fn never_mentions(object: &RawJson, name: &str) -> bool {
     let text = object.as_bytes();
     memmem::find(text, name.as_bytes()).is_none() && memmem::find(text, b"\\u").is_none()
 }
@@ -77,7 +79,7 @@ struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {
-    use cocode_wire::RawJson;
+    use crate::raw::RawJson;
 
     use super::{begins_or_ends_with, never_mentions};
 
