@@ -44,6 +44,7 @@ const EDGES: &[(&str, Edges)] = &[
         ]),
     ),
     ("cocode-testkit", Edges::Exactly(&[])),
+    ("cocode-fixture", Edges::Exactly(&[])),
     (
         "cocode-bench",
         Edges::Within(&[
