@@ -98,3 +98,25 @@ pub const WEBSOCKET_QUEUE: usize = 64;
 /// A WebSocket message has to be taken whole before it can be dropped: up to four times the cap
 /// and this much more. A longer one ends the session.
 pub const WEBSOCKET_SLACK_BYTES: usize = 1024 * 1024;
+
+/// Requests of one client that are served at once; more are answered with an error.
+pub const MAX_REQUESTS_IN_FLIGHT: usize = 1024;
+
+/// Messages in one JSON-RPC batch.
+pub const MAX_BATCH_MESSAGES: usize = 256;
+
+/// How long a client may take nothing of what is queued for it, while no more can be queued, before
+/// it counts as gone.
+pub const CLIENT_STALL_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// How long the requests in flight may go on when a server is to end.
+pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long the last messages to a client may take when its connection ends.
+pub const LAST_WORDS_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Clients of one unix socket at once.
+pub const MAX_UNIX_CLIENTS: usize = 256;
+
+/// Wait before connections are accepted again when the system has refused one.
+pub const ACCEPT_RETRY: Duration = Duration::from_millis(100);

@@ -3,6 +3,14 @@
 //! A link cuts what clients send into frames, keeps what belongs together together (connections,
 //! sessions, streams), and enforces limits. What the messages mean is for the [`Conversation`].
 
+mod connection;
+mod line;
+#[cfg(test)]
+mod scripted;
 mod service;
+mod unix;
 
+pub use connection::Patience;
+pub use line::{FirstLine, FirstLineError, LineOptions, read_first_line, serve_lines, stdio};
 pub use service::{Answer, Asked, Conversation, Endpoint, Serving, Sink};
+pub use unix::{UnixClient, UnixServer, UnixServerError};

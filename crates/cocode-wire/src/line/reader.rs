@@ -1,7 +1,10 @@
 //! Reads lines and delivers them as frames, until the stream ends.
 
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
@@ -24,6 +27,61 @@ const MAX_READ: usize = 256 * 1024;
 /// So many messages in one read mean that many requests are in flight.
 const CROWD: usize = 2;
 
+/// What has been read of a stream of lines and not been taken yet. Offers each read as much room as
+/// the stream seems to need.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    buffer: BytesMut,
+    room: usize,
+    splitter: Splitter,
+}
+
+impl Intake {
+    /// Begins with `unread` bytes, which came before those that will be read.
+    pub(crate) fn new(unread: BytesMut, max_line: usize) -> Self {
+        Self {
+            buffer: unread,
+            room: MIN_READ,
+            splitter: Splitter::new(max_line),
+        }
+    }
+
+    /// Reads once. Ready with `false` at the end of the stream.
+    pub(crate) fn poll_fill(
+        &mut self,
+        source: &mut Source,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<bool>> {
+        let Self { buffer, room, .. } = self;
+        if buffer.capacity() - buffer.len() < *room / 2 {
+            buffer.reserve(*room);
+        }
+        let free = buffer.capacity() - buffer.len();
+        let reading = pin!(source.read_buf(buffer));
+        let read = match reading.poll(context) {
+            Poll::Ready(Ok(read)) => read,
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Pending => return Poll::Pending,
+        };
+        if read == free {
+            *room = (*room * 2).min(MAX_READ);
+        } else if read < *room / 8 {
+            *room = (*room / 2).max(MIN_READ);
+        }
+        Poll::Ready(Ok(read > 0))
+    }
+
+    /// The next line that has arrived whole.
+    pub(crate) fn next(&mut self) -> Option<Line> {
+        self.splitter.next(&mut self.buffer)
+    }
+
+    /// What is left when the stream has ended.
+    pub(crate) fn finish(&mut self) -> Option<Line> {
+        self.splitter.finish(&mut self.buffer)
+    }
+}
+
 /// Delivers everything that comes from `source`, and says how it ended. The writer of the same link
 /// is told when many answers came at once: as many requests may follow.
 pub(crate) async fn pump(
@@ -32,28 +90,21 @@ pub(crate) async fn pump(
     writer: &LineWriter,
     max_frame: usize,
 ) -> Closed {
-    let mut splitter = Splitter::new(max_frame);
-    let mut buffer = BytesMut::new();
-    let mut room = MIN_READ;
+    let mut intake = Intake::new(BytesMut::new(), max_frame);
     loop {
-        if buffer.capacity() - buffer.len() < room / 2 {
-            buffer.reserve(room);
-        }
-        let free = buffer.capacity() - buffer.len();
-        match source.read_buf(&mut buffer).await {
-            Ok(0) => {
-                if let Some(rest) = splitter.finish(&mut buffer) {
+        let filled = poll_fn(|context| intake.poll_fill(&mut source, context)).await;
+        match filled {
+            Ok(true) => {}
+            Ok(false) => {
+                if let Some(rest) = intake.finish() {
                     deliver_rest(&**inbox, rest, max_frame);
                 }
                 return Closed::ByPeer;
             }
-            Ok(read) if read == free => room = (room * 2).min(MAX_READ),
-            Ok(read) if read < room / 8 => room = (room / 2).max(MIN_READ),
-            Ok(_) => {}
             Err(error) => return Closed::Io(Arc::new(error)),
         }
         let mut n_lines = 0_usize;
-        while let Some(line) = splitter.next(&mut buffer) {
+        while let Some(line) = intake.next() {
             n_lines += 1;
             if n_lines == CROWD {
                 writer.gather();
@@ -69,7 +120,7 @@ pub(crate) async fn pump(
 fn deliver(inbox: &dyn Inbox, line: Line, limit: usize) {
     match line {
         Line::Whole(bytes) => deliver_text(inbox, &bytes, Origin::Shared),
-        Line::TooLarge { id, head } => inbox.malformed(Malformed {
+        Line::TooLarge { id, asked: _, head } => inbox.malformed(Malformed {
             reason: MalformedReason::TooLarge { limit },
             id,
             excerpt: excerpt(&head),

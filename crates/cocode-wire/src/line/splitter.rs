@@ -3,6 +3,7 @@
 use bytes::{Buf as _, Bytes, BytesMut};
 use memchr::memchr;
 
+use crate::raw::RawJson;
 use crate::salvage::IdScanner;
 
 /// One thing found in the stream.
@@ -11,7 +12,14 @@ pub(crate) enum Line {
     /// A line without its newline, within the cap.
     Whole(Bytes),
     /// A line over the cap; its bytes were dropped as they came.
-    TooLarge { id: Option<u64>, head: Bytes },
+    TooLarge {
+        /// The request that it seems to answer.
+        id: Option<u64>,
+        /// The id of the request that it seems to be.
+        asked: Option<RawJson>,
+        /// The beginning of it.
+        head: Bytes,
+    },
 }
 
 /// Bytes of an oversized line that are kept to show them.
@@ -106,6 +114,7 @@ impl Discarding {
     fn finish(self) -> Line {
         Line::TooLarge {
             id: self.scanner.id(),
+            asked: self.scanner.asked(),
             head: self.head,
         }
     }

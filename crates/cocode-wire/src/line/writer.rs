@@ -11,6 +11,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::{Buf as _, BytesMut};
 use tokio::io::AsyncWrite;
 use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
 use crate::error::{Closed, LinkError};
 use crate::limits::MAX_QUEUED_BYTES;
@@ -100,17 +101,52 @@ impl LineWriter {
                 Poll::Ready(outcome) => {
                     let reason = write_failure(outcome);
                     state.sink = Err(reason.clone());
+                    self.work.notify_one();
                     return Err(LinkError::Closed(reason));
                 }
                 Poll::Pending => {
                     queued.extend_from_slice(rest);
                     *draining = true;
                     self.work.notify_one();
-                    break;
+                    return Ok(true);
                 }
             }
         }
+        let mut context = Context::from_waker(Waker::noop());
+        if !matches!(sink.as_mut().poll_flush(&mut context), Poll::Ready(Ok(()))) {
+            // The writer task finishes it, or meets the same error.
+            *draining = true;
+            self.work.notify_one();
+        }
         Ok(true)
+    }
+
+    /// Queues one message however much waits before it. It is written by whoever calls
+    /// [`poll_drain`](Self::poll_drain) next.
+    pub(crate) fn push(&self, line: &[u8]) {
+        let mut state = self.lock();
+        if state.sink.is_err() {
+            return;
+        }
+        state.draining = true;
+        let begin = state.queued.len();
+        state.queued.reserve(line.len() + 1);
+        state.queued.extend_from_slice(line);
+        if memchr::memchr(b'\n', line).is_some() {
+            unbreak(&mut state.queued[begin..]);
+        }
+        state.queued.extend_from_slice(b"\n");
+    }
+
+    /// Bytes that wait for a slow reader.
+    pub(crate) fn backlog(&self) -> usize {
+        self.lock().queued.len()
+    }
+
+    /// Ready when the buffer has got something that its senders could not write, or the writer is
+    /// closed.
+    pub(crate) fn work(&self) -> Notified<'_> {
+        self.work.notified()
     }
 
     /// Several are about to send: what they send is gathered from now on. Whoever calls this calls
@@ -137,18 +173,21 @@ impl LineWriter {
         }
     }
 
-    /// Ready with `false` once the writer is closed.
-    fn poll_drain(&self, context: &mut Context<'_>) -> Poll<bool> {
+    /// Writes what is queued. Ready with `false` once the writer is closed.
+    pub(crate) fn poll_drain(&self, context: &mut Context<'_>) -> Poll<bool> {
         let mut state = self.lock();
         let State {
             sink,
             queued,
             draining,
         } = &mut *state;
+        let Ok(open) = sink else {
+            return Poll::Ready(false);
+        };
+        if !*draining {
+            return Poll::Ready(true);
+        }
         while !queued.is_empty() {
-            let Ok(open) = sink else {
-                return Poll::Ready(false);
-            };
             match open.as_mut().poll_write(context, queued) {
                 Poll::Ready(Ok(written)) if written > 0 => {
                     queued.advance(written);
@@ -162,11 +201,25 @@ impl LineWriter {
                 Poll::Pending => return Poll::Pending,
             }
         }
+        match open.as_mut().poll_flush(context) {
+            Poll::Ready(Ok(())) => {}
+            Poll::Ready(Err(error)) => {
+                *sink = Err(write_failure(Err(error)));
+                self.room.notify_waiters();
+                return Poll::Ready(false);
+            }
+            Poll::Pending => return Poll::Pending,
+        }
         // A buffer that grew for one large message is not kept.
         *queued = BytesMut::new();
         *draining = false;
         self.room.notify_waiters();
         Poll::Ready(true)
+    }
+
+    /// Why the writer is closed, if it is.
+    pub(crate) fn closed(&self) -> Option<Closed> {
+        self.lock().sink.as_ref().err().cloned()
     }
 
     /// Ends the stream: whatever was queued and not written is dropped.
@@ -208,11 +261,15 @@ fn write_failure(outcome: std::io::Result<usize>) -> Closed {
 /// A raw newline inside JSON can only be white space between tokens, so a blank serves as well.
 fn end_line(line: &mut Vec<u8>) {
     if memchr::memchr(b'\n', line).is_some() {
-        for byte in line.iter_mut().filter(|byte| **byte == b'\n') {
-            *byte = b' ';
-        }
+        unbreak(line);
     }
     line.push(b'\n');
+}
+
+fn unbreak(line: &mut [u8]) {
+    for byte in line.iter_mut().filter(|byte| **byte == b'\n') {
+        *byte = b' ';
+    }
 }
 
 #[cfg(test)]

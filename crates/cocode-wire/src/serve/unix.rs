@@ -1,0 +1,334 @@
+//! A unix socket that only its owner can reach: one server at a time, in a directory that nobody
+//! else can change, for clients of the same user.
+
+use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::io;
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
+    PermissionsExt as _,
+};
+use std::os::unix::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::line::{FirstLineError, LineOptions, read_first_line, serve_lines};
+use super::service::Endpoint;
+use crate::error::Closed;
+use crate::limits::{ACCEPT_RETRY, CONNECT_TIMEOUT, MAX_UNIX_CLIENTS};
+
+/// What a client gets to read that comes when there are too many.
+const TOO_MANY: &[u8] =
+    b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"too many connections\"}}\n";
+
+/// A socket that listens. Dropping it removes the socket.
+#[derive(Debug)]
+pub struct UnixServer {
+    listener: UnixListener,
+    path: PathBuf,
+    /// Whose clients are let in.
+    owner: u32,
+    slots: Arc<Semaphore>,
+    /// Held for as long as the server lives, so that there is only one. The file stays: removing it
+    /// would let two servers hold two files of one name.
+    _lock: File,
+}
+
+/// Why a socket cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnixServerError {
+    /// Another server has the socket, or is about to.
+    #[error("a server is already running at {}", path.display())]
+    AlreadyRunning {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// The system cannot name the socket.
+    #[error("the path {} is too long or unfit for a unix socket", path.display())]
+    Path {
+        /// The socket.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Somebody else could replace the socket.
+    #[error("the directory {} {why}", path.display())]
+    NotPrivate {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Something that is no socket has its name.
+    #[error("{} exists and is not a socket", path.display())]
+    NotASocket {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// The system refused.
+    #[error("cannot {action} {}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl UnixServer {
+    /// Listens at `path`. Makes the directory if there is none, and takes the place of a socket that
+    /// a dead server has left.
+    pub async fn bind(path: impl Into<PathBuf>) -> Result<Self, UnixServerError> {
+        let path = path.into();
+        if let Err(source) = SocketAddr::from_pathname(&path) {
+            return Err(UnixServerError::Path { path, source });
+        }
+        let owner = rustix::process::geteuid().as_raw();
+        prepare_directory(&path, owner)?;
+        let lock = lock(&path)?;
+        clear(&path).await?;
+        let failed = |action| {
+            let path = path.clone();
+            move |source| UnixServerError::Io {
+                action,
+                path,
+                source,
+            }
+        };
+        let listener = UnixListener::bind(&path).map_err(failed("listen at"))?;
+        let server = Self {
+            listener,
+            path: path.clone(),
+            owner,
+            slots: Arc::new(Semaphore::new(MAX_UNIX_CLIENTS)),
+            _lock: lock,
+        };
+        // Until here the directory keeps others away, and after this the socket does as well.
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600))
+            .map_err(failed("protect"))?;
+        Ok(server)
+    }
+
+    /// Where the server listens.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The next client. Others than the owner are turned away unheard, and so is everybody while
+    /// there are too many clients.
+    ///
+    /// Cancel safe.
+    pub async fn accept(&self) -> UnixClient {
+        loop {
+            let stream = match self.listener.accept().await {
+                Ok((stream, _address)) => stream,
+                Err(error) => {
+                    // Out of descriptors, most likely: others have to leave first.
+                    tracing::warn!(%error, path = %self.path.display(), "cannot accept");
+                    tokio::time::sleep(ACCEPT_RETRY).await;
+                    continue;
+                }
+            };
+            if let Some(client) = self.admit(stream) {
+                return client;
+            }
+        }
+    }
+
+    fn admit(&self, stream: UnixStream) -> Option<UnixClient> {
+        let peer = match stream.peer_cred() {
+            Ok(peer) => peer,
+            Err(error) => {
+                tracing::warn!(%error, "a client that cannot be identified was turned away");
+                return None;
+            }
+        };
+        if peer.uid() != self.owner {
+            tracing::warn!(uid = peer.uid(), "a client of another user was turned away");
+            return None;
+        }
+        let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
+            tracing::warn!(limit = MAX_UNIX_CLIENTS, "too many clients");
+            if let Err(error) = stream.try_write(TOO_MANY) {
+                tracing::debug!(%error, "a client was turned away without a word");
+            }
+            return None;
+        };
+        Some(UnixClient {
+            stream,
+            unread: Bytes::new(),
+            pid: peer.pid(),
+            slot,
+        })
+    }
+}
+
+impl Drop for UnixServer {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_file(&self.path) {
+            tracing::debug!(%error, path = %self.path.display(), "the socket was not removed");
+        }
+    }
+}
+
+/// A client of the same user.
+#[derive(Debug)]
+pub struct UnixClient {
+    stream: UnixStream,
+    unread: Bytes,
+    pid: Option<i32>,
+    /// Counts among the clients until it is dropped.
+    slot: OwnedSemaphorePermit,
+}
+
+impl UnixClient {
+    /// The process of the client, as far as the system tells.
+    pub fn pid(&self) -> Option<i32> {
+        self.pid
+    }
+
+    /// The connection itself, to say something before the client is served. What is read here is
+    /// not served.
+    pub fn stream(&mut self) -> &mut UnixStream {
+        &mut self.stream
+    }
+
+    /// Reads one line of at most `limit` bytes, all of which must come within `patience`. What follows
+    /// is kept for [`serve`](Self::serve). To be called once, before anything else is read.
+    ///
+    /// Not cancel safe: what was read is lost with the future.
+    pub async fn first_line(
+        &mut self,
+        limit: usize,
+        patience: Duration,
+    ) -> Result<Bytes, FirstLineError> {
+        let first = read_first_line(&mut self.stream, limit, patience).await?;
+        self.unread = first.rest;
+        Ok(first.line)
+    }
+
+    /// Serves the client as [`serve_lines`] does.
+    pub async fn serve(
+        self,
+        endpoint: &dyn Endpoint,
+        mut options: LineOptions,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> Closed {
+        let Self {
+            stream,
+            unread,
+            pid: _,
+            slot: _slot,
+        } = self;
+        options.unread = unread;
+        let (source, sink) = stream.into_split();
+        serve_lines(source, sink, endpoint, options, shutdown).await
+    }
+}
+
+/// Makes the directory of `path` if there is none, and makes sure that nobody but `owner` can put
+/// something else in the place of the socket.
+fn prepare_directory(path: &Path, owner: u32) -> Result<(), UnixServerError> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let failed = |action| {
+        move |source| UnixServerError::Io {
+            action,
+            path: directory.to_owned(),
+            source,
+        }
+    };
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+        .map_err(failed("make the directory"))?;
+    let found = std::fs::metadata(directory).map_err(failed("look at"))?;
+    let why = if found.uid() != owner {
+        "belongs to another user"
+    } else if found.mode() & 0o022 != 0 {
+        "can be changed by other users"
+    } else {
+        return Ok(());
+    };
+    Err(UnixServerError::NotPrivate {
+        path: directory.to_owned(),
+        why,
+    })
+}
+
+/// Holds the lock beside `path`, without waiting for it.
+fn lock(path: &Path) -> Result<File, UnixServerError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let lock = PathBuf::from(name);
+    let failed = |source| UnixServerError::Io {
+        action: "lock",
+        path: lock.clone(),
+        source,
+    };
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&lock)
+        .map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(UnixServerError::AlreadyRunning {
+            path: path.to_owned(),
+        }),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
+}
+
+/// Removes the socket that a dead server has left, if there is one.
+async fn clear(path: &Path) -> Result<(), UnixServerError> {
+    let failed = |action| {
+        move |source| UnixServerError::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    };
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if found.file_type().is_socket() => {}
+        Ok(_other) => {
+            return Err(UnixServerError::NotASocket {
+                path: path.to_owned(),
+            });
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed("look at")(error)),
+    }
+    // Another program may serve here that does not know of the lock.
+    match tokio::time::timeout(CONNECT_TIMEOUT, UnixStream::connect(path)).await {
+        Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            std::fs::remove_file(path).map_err(failed("remove"))
+        }
+        Ok(Err(error)) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        // A queue of clients that is full has a server too.
+        Ok(Err(error)) if error.kind() != io::ErrorKind::WouldBlock => {
+            Err(failed("connect to")(error))
+        }
+        Ok(Ok(_) | Err(_)) | Err(_) => Err(UnixServerError::AlreadyRunning {
+            path: path.to_owned(),
+        }),
+    }
+}
+
+#[cfg(test)]
+#[path = "unix_tests.rs"]
+mod tests;

@@ -1,0 +1,257 @@
+//! Sockets that are stale, taken, badly placed, and clients that are not let in.
+
+use std::fs::{Permissions, set_permissions};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::UnixListener as StdListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio::sync::{Barrier, Semaphore};
+use tokio::task::JoinSet;
+
+use super::{UnixServer, UnixServerError};
+use crate::error::Closed;
+use crate::serve::line::{FirstLineError, LineOptions};
+use crate::serve::scripted::scripted;
+
+fn private_directory() -> TempDir {
+    let directory = TempDir::new().expect("a directory");
+    set_permissions(directory.path(), Permissions::from_mode(0o700)).expect("ours");
+    directory
+}
+
+#[tokio::test]
+async fn the_socket_and_the_directories_made_for_it_are_private_and_the_socket_goes_away() {
+    let directory = private_directory();
+    let path = directory.path().join("a/b/server.sock");
+    let server = UnixServer::bind(&path).await.expect("a server");
+    let mode = |path: &std::path::Path| path.metadata().expect("it exists").mode() & 0o7777;
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(mode(path.parent().expect("one")), 0o700);
+    assert_eq!(mode(&directory.path().join("a")), 0o700);
+    drop(server);
+    assert!(!path.exists());
+    UnixServer::bind(&path).await.expect("another server");
+}
+
+#[tokio::test]
+async fn the_socket_of_a_dead_server_is_replaced() {
+    let directory = private_directory();
+    let path = directory.path().join("server.sock");
+    drop(StdListener::bind(&path).expect("a socket"));
+    assert!(path.exists(), "it is left behind");
+    let server = UnixServer::bind(&path).await.expect("a server");
+    let (client, _accepted) = tokio::join!(UnixStream::connect(&path), server.accept());
+    client.expect("connected");
+}
+
+#[tokio::test]
+async fn a_live_server_is_left_alone() {
+    let directory = private_directory();
+    let path = directory.path().join("server.sock");
+    let server = UnixServer::bind(&path).await.expect("a server");
+    let second = UnixServer::bind(&path).await;
+    assert!(
+        matches!(second, Err(UnixServerError::AlreadyRunning { .. })),
+        "{second:?}"
+    );
+    let (client, _accepted) = tokio::join!(UnixStream::connect(&path), server.accept());
+    client.expect("connected");
+}
+
+#[tokio::test]
+async fn a_live_server_that_holds_no_lock_is_left_alone() {
+    let directory = private_directory();
+    let path = directory.path().join("server.sock");
+    let _listener = StdListener::bind(&path).expect("a socket");
+    let second = UnixServer::bind(&path).await;
+    assert!(
+        matches!(second, Err(UnixServerError::AlreadyRunning { .. })),
+        "{second:?}"
+    );
+    assert!(path.exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_many_that_start_at_once_one_serves() {
+    let directory = private_directory();
+    for round in 0..20 {
+        let path = directory.path().join(format!("{round}/server.sock"));
+        let barrier = Arc::new(Barrier::new(8));
+        let mut starters = JoinSet::new();
+        for _starter in 0..8 {
+            let (path, barrier) = (path.clone(), Arc::clone(&barrier));
+            starters.spawn(async move {
+                barrier.wait().await;
+                let server = UnixServer::bind(path).await;
+                // Nobody leaves before all have tried.
+                barrier.wait().await;
+                server.map(drop)
+            });
+        }
+        let outcomes = starters.join_all().await;
+        let n_serving = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+        assert_eq!(n_serving, 1, "{outcomes:?}");
+        let is_told = |outcome: &Result<(), UnixServerError>| {
+            matches!(
+                outcome,
+                Ok(()) | Err(UnixServerError::AlreadyRunning { .. })
+            )
+        };
+        assert!(outcomes.iter().all(is_told), "{outcomes:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_directory_that_others_can_change_is_refused() {
+    let directory = private_directory();
+    for mode in [0o777, 0o770, 0o1777] {
+        set_permissions(directory.path(), Permissions::from_mode(mode)).expect("ours");
+        let server = UnixServer::bind(directory.path().join("server.sock")).await;
+        assert!(
+            matches!(server, Err(UnixServerError::NotPrivate { .. })),
+            "{mode:o}: {server:?}"
+        );
+    }
+    set_permissions(directory.path(), Permissions::from_mode(0o755)).expect("ours");
+    let server = UnixServer::bind(directory.path().join("server.sock")).await;
+    server.expect("others may look");
+}
+
+#[test]
+fn a_directory_of_somebody_else_is_refused() {
+    let directory = private_directory();
+    let path = directory.path().join("server.sock");
+    let owner = directory.path().metadata().expect("it exists").uid();
+    super::prepare_directory(&path, owner).expect("ours");
+    let refused = super::prepare_directory(&path, owner + 1);
+    let text = refused.expect_err("not ours").to_string();
+    assert!(text.ends_with("belongs to another user"), "{text}");
+}
+
+#[tokio::test]
+async fn what_is_no_socket_is_not_removed() {
+    let directory = private_directory();
+    let path = directory.path().join("server.sock");
+    std::fs::write(&path, "precious").expect("written");
+    let server = UnixServer::bind(&path).await;
+    assert!(
+        matches!(server, Err(UnixServerError::NotASocket { .. })),
+        "{server:?}"
+    );
+    assert_eq!(std::fs::read(&path).expect("still there"), b"precious");
+}
+
+#[tokio::test]
+async fn a_path_that_is_too_long_is_refused_before_anything_is_made() {
+    let directory = private_directory();
+    let path = directory.path().join("x".repeat(120)).join("server.sock");
+    let server = UnixServer::bind(&path).await;
+    assert!(
+        matches!(server, Err(UnixServerError::Path { .. })),
+        "{server:?}"
+    );
+    assert!(!path.parent().expect("one").exists());
+}
+
+/// What a client reads that sends a line and waits for the end.
+async fn turned_away(server: &UnixServer) -> Vec<u8> {
+    let client = async {
+        let mut stream = UnixStream::connect(server.path()).await.expect("connected");
+        let mut said = Vec::new();
+        // The server may have closed before either.
+        let _sent = stream.write_all(b"hello\n").await;
+        let _end = stream.read_to_end(&mut said).await;
+        said
+    };
+    tokio::select! {
+        said = client => said,
+        client = server.accept() => panic!("let in: {client:?}"),
+    }
+}
+
+#[tokio::test]
+async fn clients_of_other_users_are_turned_away_unheard() {
+    let directory = private_directory();
+    let path = directory.path().join("server.sock");
+    let mut server = UnixServer::bind(&path).await.expect("a server");
+    server.owner += 1;
+    assert!(turned_away(&server).await.is_empty());
+}
+
+#[tokio::test]
+async fn clients_beyond_the_limit_are_told_so_and_let_in_when_others_have_left() {
+    let directory = private_directory();
+    let path = directory.path().join("server.sock");
+    let mut server = UnixServer::bind(&path).await.expect("a server");
+    server.slots = Arc::new(Semaphore::new(1));
+    let (_first, accepted) = tokio::join!(UnixStream::connect(&path), server.accept());
+    let said = turned_away(&server).await;
+    let said = String::from_utf8(said).expect("text");
+    assert!(said.contains("too many connections"), "{said}");
+    drop(accepted);
+    let (_second, _accepted) = tokio::join!(UnixStream::connect(&path), server.accept());
+}
+
+#[tokio::test]
+async fn a_client_is_served_after_its_first_line() {
+    let directory = private_directory();
+    let path = directory.path().join("server.sock");
+    let server = UnixServer::bind(&path).await.expect("a server");
+    let (endpoint, _script) = scripted();
+    let serving = async {
+        let mut client = server.accept().await;
+        let pid = client.pid().map(i32::cast_unsigned);
+        assert_eq!(pid, Some(std::process::id()));
+        let line = client.first_line(100, Duration::from_mins(1)).await;
+        assert_eq!(line.expect("a line"), "hello");
+        let welcome = client.stream().write_all(b"welcome\n").await;
+        welcome.expect("a client");
+        let options = LineOptions::default();
+        client
+            .serve(&endpoint, options, std::future::pending())
+            .await
+    };
+    let talking = async {
+        let mut stream = UnixStream::connect(&path).await.expect("connected");
+        let request = br#"{"jsonrpc":"2.0","id":1,"method":"echo","params":[1]}"#;
+        let text = [b"hello\r\n", &request[..], b"\n"].concat();
+        stream.write_all(&text).await.expect("a server");
+        let expected = b"welcome\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":[1]}\n";
+        let mut said = vec![0; expected.len()];
+        stream.read_exact(&mut said).await.expect("a server");
+        assert_eq!(said, expected);
+    };
+    let (reason, ()) = tokio::join!(serving, talking);
+    assert!(matches!(reason, Closed::ByPeer), "{reason:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_line_must_come_whole_and_in_time() {
+    use crate::serve::line::read_first_line;
+    let patience = Duration::from_secs(5);
+    let (mut ours, mut theirs) = tokio::io::duplex(64);
+    ours.write_all(b"hel").await.expect("open");
+    let late = read_first_line(&mut theirs, 10, patience).await;
+    assert!(matches!(late, Err(FirstLineError::TimedOut { .. })));
+
+    ours.write_all(b"hello hello").await.expect("open");
+    let long = read_first_line(&mut theirs, 10, patience).await;
+    assert!(matches!(long, Err(FirstLineError::TooLong { limit: 10 })));
+
+    ours.write_all(b"ten bytes.\nrest").await.expect("open");
+    let first = read_first_line(&mut theirs, 10, patience).await;
+    let first = first.expect("a line");
+    assert_eq!(
+        (&first.line[..], &first.rest[..]),
+        (&b"ten bytes."[..], &b"rest"[..])
+    );
+
+    ours.write_all(b"hel").await.expect("open");
+    drop(ours);
+    let cut = read_first_line(&mut theirs, 10, patience).await;
+    assert!(matches!(cut, Err(FirstLineError::Ended)));
+}
