@@ -97,6 +97,9 @@ pub struct Notification {
     pub method: String,
     /// Its parameters, as they came.
     pub params: Option<RawJson>,
+    /// Whether it came on the stream of a request that is passed on, so that whoever asked has
+    /// heard it.
+    pub is_heard: bool,
 }
 
 /// A question for the person.

@@ -100,6 +100,7 @@ pub use target::{
     RemoteTargetError, http, legacy_sse, remote, socket_path, stdio, unix, websocket,
     with_credentials,
 };
+pub use tool_headers::mirrored_mismatch;
 
 pub use clock::Deadlines;
 pub use cocode_core::{

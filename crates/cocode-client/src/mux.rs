@@ -283,11 +283,13 @@ impl Mux {
             }
             _ => {}
         }
+        let witness = self.witness(origin);
         let notification = Notification {
             method: method.to_owned(),
             params,
+            is_heard: witness.is_some(),
         };
-        if let Some(witness) = self.witness(origin) {
+        if let Some(witness) = witness {
             shielded(|| witness.notified(&notification));
         }
         shielded(|| self.handler.notified(&notification));

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cocode_wire::{RawJson, header_value};
+use cocode_wire::{RawJson, header_text, header_value};
 use http::{HeaderMap, HeaderName};
 use serde_json::Value;
 
@@ -57,6 +57,45 @@ impl ToolHeaders {
         }
         headers
     }
+}
+
+/// What is wrong with the headers of a call, given the schema of its tool: one that is missing, one
+/// too many, or one that says something else than the argument. Nothing if they agree, or if the
+/// schema wants no headers.
+pub fn mirrored_mismatch(
+    schema: &RawJson,
+    headers: &HeaderMap,
+    arguments: Option<&RawJson>,
+) -> Option<String> {
+    let mirrored = mirrored_in(schema).ok()?;
+    if mirrored.is_empty() {
+        return None;
+    }
+    let arguments = arguments.and_then(|arguments| arguments.decode::<Value>().ok());
+    mirrored.iter().find_map(|Mirrored { header, path }| {
+        let value = arguments.as_ref();
+        let value = value.and_then(|value| path.iter().try_fold(value, |at, step| at.get(step)));
+        let expected = value.and_then(text_of);
+        let Some(given) = headers.get(header) else {
+            return expected.map(|_| format!("Header mismatch: `{header}` is missing"));
+        };
+        let Some(given) = header_text(given) else {
+            return Some(format!("Header mismatch: `{header}` is no valid value"));
+        };
+        let Some(expected) = expected else {
+            return Some(format!(
+                "Header mismatch: `{header}` has no argument in the body"
+            ));
+        };
+        let is_same = given == expected
+            || value.is_some_and(Value::is_number) && is_same_number(&given, &expected);
+        (!is_same).then(|| format!("Header mismatch: `{header}` differs from its argument"))
+    })
+}
+
+fn is_same_number(one: &str, other: &str) -> bool {
+    let number = |text: &str| text.parse::<f64>().ok();
+    matches!((number(one), number(other)), (Some(one), Some(other)) if (one - other).abs() < f64::EPSILON)
 }
 
 /// The text of an argument that can be mirrored.

@@ -293,6 +293,11 @@ impl Template {
 }
 
 impl ToolFilter {
+    /// Whether every tool counts.
+    pub fn admits_all(&self) -> bool {
+        self.enabled.is_none() && self.disabled.is_empty()
+    }
+
     /// Whether a tool of this name counts.
     pub fn admits(&self, tool: &str) -> bool {
         let matches = |patterns: &[String]| {

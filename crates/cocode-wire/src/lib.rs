@@ -29,7 +29,7 @@ pub use http::addresses::{AddressFilter, AddressRefused, Admitted};
 pub use http::client::{HttpClient, HttpSettings, HttpSetupError, chain};
 pub use http::fetch::FetchError;
 pub use http::streamable::HttpTarget;
-pub use http::values::header_value;
+pub use http::values::{header_text, header_value};
 
 pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method};
 pub use url::Url;

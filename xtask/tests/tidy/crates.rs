@@ -33,12 +33,17 @@ const EDGES: &[(&str, Edges)] = &[
         Edges::Within(&["cocode-core", "cocode-process", "cocode-wire"]),
     ),
     (
+        "cocode-gateway",
+        Edges::Exactly(&["cocode-client", "cocode-core", "cocode-wire"]),
+    ),
+    (
         "cocode",
         Edges::Within(&[
             "cocode-auth",
             "cocode-client",
             "cocode-config",
             "cocode-core",
+            "cocode-gateway",
             "cocode-process",
             "cocode-wire",
         ]),

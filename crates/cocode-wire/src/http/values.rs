@@ -26,9 +26,22 @@ pub fn header_value(text: &str) -> HeaderValue {
     })
 }
 
+/// The text that a header value stands for: the way back from [`header_value`]. Nothing if the value
+/// is no such text: bytes that are not visible ASCII, or base64 that is none.
+pub fn header_text(value: &HeaderValue) -> Option<String> {
+    let text = value.to_str().ok()?;
+    let encoded = text
+        .strip_prefix(PREFIX)
+        .and_then(|text| text.strip_suffix(SUFFIX));
+    match encoded {
+        None => Some(text.to_owned()),
+        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::header_value;
+    use super::{header_text, header_value};
 
     #[test]
     fn values_follow_the_table_of_the_specification() {
@@ -43,6 +56,15 @@ mod tests {
             ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
         ] {
             assert_eq!(header_value(text), expected, "for {text:?}");
+            assert_eq!(header_text(&header_value(text)).as_deref(), Some(text));
+        }
+    }
+
+    #[test]
+    fn what_stands_for_no_text_is_none() {
+        for bad in [&b"=?base64?*?="[..], b"=?base64?/w==?=", b"caf\xe9"] {
+            let value = http::HeaderValue::from_bytes(bad).unwrap();
+            assert_eq!(header_text(&value), None, "{value:?}");
         }
     }
 }

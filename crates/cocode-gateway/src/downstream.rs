@@ -1,0 +1,426 @@
+//! One client that talks to the gateway: its requests, its answers to questions, and what it wants
+//! to hear.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use cocode_client::Notification;
+use cocode_core::{Era, ServerName};
+use cocode_wire::serve::{Answer, Asked, Conversation, Serving, Sink};
+use cocode_wire::{Frame, RawJson, RpcError, code, encode};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+use crate::caller::Caller;
+use crate::hello::Hello;
+use crate::instance::Instance;
+use crate::level::Level;
+use crate::notices::for_session;
+use crate::reply::Reply;
+use crate::request::Request;
+use crate::room::Room;
+use crate::said::Said;
+use crate::traffic::{Listener, Listening};
+
+/// Sessions are counted over all gateways, and requests of the stateless era among them.
+static SESSIONS: AtomicU64 = AtomicU64::new(1);
+
+/// Questions that one client may have to answer at once.
+const MAX_QUESTIONS: usize = 64;
+
+/// A conversation with one client, or with all those whose requests stand alone.
+pub(crate) struct Downstream {
+    room: Arc<dyn Room>,
+    /// Reaches the client outside of its requests. There is none where requests stand alone.
+    outlet: Option<Arc<dyn Sink>>,
+    number: u64,
+    next_question: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The client, once it has opened a session.
+    caller: Option<Arc<Caller>>,
+    level: Option<Level>,
+    /// Requests on their way, by their ids; dropping the sender cancels one.
+    in_flight: HashMap<String, oneshot::Sender<()>>,
+    /// Questions that the client was asked.
+    questions: HashMap<u64, oneshot::Sender<Result<RawJson, RpcError>>>,
+    /// Resources whose changes the client wants to hear of.
+    subscriptions: BTreeSet<(ServerName, String)>,
+    /// What the client hears of.
+    listening: Vec<Listening>,
+    /// Servers that run for this client alone.
+    own: BTreeMap<ServerName, Arc<Instance>>,
+    /// Servers that this client has used together with others.
+    shared: BTreeSet<ServerName>,
+    ended: bool,
+}
+
+impl Downstream {
+    pub(crate) fn new(room: Arc<dyn Room>, outlet: Option<Arc<dyn Sink>>) -> Arc<Self> {
+        Arc::new(Self {
+            room,
+            outlet,
+            number: next_session(),
+            next_question: AtomicU64::new(1),
+            state: Mutex::default(),
+        })
+    }
+
+    /// Whether there is a client who stays.
+    pub(crate) fn is_session(&self) -> bool {
+        self.outlet.is_some()
+    }
+
+    /// The least severe log messages that the client wants.
+    pub(crate) fn log_level(&self) -> Level {
+        self.lock().level.unwrap_or(Level::Info)
+    }
+
+    /// The same, if the client said anything about it.
+    pub(crate) fn wanted_level(&self) -> Option<Level> {
+        self.lock().level
+    }
+
+    pub(crate) fn set_log_level(&self, level: Level) {
+        self.lock().level = Some(level);
+    }
+
+    /// Changes what the client wants to hear of, and gives what the change gives.
+    pub(crate) fn subscriptions<T>(
+        &self,
+        change: impl FnOnce(&mut BTreeSet<(ServerName, String)>) -> T,
+    ) -> T {
+        change(&mut self.lock().subscriptions)
+    }
+
+    /// Keeps a server for this client alone, for as long as it talks.
+    pub(crate) fn keep(&self, server: &ServerName, instance: Arc<Instance>) -> bool {
+        let mut state = self.lock();
+        if !state.ended {
+            state.own.insert(server.clone(), instance);
+        }
+        !state.ended
+    }
+
+    /// The server that runs for this client alone, if there is one.
+    pub(crate) fn own(&self, server: &ServerName) -> Option<Arc<Instance>> {
+        self.lock().own.get(server).cloned()
+    }
+
+    /// Notes that this client uses a server together with others. Whether it did so before.
+    pub(crate) fn shares(&self, server: &ServerName, now: bool) -> bool {
+        let mut state = self.lock();
+        let before = state.shared.contains(server);
+        if now && !before {
+            state.shared.insert(server.clone());
+        }
+        before
+    }
+
+    /// Lets the client hear of what servers tell, until the end.
+    pub(crate) fn hear(&self, listening: Listening) {
+        let mut state = self.lock();
+        if !state.ended {
+            state.listening.push(listening);
+        }
+    }
+
+    /// Puts a question to the client, on the stream of one of its requests.
+    pub(crate) async fn ask(
+        &self,
+        stream: &dyn Sink,
+        method: &str,
+        params: Option<&RawJson>,
+    ) -> Result<RawJson, RpcError> {
+        let id = self.next_question.fetch_add(1, Ordering::Relaxed);
+        let (reply, answer) = oneshot::channel();
+        {
+            let mut state = self.lock();
+            if state.ended || state.questions.len() >= MAX_QUESTIONS {
+                let what = "the client cannot be asked any more";
+                return Err(RpcError::new(code::INTERNAL_ERROR, what));
+            }
+            state.questions.insert(id, reply);
+        }
+        let mut open = OpenQuestion {
+            from: self,
+            id,
+            is_answered: false,
+        };
+        let request = encode::request(id, method, params.map(RawJson::as_bytes));
+        if !stream.send(Bytes::from(request)) {
+            let what = "the client takes no questions at this moment";
+            return Err(RpcError::new(code::INTERNAL_ERROR, what));
+        }
+        let gone = |_| Err(RpcError::new(code::INTERNAL_ERROR, "the client is gone"));
+        let answer = answer.await.unwrap_or_else(gone);
+        open.is_answered = true;
+        answer
+    }
+
+    /// Puts a question to the client outside of its requests.
+    pub(crate) async fn ask_outside(
+        &self,
+        method: &str,
+        params: Option<&RawJson>,
+    ) -> Result<RawJson, RpcError> {
+        let can = self.lock().caller.as_ref().map(|caller| caller.can);
+        can.unwrap_or_default().check(method, params)?;
+        let Some(outlet) = &self.outlet else {
+            let what = "the client can be asked only in answer to a request";
+            return Err(RpcError::new(code::INTERNAL_ERROR, what));
+        };
+        self.ask(&**outlet, method, params).await
+    }
+
+    /// Tells the client something outside of its requests.
+    pub(crate) fn tell(&self, method: &str, params: Option<&RawJson>) {
+        let Some(outlet) = &self.outlet else {
+            return;
+        };
+        let message = encode::notification(method, params.map(RawJson::as_bytes));
+        if !outlet.send(Bytes::from(message)) {
+            tracing::debug!(method, "a client did not take a notification");
+        }
+    }
+
+    async fn serve(self: Arc<Self>, asked: Asked) -> Answer {
+        let id = asked.frame.id();
+        let id = id.unwrap_or_else(|| RawJson::from(RawValue::NULL.to_owned()));
+        if !self.is_session() {
+            return self.reply(&id, asked).await.answer(&id);
+        }
+        let (cancel, cancelled) = oneshot::channel();
+        let key = id.as_str().to_owned();
+        if self.lock().in_flight.insert(key.clone(), cancel).is_some() {
+            // The older of the two is cancelled by that; ids must not be used twice.
+            tracing::debug!(
+                id = key,
+                "a client uses the id of a request that is on its way"
+            );
+        }
+        let _done = Done { from: &self, key };
+        tokio::select! {
+            biased;
+            reply = Arc::clone(&self).reply(&id, asked) => reply.answer(&id),
+            _cancelled = cancelled => Answer::none(),
+        }
+    }
+
+    async fn reply(self: Arc<Self>, id: &RawJson, asked: Asked) -> Reply {
+        let Asked {
+            frame,
+            headers,
+            stream,
+        } = asked;
+        let (method, params) = (frame.method(), frame.params());
+        let said = Said::read(method, params.as_ref());
+        let (caller, session) = match said.caller() {
+            Some(Ok(caller)) => (Arc::new(caller), next_session()),
+            Some(Err(error)) => return error.into(),
+            None if method == "initialize" => return self.initialize(params.as_ref()).await,
+            None if method == "ping" => return Reply::empty(),
+            None => match self.lock().caller.clone() {
+                Some(caller) => (caller, self.number),
+                None => return not_open(method).into(),
+            },
+        };
+        let request = Request {
+            id: id.clone(),
+            method: method.to_owned(),
+            params,
+            said,
+            headers,
+            stream,
+            caller,
+            session,
+            from: Arc::clone(&self),
+        };
+        match (request.caller.era(), method) {
+            // What the stateless era has no use for.
+            (
+                Era::Modern,
+                "initialize"
+                | "ping"
+                | "logging/setLevel"
+                | "resources/subscribe"
+                | "resources/unsubscribe",
+            ) => unknown_method(method).into(),
+            (Era::Legacy, "server/discover" | "subscriptions/listen") => {
+                unknown_method(method).into()
+            }
+            (Era::Modern, "server/discover") => self.room.discover(&request).await,
+            _ => Arc::clone(&self.room).serve(request).await,
+        }
+    }
+
+    async fn initialize(self: &Arc<Self>, params: Option<&RawJson>) -> Reply {
+        let hello = match Hello::read(params) {
+            Ok(hello) => hello,
+            Err(error) => return error.into(),
+        };
+        let caller = Arc::new(hello.caller());
+        self.lock().caller = Some(Arc::clone(&caller));
+        Arc::clone(&self.room).welcome(self, &caller).await
+    }
+
+    fn cancelled(&self, params: &RawJson) {
+        #[derive(Deserialize)]
+        struct Cancelled<'a> {
+            #[serde(borrow, rename = "requestId")]
+            request: &'a RawValue,
+        }
+        if let Ok(Cancelled { request }) = params.decode() {
+            let cancel = self.lock().in_flight.remove(request.get());
+            drop(cancel);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Conversation for Downstream {
+    fn request(self: Arc<Self>, asked: Asked) -> Serving {
+        Box::pin(self.serve(asked))
+    }
+
+    fn notification(&self, frame: Frame) {
+        let params = frame.params();
+        match (frame.method(), &params) {
+            ("notifications/cancelled", Some(params)) => self.cancelled(params),
+            ("notifications/initialized", _) => {}
+            (method, params) => self.room.told(self, method, params.as_ref()),
+        }
+    }
+
+    fn response(&self, frame: Frame) {
+        let question = frame
+            .numeric_id()
+            .and_then(|id| self.lock().questions.remove(&id));
+        let Some(question) = question else {
+            tracing::debug!("a client answers what it was not asked");
+            return;
+        };
+        let answer = match (frame.result(), frame.error()) {
+            (Some(result), _) => Ok(result),
+            (None, Some(error)) => Err(error),
+            (None, None) => Err(RpcError::new(
+                code::INTERNAL_ERROR,
+                "an answer without content",
+            )),
+        };
+        // Whoever asked may have gone meanwhile.
+        drop(question.send(answer));
+    }
+
+    fn ended(&self) {
+        let State {
+            in_flight,
+            questions,
+            subscriptions,
+            listening,
+            own,
+            ..
+        } = {
+            let mut state = self.lock();
+            let ended = State {
+                ended: true,
+                ..State::default()
+            };
+            std::mem::replace(&mut *state, ended)
+        };
+        drop((in_flight, questions, listening, own));
+        self.room.left(subscriptions);
+    }
+}
+
+impl Listener for Downstream {
+    fn told(&self, server: &ServerName, notification: &Notification) {
+        let Notification { method, params, .. } = notification;
+        let wanted = match method.as_str() {
+            "notifications/resources/updated" => {
+                let uri = updated_uri(params.as_ref()).unwrap_or_default();
+                let key = (server.clone(), uri);
+                self.lock().subscriptions.contains(&key)
+            }
+            "notifications/message" => Level::of_message(params.as_ref()) >= self.log_level(),
+            _ => true,
+        };
+        if wanted {
+            self.tell(method, for_session(params.as_ref()).as_ref());
+        }
+    }
+}
+
+/// The resource that a notification says has changed.
+pub(crate) fn updated_uri(params: Option<&RawJson>) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Updated {
+        uri: String,
+    }
+    Some(params?.decode::<Updated>().ok()?.uri)
+}
+
+fn next_session() -> u64 {
+    SESSIONS.fetch_add(1, Ordering::Relaxed)
+}
+
+pub(crate) fn unknown_method(method: &str) -> RpcError {
+    RpcError::new(code::METHOD_NOT_FOUND, format!("unknown method `{method}`"))
+}
+
+fn not_open(method: &str) -> RpcError {
+    let what = format!(
+        "`{method}` came before `initialize`, and without the `_meta` of a request that stands alone"
+    );
+    RpcError::new(code::INVALID_REQUEST, what)
+}
+
+/// A request on its way, until this is dropped.
+struct Done<'a> {
+    from: &'a Downstream,
+    key: String,
+}
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.from.lock().in_flight.remove(&self.key);
+    }
+}
+
+/// A question that a client was asked. Dropped without an answer, it is taken back.
+struct OpenQuestion<'a> {
+    from: &'a Downstream,
+    id: u64,
+    is_answered: bool,
+}
+
+impl Drop for OpenQuestion<'_> {
+    fn drop(&mut self) {
+        if self.is_answered {
+            return;
+        }
+        self.from.lock().questions.remove(&self.id);
+        let params = format!(r#"{{"requestId":{}}}"#, self.id);
+        if let Ok(params) = RawJson::parse(params) {
+            self.from.tell("notifications/cancelled", Some(&params));
+        }
+    }
+}
+
+impl std::fmt::Debug for Downstream {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Downstream")
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
+}

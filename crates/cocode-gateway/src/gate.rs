@@ -1,0 +1,29 @@
+//! Which tools may be seen and called: decided by whoever runs the gateway.
+
+use cocode_client::Annotations;
+use cocode_core::{ServerName, Verdict};
+
+/// Decides about tools. Asked for every call, so it must be quick.
+pub trait Gate: Send + Sync + 'static {
+    /// Whether nothing is ever refused, and nobody has to ask.
+    fn is_open(&self) -> bool {
+        false
+    }
+
+    /// What is to be done about a tool.
+    fn decide(&self, server: &ServerName, tool: &str, annotations: Annotations) -> Verdict;
+}
+
+/// A gate that stands open.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Open;
+
+impl Gate for Open {
+    fn is_open(&self) -> bool {
+        true
+    }
+
+    fn decide(&self, _server: &ServerName, _tool: &str, _annotations: Annotations) -> Verdict {
+        Verdict::Allow
+    }
+}

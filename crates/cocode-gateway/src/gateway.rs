@@ -1,0 +1,90 @@
+//! The gateway itself: what all views share, and the end of it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use crate::instance::Reaper;
+use crate::instances::Instances;
+use crate::parked::Parking;
+use crate::view::{View, ViewOptions};
+
+/// How often those are looked for who did not come back.
+const SWEEP_EVERY: Duration = Duration::from_secs(30);
+/// How long servers may take to end.
+const END_WITHIN: Duration = Duration::from_secs(10);
+
+/// Serves any number of views. Cheap to clone; has to be made within a tokio runtime.
+#[derive(Clone, Debug)]
+pub struct Gateway {
+    core: Arc<Core>,
+}
+
+/// What all views share.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) instances: Instances,
+    pub(crate) parking: Parking,
+    pub(crate) reaper: Reaper,
+    tasks: Mutex<JoinSet<()>>,
+    runtime: tokio::runtime::Handle,
+}
+
+impl Gateway {
+    /// A gateway without views.
+    pub fn new() -> Self {
+        let core = Arc::new(Core {
+            instances: Instances::new(),
+            parking: Parking::new(),
+            reaper: Reaper::default(),
+            tasks: Mutex::default(),
+            runtime: tokio::runtime::Handle::current(),
+        });
+        let swept = Arc::downgrade(&core);
+        core.background(async move {
+            loop {
+                tokio::time::sleep(SWEEP_EVERY).await;
+                let Some(core) = swept.upgrade() else {
+                    return;
+                };
+                core.parking.sweep();
+            }
+        });
+        Self { core }
+    }
+
+    /// A view without servers.
+    pub fn view(&self, options: ViewOptions) -> View {
+        View::new(Arc::clone(&self.core), options)
+    }
+
+    /// Waits, within bounds, until the servers have ended that nobody uses any more. For the end:
+    /// views have to be dropped before.
+    pub async fn finish(&self) {
+        let mut ending = {
+            let mut reaper = self.core.reaper.lock();
+            let reaper = reaper.as_deref_mut();
+            reaper.map(std::mem::take).unwrap_or_default()
+        };
+        let all = async { while ending.join_next().await.is_some() {} };
+        if tokio::time::timeout(END_WITHIN, all).await.is_err() {
+            tracing::warn!("some servers did not end in time; they are being killed");
+        }
+    }
+}
+
+impl Default for Gateway {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Core {
+    /// Runs something that nobody waits for.
+    pub(crate) fn background(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn_on(work, &self.runtime);
+    }
+}

@@ -1,0 +1,260 @@
+//! One connection to one server, shared by clients or kept for one of them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use cocode_client::{
+    CallError, ClientCapabilities, Deadlines, Frame, Handler, Manager, ManagerOptions, RawJson,
+    Relayed, RequestError, ResourceReference, Session, chain,
+};
+use cocode_core::{DEFAULT_TOOL_TIMEOUT, ServerName, ServerSpec};
+use cocode_wire::{RpcError, code};
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::caller::Caller;
+use crate::downstream::Downstream;
+use crate::traffic::Traffic;
+use crate::witness::CallWitness;
+
+/// How long a server may be silent about a request where its specification does not say: clients
+/// have limits of their own.
+const SILENCE: Duration = Duration::from_mins(10);
+/// How long a request may take at all.
+const LONGEST: Duration = Duration::from_hours(6);
+
+/// Tasks that end servers nobody needs any more.
+pub(crate) type Reaper = Arc<Mutex<JoinSet<()>>>;
+
+/// A server that runs, or will when it is needed.
+pub(crate) struct Instance {
+    name: ServerName,
+    manager: Manager,
+    pub(crate) traffic: Arc<Traffic>,
+    spec: Arc<ServerSpec>,
+    /// How many want to hear of changes of a resource.
+    followed: Mutex<BTreeMap<String, usize>>,
+    reaper: Reaper,
+    runtime: Handle,
+}
+
+/// A request on its way to a server.
+pub(crate) struct Passed {
+    pub(crate) method: String,
+    pub(crate) params: Option<RawJson>,
+    /// The tool that it calls.
+    pub(crate) tool: Option<String>,
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) session: u64,
+    pub(crate) wants_progress: bool,
+    pub(crate) witness: Arc<CallWitness>,
+}
+
+impl Instance {
+    /// Starts a server: for all clients, or for one.
+    pub(crate) async fn start(
+        spec: ServerSpec,
+        options: &ManagerOptions,
+        owner: Option<(&Arc<Downstream>, &Caller)>,
+        reaper: &Reaper,
+    ) -> Arc<Self> {
+        let name = spec.name.clone();
+        let capabilities = match owner {
+            Some((_, caller)) => own_capabilities(caller),
+            None => ClientCapabilities {
+                elicitation_form: true,
+                elicitation_url: true,
+                sampling: true,
+                roots: true,
+                others: Vec::new(),
+            },
+        };
+        let client: Option<Weak<Downstream>> = owner.map(|(client, _)| Arc::downgrade(client));
+        let traffic = Traffic::new(name.clone(), capabilities, client);
+        let hearing = Arc::clone(&traffic);
+        let manager = Manager::new(ManagerOptions {
+            handlers: Arc::new(move |_server: &ServerName| {
+                Arc::clone(&hearing) as Arc<dyn Handler>
+            }),
+            ..options.clone()
+        });
+        let spec_kept = Arc::new(spec.clone());
+        manager.apply([spec]).await;
+        Arc::new(Self {
+            name,
+            manager,
+            traffic,
+            spec: spec_kept,
+            followed: Mutex::default(),
+            reaper: Arc::clone(reaper),
+            runtime: Handle::current(),
+        })
+    }
+
+    pub(crate) fn name(&self) -> &ServerName {
+        &self.name
+    }
+
+    /// The manager of this one server.
+    pub(crate) fn manager(&self) -> &Manager {
+        &self.manager
+    }
+
+    /// The session with the server, which is waited for.
+    pub(crate) async fn session(&self) -> Result<Session, RpcError> {
+        let until = Instant::now() + self.spec.connect_timeout;
+        let session = self.manager.session(&self.name, until).await;
+        session.map_err(|error| told(&self.name, &error))
+    }
+
+    /// Passes a request on, and gives what the server answered.
+    pub(crate) async fn relay(self: Arc<Self>, passed: Passed) -> Result<Frame, RpcError> {
+        let Passed {
+            method,
+            params,
+            tool,
+            caller,
+            session,
+            wants_progress,
+            witness,
+        } = passed;
+        let deadlines = self.deadlines(tool.as_deref());
+        let until = Instant::now() + deadlines.idle;
+        let _on_its_way = self.traffic.begin(session, &witness, until).await?;
+        let relayed = Relayed {
+            method: &method,
+            params: params.as_ref(),
+            behalf: &caller.behalf,
+            wants_progress,
+            deadlines,
+            witness,
+        };
+        let answer = self
+            .manager
+            .relay(&self.name, tool.as_deref(), relayed)
+            .await;
+        answer.map_err(|error| told(&self.name, &error))
+    }
+
+    /// Tells the server something.
+    pub(crate) async fn notify(&self, method: &str, params: Option<&RawJson>) {
+        let told = match self.session().await {
+            Ok(session) => session.notify(method, params).await,
+            Err(error) => {
+                tracing::debug!(server = %self.name, %error, method, "not told");
+                return;
+            }
+        };
+        if let Err(error) = told {
+            tracing::debug!(server = %self.name, %error, method, "not told");
+        }
+    }
+
+    /// Makes sure that changes of a resource are heard of, for one more who wants that.
+    pub(crate) async fn follow(&self, uri: &str) -> Result<(), RpcError> {
+        let subscribed = self.manager.subscribe(&self.resource(uri)).await;
+        subscribed.map_err(|error| told(&self.name, &error))?;
+        *self.followed().entry(uri.to_owned()).or_default() += 1;
+        Ok(())
+    }
+
+    /// One less wants to hear of changes of a resource. The last one ends the subscription.
+    pub(crate) fn unfollow(&self, uri: &str) {
+        {
+            let mut followed = self.followed();
+            let Some(count) = followed.get_mut(uri) else {
+                return;
+            };
+            *count -= 1;
+            if *count > 0 {
+                return;
+            }
+            followed.remove(uri);
+        }
+        let (manager, resource) = (self.manager.clone(), self.resource(uri));
+        self.end_later(async move {
+            if let Err(error) = manager.unsubscribe(&resource).await {
+                tracing::debug!(%error, "a subscription was not ended");
+            }
+        });
+    }
+
+    fn followed(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs something that nobody waits for.
+    fn end_later(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut reaper = self.reaper.lock().unwrap_or_else(PoisonError::into_inner);
+        while reaper.try_join_next().is_some() {}
+        reaper.spawn_on(work, &self.runtime);
+    }
+
+    fn resource(&self, uri: &str) -> ResourceReference {
+        ResourceReference {
+            server: self.name.clone(),
+            uri: uri.to_owned(),
+        }
+    }
+
+    fn deadlines(&self, tool: Option<&str>) -> Deadlines {
+        let said = tool.map(|tool| self.spec.timeout_of(tool));
+        let said = said.filter(|said| *said != DEFAULT_TOOL_TIMEOUT);
+        Deadlines {
+            idle: said.unwrap_or(SILENCE),
+            total: LONGEST,
+        }
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        let manager = self.manager.clone();
+        self.end_later(async move { manager.shutdown().await });
+    }
+}
+
+impl std::fmt::Debug for Instance {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Instance")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A server that is there for one client is told exactly what that client can do.
+fn own_capabilities(caller: &Caller) -> ClientCapabilities {
+    let said = caller.behalf.capabilities.as_ref();
+    let members = said.and_then(|said| said.decode::<cocode_wire::members::Members<'_>>().ok());
+    let others = members.unwrap_or_default().0.into_iter();
+    let others =
+        others.filter_map(|(name, value)| Some((name.into_owned(), said?.share(value).detached())));
+    ClientCapabilities {
+        elicitation_form: caller.can.form,
+        elicitation_url: caller.can.url,
+        sampling: caller.can.sampling,
+        roots: caller.can.roots,
+        others: others.collect(),
+    }
+}
+
+/// What a client is told when a server could not be asked.
+fn told(server: &ServerName, error: &CallError) -> RpcError {
+    // What the server itself answered is passed on.
+    if let CallError::Asking {
+        error: RequestError::Rpc { error, .. },
+        ..
+    } = error
+    {
+        return error.clone();
+    }
+    let data = serde_json::json!({ "server": server.as_str(), "code": error.code() });
+    RpcError {
+        code: code::INTERNAL_ERROR,
+        message: chain(error),
+        data: RawJson::of(&data).ok(),
+    }
+}

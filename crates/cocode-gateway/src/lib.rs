@@ -1,0 +1,35 @@
+//! One endpoint for many MCP servers: any client, any server, any protocol revision.
+//!
+//! A [`Gateway`] runs servers, equal ones once. A [`View`] is what a group of clients sees of them:
+//! each server by itself, as it is, and all of them as one. Clients of either era talk to servers of
+//! either era; what a server asks goes to the client whose request it is about.
+
+#![deny(missing_docs)]
+
+mod caller;
+mod consent;
+mod downstream;
+mod gate;
+mod gateway;
+mod headers;
+mod hello;
+mod instance;
+mod instances;
+mod level;
+mod notices;
+mod parked;
+mod passing;
+mod questions;
+mod reply;
+mod request;
+mod results;
+mod room;
+mod said;
+mod single;
+mod traffic;
+mod view;
+mod witness;
+
+pub use gate::{Gate, Open};
+pub use gateway::Gateway;
+pub use view::{View, ViewOptions};

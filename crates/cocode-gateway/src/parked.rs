@@ -1,0 +1,311 @@
+//! Requests of stateless clients that wait for answers, while the server that asked keeps their
+//! place: a server of the older era knows no other way.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use cocode_core::{Era, ServerName};
+use cocode_wire::encode::push_member;
+use cocode_wire::members::Members;
+use cocode_wire::{Frame, RawJson, RpcError, code};
+use ring::digest::{Context, SHA256};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use crate::instance::{Instance, Passed};
+use crate::questions::push_request;
+use crate::reply::Reply;
+use crate::request::Request;
+use crate::results::adapted;
+use crate::witness::CallWitness;
+
+/// How long a client may take to come back with answers.
+const COMES_BACK_WITHIN: Duration = Duration::from_mins(10);
+/// Requests that may be parked at once.
+const MAX_PARKED: usize = 1024;
+/// Bytes of a handle: nobody guesses it.
+const HANDLE_BYTES: usize = 24;
+
+type Work = Pin<Box<dyn Future<Output = Result<Frame, RpcError>> + Send>>;
+
+/// The parked requests of a gateway.
+pub(crate) struct Parking {
+    spots: Mutex<HashMap<String, Parked>>,
+    random: SystemRandom,
+}
+
+/// A request that waits.
+struct Parked {
+    until: Instant,
+    /// What was asked, and of whom: the handle is good for nothing else.
+    digest: Vec<u8>,
+    waits: Waits,
+}
+
+/// What a parked request waits for.
+enum Waits {
+    /// The server waits for these answers, in the middle of its work.
+    Work(Work, Arc<CallWitness>),
+    /// The server has refused until somebody visits these addresses: keys of the questions.
+    Visits(Vec<String>),
+}
+
+impl Parking {
+    pub(crate) fn new() -> Self {
+        Self {
+            spots: Mutex::default(),
+            random: SystemRandom::new(),
+        }
+    }
+
+    /// Carries a request of a stateless client to a server of the older era.
+    pub(crate) async fn pass(
+        &self,
+        instance: Arc<Instance>,
+        request: &Request,
+        passed: Passed,
+    ) -> Reply {
+        let digest = digest(instance.name(), request);
+        let Some(state) = &request.said.request_state else {
+            return self.begin(instance, request, passed, digest).await;
+        };
+        let parked = match self.take(state, &digest) {
+            Ok(parked) => parked,
+            Err(error) => return error.into(),
+        };
+        let answers = responses(request.said.input_responses.as_ref());
+        match parked.waits {
+            Waits::Work(work, witness) => {
+                let token = request.said.progress_token.clone();
+                witness.redirect(Arc::clone(&request.stream), token);
+                witness.questions().answer(&answers);
+                self.wait(work, &witness, request, digest).await
+            }
+            Waits::Visits(keys) => {
+                let is_visited = |key: &String| {
+                    let answer = answers.iter().find(|(given, _)| given == key);
+                    answer.is_some_and(|(_, answer)| is_accepted(answer))
+                };
+                if keys.iter().all(is_visited) {
+                    return self.begin(instance, request, passed, digest).await;
+                }
+                let what = "the address that the server names was not visited";
+                RpcError::new(code::INVALID_PARAMS, what).into()
+            }
+        }
+    }
+
+    async fn begin(
+        &self,
+        instance: Arc<Instance>,
+        request: &Request,
+        mut passed: Passed,
+        digest: Vec<u8>,
+    ) -> Reply {
+        passed.params = passed.params.map(|params| without_answers(&params));
+        let witness = Arc::clone(&passed.witness);
+        let work = Box::pin(instance.relay(passed));
+        self.wait(work, &witness, request, digest).await
+    }
+
+    /// Waits for the result, or for a question.
+    async fn wait(
+        &self,
+        mut work: Work,
+        witness: &Arc<CallWitness>,
+        request: &Request,
+        digest: Vec<u8>,
+    ) -> Reply {
+        let questions = Arc::clone(witness.questions());
+        if !questions.is_waiting() {
+            tokio::select! {
+                biased;
+                answer = &mut work => {
+                    return match answer {
+                        Ok(frame) => self.answered(frame, request, digest),
+                        Err(error) => error.into(),
+                    };
+                }
+                () = questions.arrived() => {}
+            }
+        }
+        let asked = questions.to_json();
+        let waits = Waits::Work(work, Arc::clone(witness));
+        self.park(waits, digest, &asked)
+    }
+
+    /// The answer of the server; it may be an error that says which addresses to visit first.
+    fn answered(&self, frame: Frame, request: &Request, digest: Vec<u8>) -> Reply {
+        let visits = frame
+            .error()
+            .filter(|error| error.code == code::URL_ELICITATION_REQUIRED)
+            .filter(|_| request.caller.can.url);
+        let Some((keys, asked)) = visits.as_ref().and_then(visits_in) else {
+            return adapted(&request.method, frame, Era::Legacy, Era::Modern);
+        };
+        self.park(Waits::Visits(keys), digest, &asked)
+    }
+
+    fn park(&self, waits: Waits, digest: Vec<u8>, asked: &[u8]) -> Reply {
+        let mut bytes = [0; HANDLE_BYTES];
+        if self.random.fill(&mut bytes).is_err() {
+            return RpcError::new(code::INTERNAL_ERROR, "no random numbers").into();
+        }
+        let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        let handle: String = digits
+            .filter_map(|digit| char::from_digit(u32::from(digit), 16))
+            .collect();
+        let parked = Parked {
+            until: Instant::now() + COMES_BACK_WITHIN,
+            digest,
+            waits,
+        };
+        let mut spots = self.lock();
+        let now = Instant::now();
+        let late: Vec<_> = spots.extract_if(|_, parked| parked.until <= now).collect();
+        if spots.len() >= MAX_PARKED {
+            let what = "too many requests wait for answers of their clients";
+            return RpcError::new(code::INTERNAL_ERROR, what).into();
+        }
+        spots.insert(handle.clone(), parked);
+        drop(spots);
+        // Given up outside of the lock: their servers are told so.
+        drop(late);
+        let mut text = br#"{"resultType":"input_required","inputRequests":"#.to_vec();
+        text.extend_from_slice(asked);
+        text.push(b',');
+        push_member(&mut text, "requestState", &format!("\"{handle}\""));
+        text.push(b'}');
+        match RawJson::parse(text) {
+            Ok(result) => Reply::Result(result),
+            Err(error) => RpcError::new(code::INTERNAL_ERROR, error.to_string()).into(),
+        }
+    }
+
+    /// The request that a client comes back to. A handle is good once, and for the same request.
+    fn take(&self, state: &RawJson, digest: &[u8]) -> Result<Parked, RpcError> {
+        let unknown = || {
+            let what = "the `requestState` is unknown, was used before, or has expired";
+            RpcError::new(code::INVALID_PARAMS, what)
+        };
+        let handle: String = state.decode().map_err(|_no_text| unknown())?;
+        let mut spots = self.lock();
+        let found = spots.get(&handle).ok_or_else(unknown)?;
+        if found.digest != digest {
+            let what = "the `requestState` belongs to another request";
+            return Err(RpcError::new(code::INVALID_PARAMS, what));
+        }
+        let parked = spots.remove(&handle).ok_or_else(unknown)?;
+        drop(spots);
+        if parked.until <= Instant::now() {
+            return Err(unknown());
+        }
+        Ok(parked)
+    }
+
+    /// Gives up those whose clients did not come back in time.
+    pub(crate) fn sweep(&self) {
+        let now = Instant::now();
+        let late: Vec<_> = {
+            let mut spots = self.lock();
+            spots.extract_if(|_, parked| parked.until <= now).collect()
+        };
+        drop(late);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Parked>> {
+        self.spots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What identifies a request: everything but how it is made, and the answers it brings.
+fn digest(server: &ServerName, request: &Request) -> Vec<u8> {
+    let mut context = Context::new(&SHA256);
+    let mut part = |bytes: &[u8]| {
+        context.update(&bytes.len().to_le_bytes());
+        context.update(bytes);
+    };
+    part(server.as_str().as_bytes());
+    part(request.method.as_bytes());
+    let params = request.params.as_ref();
+    let members = params.and_then(|params| params.decode::<Members<'_>>().ok());
+    for (key, value) in members.unwrap_or_default().0 {
+        if !matches!(&*key, "_meta" | "inputResponses" | "requestState") {
+            part(key.as_bytes());
+            part(value.get().as_bytes());
+        }
+    }
+    context.finish().as_ref().to_vec()
+}
+
+fn responses(given: Option<&RawJson>) -> Vec<(String, RawJson)> {
+    let members = given.and_then(|given| given.decode::<Members<'_>>().ok());
+    let members = members.unwrap_or_default().0.into_iter();
+    let answers = members.filter_map(|(key, value)| Some((key.into_owned(), given?.share(value))));
+    answers.collect()
+}
+
+/// A server of the older era would not know what to do with these.
+fn without_answers(params: &RawJson) -> RawJson {
+    let Ok(members) = params.decode::<Members<'_>>() else {
+        return params.clone();
+    };
+    if members.get("requestState").is_none() && members.get("inputResponses").is_none() {
+        return params.clone();
+    }
+    let mut text = b"{".to_vec();
+    let kept = members.0.iter();
+    let kept = kept.filter(|(key, _)| !matches!(&**key, "requestState" | "inputResponses"));
+    for (index, (key, value)) in kept.enumerate() {
+        if index > 0 {
+            text.push(b',');
+        }
+        push_member(&mut text, key, value.get());
+    }
+    text.push(b'}');
+    RawJson::parse(text).unwrap_or_else(|_| params.clone())
+}
+
+fn is_accepted(answer: &RawJson) -> bool {
+    let members = answer.decode::<Members<'_>>().unwrap_or_default();
+    let action = members.get("action");
+    action.is_some_and(|action| action.get() == "\"accept\"")
+}
+
+/// The addresses of an error: the keys of their questions, and those as `inputRequests`.
+fn visits_in(error: &RpcError) -> Option<(Vec<String>, Vec<u8>)> {
+    #[derive(Deserialize)]
+    struct Data<'a> {
+        #[serde(borrow)]
+        elicitations: Vec<&'a RawValue>,
+    }
+    let data = error.data.as_ref()?;
+    let Data { elicitations } = data.decode().ok()?;
+    let mut keys = Vec::new();
+    let mut text = b"{".to_vec();
+    for (index, visit) in elicitations.into_iter().enumerate() {
+        let key = format!("visit-{}", index + 1);
+        if index > 0 {
+            text.push(b',');
+        }
+        let params = data.share(visit);
+        push_request(&mut text, &key, "elicitation/create", Some(&params));
+        keys.push(key);
+    }
+    text.push(b'}');
+    (!keys.is_empty()).then_some((keys, text))
+}
+
+impl std::fmt::Debug for Parking {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let parked = self.lock().len();
+        formatter
+            .debug_struct("Parking")
+            .field("parked", &parked)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,51 @@
+//! One request of a client, on its way through the gateway.
+
+use std::sync::Arc;
+
+use cocode_wire::RawJson;
+use cocode_wire::serve::Sink;
+use http::HeaderMap;
+
+use crate::caller::Caller;
+use crate::downstream::Downstream;
+use crate::said::Said;
+use crate::witness::CallWitness;
+
+/// A request, with everything that is known about it.
+pub(crate) struct Request {
+    /// Its id, as its client wrote it.
+    pub(crate) id: RawJson,
+    /// What is asked.
+    pub(crate) method: String,
+    /// Its parameters as they came.
+    pub(crate) params: Option<RawJson>,
+    /// What they say.
+    pub(crate) said: Said,
+    /// The headers it came with, where it came over HTTP.
+    pub(crate) headers: HeaderMap,
+    /// Leads to the client, ahead of the answer.
+    pub(crate) stream: Arc<dyn Sink>,
+    /// Who asks.
+    pub(crate) caller: Arc<Caller>,
+    /// In which conversation.
+    pub(crate) from: Arc<Downstream>,
+    /// Requests of the same number belong to the same session.
+    pub(crate) session: u64,
+}
+
+impl Request {
+    /// The client's side of this request.
+    pub(crate) fn witness(&self) -> Arc<CallWitness> {
+        let token = self.said.progress_token.clone();
+        CallWitness::new(&self.from, &self.caller, Arc::clone(&self.stream), token)
+    }
+}
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Request")
+            .field("method", &self.method)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,354 @@
+//! One server, as it is: everything is passed on unchanged, except that tools which may not be used
+//! do not exist.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Weak};
+
+use cocode_client::Annotations;
+use cocode_core::{Era, Isolation, ServerName, Verdict};
+use cocode_wire::encode::push_member;
+use cocode_wire::members::Members;
+use cocode_wire::{RawJson, RpcError, code};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::caller::Caller;
+use crate::downstream::{Downstream, unknown_method};
+use crate::hello::Presentation;
+use crate::instance::Instance;
+use crate::level::Level;
+use crate::notices::{Filter, Subscription};
+use crate::passing::pass;
+use crate::reply::Reply;
+use crate::request::Request;
+use crate::room::{Replying, Room};
+use crate::traffic::Listener;
+use crate::view::{Entry, Inner};
+
+/// The room of one server.
+#[derive(Debug)]
+pub(crate) struct Single {
+    pub(crate) view: Weak<Inner>,
+    pub(crate) name: ServerName,
+}
+
+impl Single {
+    fn entry(&self) -> Result<(Arc<Inner>, Entry), RpcError> {
+        let view = self.view.upgrade();
+        let found = view.and_then(|view| {
+            let entry = view.entry(&self.name)?;
+            Some((view, entry))
+        });
+        found.ok_or_else(|| {
+            let what = format!("server `{}` is not served any more", self.name);
+            RpcError::new(code::INTERNAL_ERROR, what)
+        })
+    }
+
+    async fn greet(&self, client: &Arc<Downstream>, caller: &Caller) -> Result<Reply, RpcError> {
+        let (view, entry) = self.entry()?;
+        let instance = view.instance_for(&entry, client, caller).await;
+        let session = instance.session().await?;
+        let listener: Weak<Downstream> = Arc::downgrade(client);
+        client.hear(instance.traffic.listen(listener as Weak<dyn Listener>));
+        Ok(Presentation::of(session.server()).initialized(caller.revision))
+    }
+
+    async fn reply(&self, request: Request) -> Result<Reply, RpcError> {
+        let (view, entry) = self.entry()?;
+        let instance = view
+            .instance_for(&entry, &request.from, &request.caller)
+            .await;
+        match (request.caller.era(), request.method.as_str()) {
+            (Era::Legacy, "logging/setLevel") => self.set_level(&view, instance, &request).await,
+            (Era::Legacy, "resources/subscribe") => {
+                let uri = uri_of(&request)?;
+                instance.follow(&uri).await?;
+                let key = (self.name.clone(), uri.clone());
+                let is_new = request.from.subscriptions(|all| all.insert(key));
+                if !is_new {
+                    instance.unfollow(&uri);
+                }
+                Ok(Reply::empty())
+            }
+            (Era::Legacy, "resources/unsubscribe") => {
+                let uri = uri_of(&request)?;
+                let key = (self.name.clone(), uri.clone());
+                if request.from.subscriptions(|all| all.remove(&key)) {
+                    instance.unfollow(&uri);
+                }
+                Ok(Reply::empty())
+            }
+            (Era::Modern, "subscriptions/listen") => listen(&instance, request).await,
+            (_, "tools/call") => self.call(&view, &entry, instance, request).await,
+            (_, "tools/list") => {
+                let reply = pass(
+                    instance,
+                    &request,
+                    None,
+                    request.params.clone(),
+                    view.parking(),
+                );
+                Ok(self.visible(&view, &entry, reply.await))
+            }
+            _ => {
+                let params = request.params.clone();
+                Ok(pass(instance, &request, None, params, view.parking()).await)
+            }
+        }
+    }
+
+    async fn set_level(
+        &self,
+        view: &Inner,
+        instance: Arc<Instance>,
+        request: &Request,
+    ) -> Result<Reply, RpcError> {
+        #[derive(Deserialize)]
+        struct Params {
+            level: Level,
+        }
+        let params = request.params.as_ref();
+        let params = params.and_then(|params| params.decode::<Params>().ok());
+        let Some(Params { level }) = params else {
+            return Err(RpcError::new(code::INVALID_PARAMS, "no log level"));
+        };
+        let session = instance.session().await?;
+        let facts = session.server();
+        if !facts.capabilities.logging {
+            return Err(unknown_method("logging/setLevel"));
+        }
+        request.from.set_log_level(level);
+        if facts.era() == Era::Modern {
+            // It is told with every request.
+            return Ok(Reply::empty());
+        }
+        let wanted = view.level_for(&instance, request, level);
+        let params = RawJson::of(&serde_json::json!({ "level": wanted.as_str() })).ok();
+        Ok(pass(instance, request, None, params, view.parking()).await)
+    }
+
+    async fn call(
+        &self,
+        view: &Inner,
+        entry: &Entry,
+        instance: Arc<Instance>,
+        request: Request,
+    ) -> Result<Reply, RpcError> {
+        let Some(tool) = request.said.name.clone() else {
+            return Err(RpcError::new(code::INVALID_PARAMS, "no tool is named"));
+        };
+        let verdict = self.verdict(view, entry, &instance, &tool);
+        match verdict {
+            Verdict::Allow => {}
+            Verdict::Deny => return Err(unknown_tool(&tool)),
+            Verdict::Ask => crate::consent::ask(&request, &self.name, &tool).await?,
+        }
+        crate::headers::check(&instance, &request, &tool)?;
+        let params = request.params.clone();
+        Ok(pass(instance, &request, Some(tool), params, view.parking()).await)
+    }
+
+    fn verdict(&self, view: &Inner, entry: &Entry, instance: &Instance, tool: &str) -> Verdict {
+        if !entry.spec.tools.admits(tool) {
+            return Verdict::Deny;
+        }
+        if view.gate().is_open() {
+            return Verdict::Allow;
+        }
+        let catalog = instance.manager().catalog();
+        let found = catalog.find(&self.name, tool);
+        let annotations = found.map(|found| found.tool.tool.annotations);
+        view.gate()
+            .decide(&self.name, tool, annotations.unwrap_or_default())
+    }
+
+    /// A list without the tools that may not be used.
+    fn visible(&self, view: &Inner, entry: &Entry, reply: Reply) -> Reply {
+        if entry.spec.tools.admits_all() && view.gate().is_open() {
+            return reply;
+        }
+        let result = match &reply {
+            Reply::Frame(frame) => frame.result(),
+            Reply::Result(result) => Some(result.clone()),
+            Reply::Error(_) => None,
+        };
+        let Some(result) = result else {
+            return reply;
+        };
+        let is_visible = |item: &RawValue| {
+            let Some((name, annotations)) = described(item) else {
+                return false;
+            };
+            let verdict = || view.gate().decide(&self.name, &name, annotations);
+            entry.spec.tools.admits(&name) && verdict().allows_listing()
+        };
+        match filtered(&result, "tools", is_visible) {
+            Some(filtered) => Reply::Result(filtered),
+            None => RpcError::new(code::INTERNAL_ERROR, "the list of tools is none").into(),
+        }
+    }
+}
+
+impl Room for Single {
+    fn welcome<'a>(
+        self: Arc<Self>,
+        client: &'a Arc<Downstream>,
+        caller: &'a Arc<Caller>,
+    ) -> Replying<'a> {
+        Box::pin(async move {
+            self.greet(client, caller)
+                .await
+                .unwrap_or_else(Reply::Error)
+        })
+    }
+
+    fn discover<'a>(&'a self, _request: &'a Request) -> Replying<'a> {
+        Box::pin(async move {
+            let session = match self.entry() {
+                Ok((_, entry)) => entry.instance.session().await,
+                Err(error) => Err(error),
+            };
+            match session {
+                Ok(session) => Presentation::of(session.server()).discovered(),
+                Err(error) => error.into(),
+            }
+        })
+    }
+
+    fn serve(self: Arc<Self>, request: Request) -> Replying<'static> {
+        Box::pin(async move { self.reply(request).await.unwrap_or_else(Reply::Error) })
+    }
+
+    fn told(&self, client: &Downstream, method: &str, params: Option<&RawJson>) {
+        let Ok((view, entry)) = self.entry() else {
+            return;
+        };
+        let own = client.own(&self.name);
+        // What one client says about itself is not for a server that serves others, too.
+        let is_personal = method == "notifications/roots/list_changed";
+        let Some(instance) = own.or_else(|| (!is_personal).then_some(entry.instance)) else {
+            return;
+        };
+        let (method, params) = (method.to_owned(), params.map(RawJson::detached));
+        view.background(async move { instance.notify(&method, params.as_ref()).await });
+    }
+
+    fn left(&self, subscriptions: BTreeSet<(ServerName, String)>) {
+        if let Ok((_, entry)) = self.entry() {
+            for (_, uri) in subscriptions {
+                entry.instance.unfollow(&uri);
+            }
+        }
+    }
+}
+
+/// Serves a subscription until its client ends it.
+async fn listen(instance: &Arc<Instance>, request: Request) -> Result<Reply, RpcError> {
+    let wanted = Filter::read(request.params.as_ref())?;
+    let session = instance.session().await?;
+    let can = &session.server().capabilities;
+    let agreed = Filter {
+        tools_list_changed: wanted.tools_list_changed && can.tools_changes,
+        prompts_list_changed: wanted.prompts_list_changed && can.prompts_changes,
+        resources_list_changed: wanted.resources_list_changed && can.resources_changes,
+        resource_subscriptions: if can.resources_subscribe {
+            wanted.resource_subscriptions
+        } else {
+            Vec::new()
+        },
+    };
+    drop(session);
+    let mut following = Following {
+        instance: Arc::clone(instance),
+        uris: Vec::new(),
+    };
+    for uri in &agreed.resource_subscriptions {
+        instance.follow(uri).await?;
+        following.uris.push(uri.clone());
+    }
+    let subscription = Subscription::begin(request.id.clone(), agreed, request.stream);
+    let listener: Weak<Subscription> = Arc::downgrade(&subscription);
+    let _listening = instance.traffic.listen(listener as Weak<dyn Listener>);
+    std::future::pending::<()>().await;
+    drop((following, subscription));
+    Ok(Reply::empty())
+}
+
+/// Resources that a subscription follows.
+struct Following {
+    instance: Arc<Instance>,
+    uris: Vec<String>,
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        for uri in &self.uris {
+            self.instance.unfollow(uri);
+        }
+    }
+}
+
+fn uri_of(request: &Request) -> Result<String, RpcError> {
+    let uri = request.said.uri.clone();
+    uri.ok_or_else(|| RpcError::new(code::INVALID_PARAMS, "no `uri` is named"))
+}
+
+pub(crate) fn unknown_tool(tool: &str) -> RpcError {
+    RpcError::new(code::INVALID_PARAMS, format!("Unknown tool: {tool}"))
+}
+
+/// The name of a tool, and what is said about its effects.
+fn described(item: &RawValue) -> Option<(String, Annotations)> {
+    #[derive(Deserialize)]
+    struct Item<'a> {
+        name: String,
+        #[serde(borrow, default)]
+        annotations: Option<&'a RawValue>,
+    }
+    let item: Item<'_> = serde_json::from_str(item.get()).ok()?;
+    let annotations = item.annotations.map(|raw| serde_json::from_str(raw.get()));
+    Some((
+        item.name,
+        annotations.and_then(Result::ok).unwrap_or_default(),
+    ))
+}
+
+/// A result whose list has only the items that are wanted; everything else is as it was.
+fn filtered(
+    result: &RawJson,
+    list: &str,
+    is_wanted: impl Fn(&RawValue) -> bool,
+) -> Option<RawJson> {
+    let members: Members<'_> = result.decode().ok()?;
+    let mut text = Vec::with_capacity(result.as_bytes().len());
+    text.push(b'{');
+    for (key, value) in &members.0 {
+        if text.len() > 1 {
+            text.push(b',');
+        }
+        if key != list {
+            push_member(&mut text, key, value.get());
+            continue;
+        }
+        let items: Vec<&RawValue> = serde_json::from_str(value.get()).ok()?;
+        let mut kept = b"[".to_vec();
+        for item in items.into_iter().filter(|item| is_wanted(item)) {
+            if kept.len() > 1 {
+                kept.push(b',');
+            }
+            kept.extend_from_slice(item.get().as_bytes());
+        }
+        kept.push(b']');
+        push_member(&mut text, key, std::str::from_utf8(&kept).ok()?);
+    }
+    text.push(b'}');
+    RawJson::parse(text).ok()
+}
+
+impl Entry {
+    /// Whether every session gets a server of its own, by configuration.
+    pub(crate) fn is_per_session(&self) -> bool {
+        self.spec.isolation == Isolation::PerSession
+    }
+}

@@ -1,0 +1,264 @@
+//! The servers that a group of clients sees: which there are, what they may do, and who shares what.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+
+use cocode_client::{Connector, ManagerOptions};
+use cocode_core::{ServerName, ServerSpec};
+use cocode_wire::serve::{Conversation, Endpoint, Sink};
+
+use crate::caller::Caller;
+use crate::downstream::Downstream;
+use crate::gate::{Gate, Open};
+use crate::gateway::Core;
+use crate::instance::Instance;
+use crate::level::Level;
+use crate::parked::Parking;
+use crate::request::Request;
+use crate::room::Room;
+use crate::single::Single;
+
+/// What is decided about a view.
+#[derive(Clone)]
+pub struct ViewOptions {
+    /// How its servers are reached and kept.
+    pub manager: ManagerOptions,
+    /// Which tools may be used.
+    pub gate: Arc<dyn Gate>,
+    /// Everything besides specifications and connector that makes a server another: two views share
+    /// a server only if they agree on this.
+    pub identity: Vec<String>,
+}
+
+impl Default for ViewOptions {
+    fn default() -> Self {
+        Self {
+            manager: ManagerOptions::default(),
+            gate: Arc::new(Open),
+            identity: Vec::new(),
+        }
+    }
+}
+
+/// The servers that a group of clients sees. Dropping it lets go of them.
+#[derive(Clone, Debug)]
+pub struct View {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    core: Arc<Core>,
+    options: ViewOptions,
+    servers: RwLock<Arc<BTreeMap<ServerName, Entry>>>,
+    /// Sessions that talk to this view.
+    clients: Mutex<Vec<Weak<Downstream>>>,
+    /// Lets one change through at a time.
+    applying: tokio::sync::Semaphore,
+}
+
+/// One server of a view.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) spec: Arc<ServerSpec>,
+    /// The server that everybody shares.
+    pub(crate) instance: Arc<Instance>,
+    endpoint: Arc<Place>,
+}
+
+/// An endpoint of a view.
+pub(crate) struct Place {
+    room: Arc<dyn Room>,
+    view: Weak<Inner>,
+    stateless: Arc<Downstream>,
+}
+
+impl View {
+    pub(crate) fn new(core: Arc<Core>, options: ViewOptions) -> Self {
+        let inner = Inner {
+            core,
+            options,
+            servers: RwLock::default(),
+            clients: Mutex::default(),
+            applying: tokio::sync::Semaphore::new(1),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Serves exactly these from now on. Servers that are equal to what was there go on.
+    pub async fn apply(&self, specs: impl IntoIterator<Item = ServerSpec>) {
+        // The semaphore is never closed.
+        let _one_at_a_time = self.inner.applying.acquire().await.ok();
+        let before = self.inner.servers();
+        let mut servers = BTreeMap::new();
+        for spec in specs {
+            let name = spec.name.clone();
+            let instance = self.inner.shared_instance(&spec).await;
+            let known = before.get(&name).map(|entry| Arc::clone(&entry.endpoint));
+            let endpoint = known.unwrap_or_else(|| {
+                let view = Arc::downgrade(&self.inner);
+                let name = name.clone();
+                Place::new(Arc::new(Single { view, name }), &self.inner)
+            });
+            let entry = Entry {
+                spec: Arc::new(spec),
+                instance,
+                endpoint,
+            };
+            servers.insert(name, entry);
+        }
+        let mut current = self
+            .inner
+            .servers
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(servers);
+    }
+
+    /// The endpoint of one server, if there is such a server.
+    pub fn server(&self, name: &str) -> Option<Arc<dyn Endpoint>> {
+        let name: ServerName = name.parse().ok()?;
+        let entry = self.inner.entry(&name)?;
+        Some(entry.endpoint)
+    }
+}
+
+impl Inner {
+    pub(crate) fn servers(&self) -> Arc<BTreeMap<ServerName, Entry>> {
+        let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&servers)
+    }
+
+    pub(crate) fn entry(&self, name: &ServerName) -> Option<Entry> {
+        let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
+        servers.get(name).cloned()
+    }
+
+    pub(crate) fn gate(&self) -> &dyn Gate {
+        &*self.options.gate
+    }
+
+    pub(crate) fn parking(&self) -> &Parking {
+        &self.core.parking
+    }
+
+    /// Runs something that nobody waits for.
+    pub(crate) fn background(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.core.background(work);
+    }
+
+    /// The server for a client: the one that everybody shares, unless this client has or needs one
+    /// of its own. Servers that ask their clients without saying whom would ask the wrong one.
+    pub(crate) async fn instance_for(
+        &self,
+        entry: &Entry,
+        client: &Arc<Downstream>,
+        caller: &Caller,
+    ) -> Arc<Instance> {
+        let shared = &entry.instance;
+        let is_session = client.is_session() && caller.era() == cocode_core::Era::Legacy;
+        if !is_session {
+            return Arc::clone(shared);
+        }
+        let name = &entry.spec.name;
+        if let Some(own) = client.own(name) {
+            return own;
+        }
+        let may_be_asked = || shared.traffic.asks().and(caller.can).any();
+        let wants_own = entry.is_per_session() || (may_be_asked() && !client.shares(name, false));
+        if !wants_own {
+            client.shares(name, true);
+            return Arc::clone(shared);
+        }
+        let spec = (*entry.spec).clone();
+        let owner = Some((client, caller));
+        let own = Instance::start(spec, &self.options.manager, owner, &self.core.reaper).await;
+        if client.keep(name, Arc::clone(&own)) {
+            tracing::info!(server = %name, "a client has a server of its own");
+        }
+        own
+    }
+
+    async fn shared_instance(&self, spec: &ServerSpec) -> Arc<Instance> {
+        let connector: &Arc<dyn Connector> = &self.options.manager.connector;
+        let identity = connector.identity(spec);
+        let key = identity.map(|identity| {
+            let mut key = vec![spec.fingerprint()];
+            key.extend(identity);
+            key.extend(self.options.identity.iter().cloned());
+            key
+        });
+        self.core
+            .instances
+            .lease(key, spec, &self.options.manager, &self.core.reaper)
+            .await
+    }
+
+    /// The least severe log messages that anybody wants of a server.
+    pub(crate) fn level_for(&self, instance: &Instance, request: &Request, level: Level) -> Level {
+        if request.from.own(instance.name()).is_some() {
+            return level;
+        }
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.retain(|client| client.strong_count() > 0);
+        let others = clients.iter().filter_map(Weak::upgrade);
+        let wanted = others.filter_map(|client| client.wanted_level());
+        wanted.chain([level]).min().unwrap_or(level)
+    }
+
+    fn remember(&self, client: &Arc<Downstream>) {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.retain(|client| client.strong_count() > 0);
+        clients.push(Arc::downgrade(client));
+    }
+}
+
+impl Place {
+    pub(crate) fn new(room: Arc<dyn Room>, view: &Arc<Inner>) -> Arc<Self> {
+        Arc::new(Self {
+            stateless: Downstream::new(Arc::clone(&room), None),
+            room,
+            view: Arc::downgrade(view),
+        })
+    }
+}
+
+impl Endpoint for Place {
+    fn converse(&self, outlet: Arc<dyn Sink>) -> Arc<dyn Conversation> {
+        let client = Downstream::new(Arc::clone(&self.room), Some(outlet));
+        if let Some(view) = self.view.upgrade() {
+            view.remember(&client);
+        }
+        client
+    }
+
+    fn stateless(&self) -> Arc<dyn Conversation> {
+        Arc::clone(&self.stateless) as Arc<dyn Conversation>
+    }
+}
+
+impl std::fmt::Debug for Place {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Place").finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: BTreeSet<_> = self.servers().keys().cloned().collect();
+        formatter
+            .debug_struct("View")
+            .field("servers", &names)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for ViewOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("ViewOptions")
+            .field("manager", &self.manager)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,162 @@
+//! Stands beside a request on its way to a server: passes on what belongs to it, to the client that
+//! asked.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use cocode_client::{Notification, Witness};
+use cocode_wire::encode::{self, push_member};
+use cocode_wire::members::Members;
+use cocode_wire::serve::Sink;
+use cocode_wire::{RawJson, RpcError};
+
+use crate::caller::{Abilities, Caller};
+use crate::downstream::Downstream;
+use crate::level::Level;
+use crate::questions::Questions;
+use cocode_core::Era;
+
+/// The future of an answer.
+pub(crate) type Asking<'a> =
+    std::pin::Pin<Box<dyn Future<Output = Result<RawJson, RpcError>> + Send + 'a>>;
+
+/// The client's side of one request.
+pub(crate) struct CallWitness {
+    caller: Arc<Caller>,
+    /// The conversation that the request is a part of.
+    from: Arc<Downstream>,
+    /// Where a client of the stateless era finds questions.
+    questions: Arc<Questions>,
+    way: Mutex<Way>,
+}
+
+/// How the client is reached at this moment: a request that was asked again comes by another way.
+struct Way {
+    stream: Arc<dyn Sink>,
+    progress_token: Option<RawJson>,
+}
+
+impl CallWitness {
+    pub(crate) fn new(
+        from: &Arc<Downstream>,
+        caller: &Arc<Caller>,
+        stream: Arc<dyn Sink>,
+        progress_token: Option<RawJson>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            caller: Arc::clone(caller),
+            from: Arc::clone(from),
+            questions: Arc::default(),
+            way: Mutex::new(Way {
+                stream,
+                progress_token,
+            }),
+        })
+    }
+
+    /// What its client can be asked.
+    pub(crate) fn can(&self) -> Abilities {
+        self.caller.can
+    }
+
+    /// Questions that wait for the client to come back.
+    pub(crate) fn questions(&self) -> &Arc<Questions> {
+        &self.questions
+    }
+
+    /// From now on the client is reached so.
+    pub(crate) fn redirect(&self, stream: Arc<dyn Sink>, progress_token: Option<RawJson>) {
+        *self.way() = Way {
+            stream,
+            progress_token,
+        };
+    }
+
+    /// Puts a question to the client.
+    pub(crate) fn ask<'a>(&'a self, method: &str, params: Option<RawJson>) -> Asking<'a> {
+        if let Err(refusal) = self.caller.can.check(method, params.as_ref()) {
+            return Box::pin(std::future::ready(Err(refusal)));
+        }
+        let method = method.to_owned();
+        match self.caller.era() {
+            Era::Modern => Box::pin(async move { self.questions.ask(&method, params).await }),
+            Era::Legacy => {
+                let stream = Arc::clone(&self.way().stream);
+                Box::pin(async move { self.from.ask(&*stream, &method, params.as_ref()).await })
+            }
+        }
+    }
+
+    /// Whether the client wants a log message.
+    fn wants(&self, params: Option<&RawJson>) -> bool {
+        let wanted = match self.caller.era() {
+            Era::Modern => self
+                .caller
+                .behalf
+                .log_level
+                .as_deref()
+                .and_then(Level::named),
+            Era::Legacy => Some(self.from.log_level()),
+        };
+        wanted.is_some_and(|wanted| Level::of_message(params) >= wanted)
+    }
+
+    fn send(&self, message: Vec<u8>) {
+        let stream = Arc::clone(&self.way().stream);
+        if !stream.send(Bytes::from(message)) {
+            tracing::debug!("a client did not take a notification");
+        }
+    }
+
+    fn way(&self) -> MutexGuard<'_, Way> {
+        self.way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Witness for CallWitness {
+    fn progress(&self, params: &RawJson) {
+        let Some(token) = self.way().progress_token.clone() else {
+            return;
+        };
+        let Ok(members) = params.decode::<Members<'_>>() else {
+            return;
+        };
+        let mut text = Vec::with_capacity(params.as_bytes().len() + token.as_bytes().len());
+        text.push(b'{');
+        for (index, (key, value)) in members.0.iter().enumerate() {
+            if index > 0 {
+                text.push(b',');
+            }
+            let is_token = key == "progressToken";
+            let value = if is_token {
+                token.as_str()
+            } else {
+                value.get()
+            };
+            push_member(&mut text, key, value);
+        }
+        text.push(b'}');
+        self.send(encode::notification("notifications/progress", Some(&text)));
+    }
+
+    fn notified(&self, notification: &Notification) {
+        let Notification { method, params, .. } = notification;
+        match method.as_str() {
+            // These are told to everybody whom they concern, and by other ways.
+            "notifications/progress"
+            | "notifications/cancelled"
+            | "notifications/tools/list_changed"
+            | "notifications/prompts/list_changed"
+            | "notifications/resources/list_changed"
+            | "notifications/resources/updated" => return,
+            "notifications/message" if !self.wants(params.as_ref()) => return,
+            _ => {}
+        }
+        let params = params.as_ref().map(RawJson::as_bytes);
+        self.send(encode::notification(method, params));
+    }
+
+    fn asked(&self, method: &str, params: Option<RawJson>) -> Asking<'_> {
+        self.ask(method, params)
+    }
+}
