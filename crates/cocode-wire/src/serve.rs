@@ -9,8 +9,10 @@ mod line;
 mod scripted;
 mod service;
 mod unix;
+mod websocket;
 
 pub use connection::Patience;
 pub use line::{FirstLine, FirstLineError, LineOptions, read_first_line, serve_lines, stdio};
 pub use service::{Answer, Asked, Conversation, Endpoint, Serving, Sink};
 pub use unix::{UnixClient, UnixServer, UnixServerError};
+pub use websocket::{WebSocketOptions, serve_websocket};
