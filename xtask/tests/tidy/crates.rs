@@ -37,6 +37,10 @@ const EDGES: &[(&str, Edges)] = &[
         Edges::Exactly(&["cocode-client", "cocode-core", "cocode-wire"]),
     ),
     (
+        "cocode-tools",
+        Edges::Within(&["cocode-core", "cocode-process"]),
+    ),
+    (
         "cocode",
         Edges::Within(&[
             "cocode-auth",
@@ -45,6 +49,7 @@ const EDGES: &[(&str, Edges)] = &[
             "cocode-core",
             "cocode-gateway",
             "cocode-process",
+            "cocode-tools",
             "cocode-wire",
         ]),
     ),

@@ -1,0 +1,36 @@
+//! Workspace tools for agents, confined to a root: read, list, find, grep, edit, write, shell.
+//!
+//! [`Workspace::open`] takes a directory and what may be done in it; [`Workspace::definitions`]
+//! says which tools there are, and [`Workspace::call`] runs one. What the model should hear about,
+//! a missing file or a path that leads outside, is a [`ToolOutput`] with `is_error` set; a
+//! [`ToolError`] is for the caller.
+//!
+//! All work on files goes through descriptors below that of the root, opened without following a
+//! link that the crate has not read itself, so that neither paths nor links nor races lead out.
+//! The shell is not confined: it only starts in the root. Nothing here reads the environment.
+
+#![forbid(unsafe_code)]
+
+#[cfg(not(unix))]
+compile_error!("cocode-tools needs a Unix system");
+
+mod confine;
+mod definition;
+mod error;
+mod glob;
+mod job;
+mod limits;
+mod output;
+mod progress;
+mod refusal;
+mod text;
+mod tool;
+mod tools;
+mod walk;
+mod workspace;
+
+pub use definition::ToolDefinition;
+pub use error::{OpenError, ToolError};
+pub use output::{Block, ToolOutput};
+pub use progress::{NoProgress, Progress};
+pub use workspace::{Permissions, Workspace};

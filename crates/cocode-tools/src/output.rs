@@ -1,0 +1,59 @@
+//! What a tool answers.
+
+use serde_json::Value;
+
+use crate::refusal::Refusal;
+
+/// The answer of a tool, also when it says why it did not do what was asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolOutput {
+    /// For the model to read.
+    pub content: Vec<Block>,
+    /// The same as data, for tools whose definition has an output schema. Never without errors
+    /// being absent: a refusal has none.
+    pub structured: Option<Value>,
+    /// The tool did not do what was asked; the content says why.
+    pub is_error: bool,
+}
+
+/// One piece of content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// Text.
+    Text(String),
+    /// An image.
+    Image {
+        /// The file, in base64 with padding.
+        data_base64: String,
+        /// Its media type, such as `image/png`.
+        mime: &'static str,
+    },
+}
+
+impl ToolOutput {
+    /// Text alone.
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self {
+            content: vec![Block::Text(text.into())],
+            structured: None,
+            is_error: false,
+        }
+    }
+
+    /// Text, and the same as data.
+    pub(crate) fn structured(text: impl Into<String>, structured: Value) -> Self {
+        Self {
+            structured: Some(structured),
+            ..Self::text(text)
+        }
+    }
+}
+
+impl From<Refusal> for ToolOutput {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            is_error: true,
+            ..Self::text(refusal.to_string())
+        }
+    }
+}

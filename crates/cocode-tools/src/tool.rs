@@ -1,0 +1,84 @@
+//! What every tool is: a definition, and something to run.
+
+use std::ffi::OsString;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
+
+use crate::confine::Root;
+use crate::definition::ToolDefinition;
+use crate::error::ToolError;
+use crate::job::{self, Job};
+use crate::output::ToolOutput;
+use crate::progress::Progress;
+use crate::refusal::Refusal;
+
+/// The answer to one call. Dropping it ends whatever the call has started.
+pub(crate) type Answer<'a> =
+    Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
+
+/// One tool.
+pub(crate) trait Tool: Send + Sync {
+    fn definition(&self) -> ToolDefinition;
+
+    fn run<'a>(&'a self, call: Call<'a>) -> Answer<'a>;
+}
+
+/// What all calls of a workspace share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) root: Root,
+    /// Held while a file is replaced, so that of two edits at once none is lost.
+    pub(crate) writing: Mutex<()>,
+    pub(crate) file_room: Arc<Semaphore>,
+    pub(crate) shell_room: Arc<Semaphore>,
+}
+
+/// One call of one tool.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a> {
+    pub(crate) tool: &'static str,
+    pub(crate) shared: &'a Arc<Shared>,
+    /// The complete environment of shell commands.
+    pub(crate) environment: &'a [(OsString, OsString)],
+    pub(crate) arguments: &'a Value,
+    pub(crate) progress: &'a dyn Progress,
+}
+
+impl Call<'_> {
+    /// The arguments, read. A call without any is one with none.
+    pub(crate) fn arguments<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
+        let read = match self.arguments {
+            Value::Null => T::deserialize(&Value::Object(Map::new())),
+            given @ Value::Object(_) => T::deserialize(given),
+            _ => return Err(self.wrong("they must be a JSON object")),
+        };
+        read.map_err(|error| self.wrong(error.to_string()))
+    }
+
+    /// Work on files: on a thread where blocking harms nobody.
+    pub(crate) async fn on_files(
+        &self,
+        work: impl FnOnce(&Shared, &Job) -> Result<ToolOutput, Refusal> + Send + 'static,
+    ) -> Result<ToolOutput, ToolError> {
+        let shared = Arc::clone(self.shared);
+        let room = &self.shared.file_room;
+        job::run(room, self.progress, move |job| work(&shared, job))
+            .await
+            .map(|result| result.unwrap_or_else(ToolOutput::from))
+            .map_err(|source| ToolError::Internal {
+                tool: self.tool,
+                source,
+            })
+    }
+
+    pub(crate) fn wrong(&self, message: impl Into<String>) -> ToolError {
+        ToolError::Arguments {
+            tool: self.tool,
+            message: message.into(),
+        }
+    }
+}

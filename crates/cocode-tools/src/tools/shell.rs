@@ -1,0 +1,242 @@
+//! `shell`: a command, run in the root behind a guard that lets nothing it started survive.
+
+mod capture;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use cocode_process::{ExitReport, GuardedChild, ProcessSpec, StopPolicy, spawn};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout, timeout_at};
+
+use crate::definition::ToolDefinition;
+use crate::error::ToolError;
+use crate::limits::{
+    CHUNK_BYTES, DEFAULT_SHELL_TIME, MAX_COMMAND_BYTES, MAX_SHELL_TIME, SHELL_DRAIN,
+    SHELL_HEAD_BYTES, SHELL_REPORT, SHELL_TAIL_BYTES, SHELL_TERM_GRACE,
+};
+use crate::output::ToolOutput;
+use crate::progress::Progress;
+use crate::refusal::Refusal;
+use crate::tool::{Answer, Call, Tool};
+
+use capture::Capture;
+
+pub(crate) struct Shell;
+
+/// Runs its argument with both outputs in one pipe, in their order, and with no input.
+const WRAPPER: &str = r#"exec sh -c -- "$1" </dev/null 2>&1"#;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    command: String,
+    timeout_seconds: Option<u64>,
+}
+
+impl Tool for Shell {
+    fn definition(&self) -> ToolDefinition {
+        let kept = (SHELL_HEAD_BYTES + SHELL_TAIL_BYTES) / 1024;
+        ToolDefinition {
+            name: "shell",
+            title: "Run a command",
+            description: "Runs a command with `sh -c` in the workspace, without input, and gives \
+                its output (stdout and stderr together) and its exit code. Of a long output the \
+                beginning and the end are given. Whatever the command leaves running is ended \
+                with it.",
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "command": {
+                        "type": "string",
+                        "minLength": 1,
+                        "description": "The command, in the language of the POSIX shell."
+                    },
+                    "timeout_seconds": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "maximum": MAX_SHELL_TIME.as_secs(),
+                        "description": format!(
+                            "How long it may take. Default: {}.",
+                            DEFAULT_SHELL_TIME.as_secs()
+                        )
+                    }
+                },
+                "required": ["command"],
+                "additionalProperties": false
+            }),
+            output_schema: Some(json!({
+                "type": "object",
+                "properties": {
+                    "output": {
+                        "type": "string",
+                        "description": format!("At most {kept} KiB of it.")
+                    },
+                    "exit_code": { "type": "integer", "description": "Missing if a signal ended it." },
+                    "signal": { "type": "integer" },
+                    "timed_out": { "type": "boolean" },
+                    "truncated": { "type": "boolean" }
+                },
+                "required": ["output", "timed_out", "truncated"]
+            })),
+            read_only: false,
+            destructive: true,
+            idempotent: false,
+        }
+    }
+
+    fn run<'a>(&'a self, call: Call<'a>) -> Answer<'a> {
+        Box::pin(async move {
+            let arguments: Arguments = call.arguments()?;
+            check(&arguments.command).map_err(|message| call.wrong(message))?;
+            let _room =
+                call.shared
+                    .shell_room
+                    .acquire()
+                    .await
+                    .map_err(|source| ToolError::Internal {
+                        tool: call.tool,
+                        source: source.into(),
+                    })?;
+            Ok(shell(&call, &arguments)
+                .await
+                .unwrap_or_else(ToolOutput::from))
+        })
+    }
+}
+
+fn check(command: &str) -> Result<(), String> {
+    if command.trim().is_empty() {
+        return Err("`command` is empty".to_owned());
+    }
+    if command.len() > MAX_COMMAND_BYTES {
+        return Err(format!(
+            "`command` is longer than {MAX_COMMAND_BYTES} bytes"
+        ));
+    }
+    if command.contains('\0') {
+        return Err("`command` contains a NUL character".to_owned());
+    }
+    Ok(())
+}
+
+async fn shell(call: &Call<'_>, arguments: &Arguments) -> Result<ToolOutput, Refusal> {
+    let root = &call.shared.root;
+    if !root.is_still_there() {
+        return Err(Refusal::new(
+            "the workspace was moved or removed; commands cannot be run in it",
+        ));
+    }
+    let limit = arguments
+        .timeout_seconds
+        .map_or(DEFAULT_SHELL_TIME, Duration::from_secs)
+        .clamp(Duration::from_secs(1), MAX_SHELL_TIME);
+    let mut spec = ProcessSpec::new("sh");
+    spec.args = ["-c", WRAPPER, "sh", &arguments.command]
+        .map(OsString::from)
+        .into();
+    spec.env = call.environment.to_vec();
+    spec.cwd = Some(root.path().to_owned());
+    spec.stop = StopPolicy {
+        eof_grace: Duration::ZERO,
+        term_grace: SHELL_TERM_GRACE,
+    };
+    let mut child =
+        spawn(&spec).map_err(|error| Refusal::new(format!("cannot run a shell: {error}")))?;
+    // The wrapper gives the command no input; this end would only be in the way.
+    drop(child.take_stdin());
+    let Some(stdout) = child.take_stdout() else {
+        return Err(Refusal::new("cannot read the output of the shell"));
+    };
+    Ok(Running {
+        child,
+        stdout,
+        capture: Capture::default(),
+    }
+    .finish(limit, call.progress)
+    .await)
+}
+
+/// A command at work. Dropping it ends every process of it.
+struct Running {
+    child: GuardedChild,
+    stdout: pipe::Receiver,
+    capture: Capture,
+}
+
+impl Running {
+    async fn finish(mut self, limit: Duration, progress: &dyn Progress) -> ToolOutput {
+        let started = Instant::now();
+        let ended = timeout_at(started + limit, self.watch(started, limit, progress)).await;
+        let timed_out = ended.is_err();
+        let report = match ended {
+            Ok(report) => report,
+            Err(_) => self.child.stop().await,
+        };
+        // All processes are gone, so the end of the output is near; unless one of another user
+        // still holds it.
+        drop(timeout(SHELL_DRAIN, self.capture.read_to_end(&mut self.stdout)).await);
+        output(self.capture, report, timed_out.then_some(limit))
+    }
+
+    /// Reads the output until the command has exited and all that it started is gone.
+    async fn watch(
+        &mut self,
+        started: Instant,
+        limit: Duration,
+        progress: &dyn Progress,
+    ) -> ExitReport {
+        let Self {
+            child,
+            stdout,
+            capture,
+        } = self;
+        let mut reports = interval_at(started + SHELL_REPORT, SHELL_REPORT);
+        reports.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut chunk = vec![0; CHUNK_BYTES];
+        let mut is_open = true;
+        loop {
+            tokio::select! {
+                report = child.wait() => return report,
+                read = stdout.read(&mut chunk), if is_open => match read {
+                    Ok(length) if length > 0 => {
+                        capture.push(chunk.get(..length).unwrap_or_default());
+                    }
+                    // The end; an error is one, too.
+                    Ok(_) | Err(_) => is_open = false,
+                },
+                _ = reports.tick() => {
+                    let done = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    let total = u64::try_from(limit.as_millis()).ok();
+                    progress.report(done, total, &capture.last_line());
+                }
+            }
+        }
+    }
+}
+
+fn output(capture: Capture, report: ExitReport, limit: Option<Duration>) -> ToolOutput {
+    let (text, is_cut) = capture.into_text();
+    let mut structured = json!({
+        "output": text,
+        "timed_out": limit.is_some(),
+        "truncated": is_cut,
+    });
+    match report {
+        ExitReport::Code(code) => structured["exit_code"] = code.into(),
+        ExitReport::Signal(signal) => structured["signal"] = signal.into(),
+        ExitReport::Unknown => {}
+    }
+    let note = match limit {
+        Some(limit) => format!("stopped after {} seconds: {report}", limit.as_secs()),
+        None => report.to_string(),
+    };
+    let text = super::with_notes(text, &[note]);
+    ToolOutput {
+        is_error: limit.is_some(),
+        ..ToolOutput::structured(text, structured)
+    }
+}

@@ -1,0 +1,179 @@
+//! A root and the tools for it.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use crate::confine::{Resolver, Root};
+use crate::definition::ToolDefinition;
+use crate::error::{OpenError, ToolError};
+use crate::limits::{MAX_FILE_CALLS, MAX_SHELL_CALLS};
+use crate::output::ToolOutput;
+use crate::progress::Progress;
+use crate::tool::{Call, Shared, Tool};
+use crate::tools::{Edit, Find, Grep, List, Read, Shell, Write};
+
+/// Where a shell command finds its programs when no environment is given.
+const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// What may be done in a workspace besides reading it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Permissions {
+    /// Files may be written: `edit` and `write`.
+    pub write: bool,
+    /// Commands may be run: `shell`. They can do whatever this process can.
+    pub shell: bool,
+}
+
+/// A directory, and the tools that work in it and nowhere else.
+pub struct Workspace {
+    shared: Arc<Shared>,
+    tools: Vec<Entry>,
+    permissions: Permissions,
+    environment: Arc<[(OsString, OsString)]>,
+}
+
+/// Values of an environment may be secret.
+impl fmt::Debug for Workspace {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            shared,
+            tools: _,
+            permissions,
+            environment: _,
+        } = self;
+        formatter
+            .debug_struct("Workspace")
+            .field("root", &shared.root.path())
+            .field("permissions", permissions)
+            .finish_non_exhaustive()
+    }
+}
+
+struct Entry {
+    definition: ToolDefinition,
+    needs: Need,
+    tool: Box<dyn Tool>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Need {
+    Nothing,
+    Write,
+    Shell,
+}
+
+impl Workspace {
+    /// Opens a directory. It may be named by a link; what it is at this moment is the workspace,
+    /// also if it is moved later.
+    pub fn open(root: &Path, permissions: Permissions) -> Result<Self, OpenError> {
+        Ok(Self::with(Root::open(root, Resolver::System)?, permissions))
+    }
+
+    /// The tools for a root that is open.
+    pub(crate) fn with(root: Root, permissions: Permissions) -> Self {
+        let environment = vec![(OsString::from("PATH"), OsString::from(SEARCH_PATH))];
+        let tools: [(Need, Box<dyn Tool>); 7] = [
+            (Need::Nothing, Box::new(Read)),
+            (Need::Nothing, Box::new(List)),
+            (Need::Nothing, Box::new(Find)),
+            (Need::Nothing, Box::new(Grep)),
+            (Need::Write, Box::new(Edit)),
+            (Need::Write, Box::new(Write)),
+            (Need::Shell, Box::new(Shell)),
+        ];
+        Self {
+            shared: Arc::new(Shared {
+                root,
+                writing: Mutex::new(()),
+                file_room: Arc::new(Semaphore::new(MAX_FILE_CALLS)),
+                shell_room: Arc::new(Semaphore::new(MAX_SHELL_CALLS)),
+            }),
+            tools: tools
+                .into_iter()
+                .map(|(needs, tool)| Entry {
+                    definition: tool.definition(),
+                    needs,
+                    tool,
+                })
+                .collect(),
+            permissions,
+            environment: environment.into(),
+        }
+    }
+
+    /// Gives shell commands this environment, complete: nothing is added. Without one they have a
+    /// `PATH` and nothing else.
+    #[must_use]
+    pub fn with_environment(
+        mut self,
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Self {
+        self.environment = environment.into_iter().collect();
+        self
+    }
+
+    /// The root, without links.
+    pub fn root(&self) -> &Path {
+        self.shared.root.path()
+    }
+
+    /// The tools that the permissions allow, in a fixed order.
+    pub fn definitions(&self) -> Vec<ToolDefinition> {
+        self.tools
+            .iter()
+            .filter(|entry| self.missing(entry.needs).is_none())
+            .map(|entry| entry.definition.clone())
+            .collect()
+    }
+
+    /// Runs one tool. `arguments` is an object, or null for none.
+    ///
+    /// Dropping the future cancels the call: a search stops, a file that is not yet replaced stays
+    /// as it is, and every process of a shell command is ended.
+    pub async fn call(
+        &self,
+        tool: &str,
+        arguments: &Value,
+        progress: &dyn Progress,
+    ) -> Result<ToolOutput, ToolError> {
+        let Some(entry) = self
+            .tools
+            .iter()
+            .find(|entry| entry.definition.name == tool)
+        else {
+            return Err(ToolError::Unknown {
+                tool: tool.to_owned(),
+            });
+        };
+        let name = entry.definition.name;
+        if let Some(permission) = self.missing(entry.needs) {
+            return Err(ToolError::NotPermitted {
+                tool: name,
+                permission,
+            });
+        }
+        let call = Call {
+            tool: name,
+            shared: &self.shared,
+            environment: &self.environment,
+            arguments,
+            progress,
+        };
+        entry.tool.run(call).await
+    }
+
+    /// The permission that is needed and was not given.
+    fn missing(&self, needs: Need) -> Option<&'static str> {
+        let Permissions { write, shell } = self.permissions;
+        match needs {
+            Need::Write if !write => Some("write"),
+            Need::Shell if !shell => Some("shell"),
+            Need::Nothing | Need::Write | Need::Shell => None,
+        }
+    }
+}
