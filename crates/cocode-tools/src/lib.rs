@@ -9,8 +9,6 @@
 //! link that the crate has not read itself, so that neither paths nor links nor races lead out.
 //! The shell is not confined: it only starts in the root. Nothing here reads the environment.
 
-#![forbid(unsafe_code)]
-
 #[cfg(not(unix))]
 compile_error!("cocode-tools needs a Unix system");
 

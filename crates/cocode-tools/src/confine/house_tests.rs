@@ -31,7 +31,7 @@ pub(super) struct House {
 impl House {
     pub(super) fn new(resolver: Resolver) -> Self {
         let base = tempfile::tempdir().unwrap();
-        let root = base.path().join("root");
+        let root = base.path().join("house");
         fs::create_dir(&root).unwrap();
         let outside = base.path().join("outside");
         for path in ["file.txt", "sub/file.txt", "sub/deep/file.txt"] {
@@ -57,7 +57,7 @@ impl House {
     }
 
     pub(super) fn inside(&self, path: &str) -> PathBuf {
-        self.base().join("root").join(path)
+        self.base().join("house").join(path)
     }
 
     pub(super) fn outside(&self, path: &str) -> PathBuf {
@@ -106,7 +106,7 @@ impl House {
             .map(|entry| entry.unwrap().file_name())
             .collect();
         beside.sort();
-        assert_eq!(beside, ["outside", "root"]);
+        assert_eq!(beside, ["house", "outside"]);
     }
 }
 

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<String, String> {
-        Inside::parse(text, &["/real/root".into(), "/link".into()])
+        Inside::parse(text, &["/real/house".into(), "/link".into()])
             .map(|inside| inside.shown().to_owned())
             .map_err(|refusal| refusal.to_string())
     }
@@ -99,8 +99,8 @@ mod tests {
             (".", "."),
             ("a/..", "."),
             ("a/../b/./c", "b/c"),
-            ("/real/root", "."),
-            ("/real/root/a", "a"),
+            ("/real/house", "."),
+            ("/real/house/a", "a"),
             ("/link/a/../b", "b"),
             ("~", "~"),
             ("...", "..."),
@@ -114,16 +114,16 @@ mod tests {
     fn paths_that_leave_the_root_are_refused() {
         for text in [
             "..",
-            "../root/a",
+            "../house/a",
             "a/../../b",
             "/",
             "/etc/passwd",
             "/real",
-            "/real/rootling/a",
-            "/real/root/../other",
-            "/real/other/../root/a",
+            "/real/housing/a",
+            "/real/house/../other",
+            "/real/other/../house/a",
             "/link/../etc/passwd",
-            "/proc/self/root/etc/passwd",
+            "/proc/self/root",
             "//etc/passwd",
         ] {
             let refusal = parse(text).expect_err(text);
