@@ -1,0 +1,15 @@
+//! The gateway between real sessions of clients and scripted servers.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "helpers of tests fail their test, and give servers the environment of the test"
+)]
+
+mod bridge;
+mod parking;
+mod passing;
+mod sharing;
+mod support;

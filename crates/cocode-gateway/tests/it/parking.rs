@@ -1,0 +1,117 @@
+//! Requests that wait for their clients: who may come back, with what, and how often.
+
+use cocode_testkit::Script;
+use serde_json::{Value, json};
+
+use crate::support::{RawClient, Rig, Server};
+
+const FORM: &str =
+    r#"{"message":"Who?","requestedSchema":{"type":"object","properties":{}},"n":1.10}"#;
+
+fn asking() -> Script {
+    Script::new()
+        .on("tools/call")
+        .ask("elicitation/create", FORM)
+        .result(r#"{"content":[],"structuredContent":$answer}"#)
+}
+
+fn params() -> Value {
+    json!({ "name": "echo", "arguments": { "word": "hello" } })
+}
+
+/// Calls the tool, and gives the handle under which the call waits.
+async fn park(client: &mut RawClient) -> String {
+    let answer = client.modern(1, "tools/call", params()).await;
+    assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
+    let questions = answer["result"]["inputRequests"].as_object().unwrap();
+    assert_eq!(questions.len(), 1);
+    assert_eq!(questions["question-1"]["method"], "elicitation/create");
+    answer["result"]["requestState"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+fn with_answer(mut params: Value, state: &str) -> Value {
+    params["requestState"] = state.into();
+    params["inputResponses"] = json!({
+        "question-1": { "action": "accept", "content": {} },
+        "something-else": { "action": "accept" },
+    });
+    params
+}
+
+#[tokio::test]
+async fn a_client_comes_back_on_another_connection_and_gets_the_result() {
+    let rig = Rig::new(Server::Stdio(asking().stdio())).await;
+    let state = park(&mut rig.raw()).await;
+    let mut other = rig.raw();
+    let answer = other.modern(2, "tools/call", with_answer(params(), &state));
+    let answer = answer.await;
+    let told = &answer["result"]["structuredContent"]["result"];
+    assert_eq!(told["action"], "accept", "{answer}");
+    assert_eq!(answer["result"]["resultType"], "complete");
+}
+
+#[tokio::test]
+async fn a_question_goes_out_as_it_came() {
+    let rig = Rig::new(Server::Stdio(asking().stdio())).await;
+    let mut client = rig.raw();
+    let request = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}"#;
+    client.send(request).await;
+    let line = client.line().await;
+    assert!(line.contains(&format!(r#""params":{FORM}"#)), "{line}");
+}
+
+#[tokio::test]
+async fn a_handle_is_good_once() {
+    let rig = Rig::new(Server::Stdio(asking().stdio())).await;
+    let mut client = rig.raw();
+    let state = park(&mut client).await;
+    let first = client.modern(2, "tools/call", with_answer(params(), &state));
+    assert!(first.await["result"].is_object());
+    let second = client.modern(3, "tools/call", with_answer(params(), &state));
+    let second = second.await;
+    assert_eq!(second["error"]["code"], -32602, "{second}");
+}
+
+#[tokio::test]
+async fn a_handle_is_good_for_its_own_request_only_and_stays_good_for_that() {
+    let rig = Rig::new(Server::Stdio(asking().stdio())).await;
+    let mut client = rig.raw();
+    let state = park(&mut client).await;
+    let other = json!({ "name": "echo", "arguments": { "word": "other" } });
+    let forged = client.modern(2, "tools/call", with_answer(other, &state));
+    let forged = forged.await;
+    assert_eq!(forged["error"]["code"], -32602, "{forged}");
+    let right = client.modern(3, "tools/call", with_answer(params(), &state));
+    assert!(right.await["result"].is_object());
+}
+
+#[tokio::test]
+async fn a_forged_handle_is_refused_and_nothing_is_called() {
+    let server = asking().stdio();
+    let received = server.received().clone();
+    let rig = Rig::new(Server::Stdio(server)).await;
+    let mut client = rig.raw();
+    for forged in ["", "0", "0123456789abcdef0123456789abcdef0123456789abcdef"] {
+        let answer = client.modern(2, "tools/call", with_answer(params(), forged));
+        let answer = answer.await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+    assert_eq!(received.count(|message| message.is("tools/call")), 0);
+}
+
+#[tokio::test]
+async fn who_comes_back_without_an_answer_is_asked_again() {
+    let rig = Rig::new(Server::Stdio(asking().stdio())).await;
+    let mut client = rig.raw();
+    let state = park(&mut client).await;
+    let mut empty = params();
+    empty["requestState"] = state.as_str().into();
+    let again = client.modern(2, "tools/call", empty).await;
+    assert_eq!(again["result"]["resultType"], "input_required", "{again}");
+    let state = again["result"]["requestState"].as_str().unwrap().to_owned();
+    let last = client.modern(3, "tools/call", with_answer(params(), &state));
+    assert!(last.await["result"]["structuredContent"].is_object());
+}

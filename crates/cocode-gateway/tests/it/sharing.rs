@@ -1,0 +1,89 @@
+//! Who shares a server, and whose questions reach whom.
+
+use cocode_client::Protocol;
+use cocode_testkit::{Gate, Message, Script};
+use serde_json::Value;
+
+use crate::support::{Person, Rig, Server, call};
+
+const FORM: &str = r#"{"message":"Who?","requestedSchema":{"type":"object","properties":{}}}"#;
+
+/// A server that asks whoever it thinks is there, and tells who answered.
+fn asking(gate: &Gate) -> Script {
+    Script::new()
+        .on("tools/call")
+        .nth(1)
+        .hold(gate)
+        .ask("elicitation/create", FORM)
+        .result(r#"{"content":[],"structuredContent":$answer}"#)
+        .on("tools/call")
+        .nth(2)
+        .text_result("not asked")
+        .on("tools/call")
+        .ask("elicitation/create", FORM)
+        .result(r#"{"content":[],"structuredContent":$answer}"#)
+}
+
+fn name_in(result: &cocode_client::CallResult) -> String {
+    let told: Value = result.structured().unwrap().decode().unwrap();
+    let name = told["result"]["content"]["name"].as_str();
+    name.unwrap_or_else(|| panic!("a name in {told}"))
+        .to_owned()
+}
+
+#[tokio::test]
+async fn clients_share_one_process() {
+    let server = Script::new().stdio();
+    let starts = server.received().clone();
+    let rig = Rig::new(Server::Stdio(server)).await;
+    let person = Person::willing("Ada");
+    for client in [Protocol::Legacy, Protocol::Modern, Protocol::Legacy] {
+        let session = rig.client(client, &person).await;
+        call(&session).await.unwrap();
+    }
+    let calls = |all: &[Message]| all.iter().filter(|one| one.is("tools/call")).count();
+    starts.wait_until(|all| calls(all) == 3).await;
+    assert_eq!(starts.count(|message| message.is("initialize")), 1);
+}
+
+#[tokio::test]
+async fn a_question_reaches_the_client_whose_call_it_is_about() {
+    for client in [Protocol::Legacy, Protocol::Modern] {
+        let gate = Gate::new();
+        let server = asking(&gate).stdio();
+        let received = server.received().clone();
+        let rig = Rig::new(Server::Stdio(server)).await;
+        let (ada, bob) = (Person::willing("Ada"), Person::willing("Bob"));
+        let one = rig.client(client, &ada).await;
+        let other = rig.client(client, &bob).await;
+        let first = call(&one);
+        let rest = async {
+            received.wait_for(|message| message.is("tools/call")).await;
+            gate.open();
+            call(&other).await.unwrap();
+            name_in(&call(&other).await.unwrap())
+        };
+        let (first, last) = tokio::join!(first, rest);
+        assert_eq!(name_in(&first.unwrap()), "Ada", "{client:?}");
+        assert_eq!(last, "Bob", "{client:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_comes_to_a_server_that_asks_gets_one_of_its_own() {
+    let gate = Gate::new();
+    gate.open();
+    let server = asking(&gate).stdio();
+    let received = server.received().clone();
+    let rig = Rig::new(Server::Stdio(server)).await;
+    let (ada, bob) = (Person::willing("Ada"), Person::willing("Bob"));
+    let one = rig.client(Protocol::Legacy, &ada).await;
+    assert_eq!(name_in(&call(&one).await.unwrap()), "Ada");
+    let other = rig.client(Protocol::Legacy, &bob).await;
+    assert_eq!(name_in(&call(&other).await.unwrap()), "Bob");
+    let hellos = |all: &[Message]| all.iter().filter(|one| one.is("initialize")).count();
+    received.wait_until(|all| hellos(all) == 2).await;
+    // Its first client keeps what it has.
+    call(&one).await.unwrap();
+    assert_eq!(received.count(|message| message.is("initialize")), 2);
+}
