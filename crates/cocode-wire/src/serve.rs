@@ -4,6 +4,7 @@
 //! sessions, streams), and enforces limits. What the messages mean is for the [`Conversation`].
 
 mod connection;
+mod http;
 mod line;
 #[cfg(test)]
 mod scripted;
@@ -12,6 +13,10 @@ mod unix;
 mod websocket;
 
 pub use connection::Patience;
+pub use http::{
+    BindError, HttpLimits, HttpServer, HttpServerOptions, Page, Site, TlsError,
+    decoded_header_value, tls_from_pem,
+};
 pub use line::{FirstLine, FirstLineError, LineOptions, read_first_line, serve_lines, stdio};
 pub use service::{Answer, Asked, Conversation, Endpoint, Serving, Sink};
 pub use unix::{UnixClient, UnixServer, UnixServerError};

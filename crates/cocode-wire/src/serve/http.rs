@@ -1,0 +1,33 @@
+//! The server end of HTTP: streamable HTTP of both eras on one path, HTTP+SSE, and the way into a
+//! WebSocket.
+//!
+//! Everything that a request has to pass is decided here: where it may come from, how large and how
+//! slow it may be, to which session or era it belongs, and whether its answer is one document or a
+//! stream of events. What it means is for the endpoint.
+
+mod accept;
+mod answer;
+mod body;
+mod connection;
+mod events;
+mod handler;
+mod legacy_sse;
+mod listen;
+mod names;
+mod options;
+mod origin;
+mod post;
+mod receive;
+mod reply;
+mod server;
+mod session;
+mod sessions;
+mod stateless;
+mod streams;
+mod tls;
+mod upgrade;
+
+pub use options::{BindError, HttpLimits, HttpServerOptions, Page, Site};
+pub use server::HttpServer;
+pub use stateless::decoded_header_value;
+pub use tls::{TlsError, tls_from_pem};

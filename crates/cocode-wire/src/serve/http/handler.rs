@@ -1,0 +1,250 @@
+//! Where a request goes: the gate first, then by path and method.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+
+use super::body::Body;
+use super::connection::Pulse;
+use super::legacy_sse::{self, MESSAGES};
+use super::listen;
+use super::options::{HttpServerOptions, Site};
+use super::origin::{Gate, Refused, make_readable, preflight};
+use super::post::post;
+use super::receive::receive;
+use super::reply::{self, Reply};
+use super::sessions::Sessions;
+use super::upgrade::{self, Upgrades};
+
+/// What all connections of a server share.
+pub(super) struct Shared {
+    pub(super) options: HttpServerOptions,
+    pub(super) site: Arc<dyn Site>,
+    pub(super) gate: Gate,
+    pub(super) sessions: Arc<Sessions>,
+    pub(super) upgrades: Upgrades,
+    pub(super) stage: watch::Receiver<Stage>,
+}
+
+/// How far the end of the server is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stage {
+    Serving,
+    /// What has begun is finished.
+    Draining,
+    /// Nothing is waited for any more.
+    Ended,
+}
+
+impl Shared {
+    /// Ready when the server begins to end.
+    pub(super) fn draining(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.reached(Stage::Draining)
+    }
+
+    /// Ready when the server gives up waiting.
+    pub(super) fn ended(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.reached(Stage::Ended)
+    }
+
+    fn reached(&self, wanted: Stage) -> impl Future<Output = ()> + Send + 'static {
+        let mut stage = self.stage.clone();
+        async move {
+            // A server that is gone has ended, too.
+            drop(stage.wait_for(|stage| *stage >= wanted).await.map(|_| ()));
+        }
+    }
+}
+
+/// Serves the requests of one connection.
+pub(super) struct Handler {
+    pub(super) shared: Arc<Shared>,
+    pub(super) pulse: Arc<Pulse>,
+    /// Whoever takes the connection over takes this with it.
+    pub(super) permit: Arc<OwnedSemaphorePermit>,
+}
+
+/// What a path stands for.
+#[derive(Debug, PartialEq, Eq)]
+enum Route {
+    Mcp(Option<String>),
+    Sse(Option<String>),
+    Messages,
+    WebSocket(Option<String>),
+    Page,
+}
+
+impl Handler {
+    pub(super) async fn handle(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>, Infallible> {
+        let busy = self.pulse.busy();
+        let (parts, body) = request.into_parts();
+        let reply = match self.shared.gate.admit(&parts) {
+            Err(refused) => turn_away(refused),
+            Ok(None) => self.route(parts, body).await,
+            Ok(Some(origin)) => {
+                let mut reply = if is_preflight(&parts) {
+                    let mut reply = reply::empty(StatusCode::NO_CONTENT);
+                    *reply.headers_mut() = preflight(&parts.headers);
+                    reply
+                } else {
+                    self.route(parts, body).await
+                };
+                make_readable(reply.headers_mut(), origin);
+                reply
+            }
+        };
+        Ok(reply.map(|body| body.holding(busy)))
+    }
+
+    async fn route(&self, parts: Parts, body: Incoming) -> Reply {
+        let shared = &self.shared;
+        match Route::of(parts.uri.path()) {
+            Route::Mcp(name) if parts.method == Method::POST => {
+                post(shared, name, parts.headers, body).await
+            }
+            Route::Mcp(name) | Route::WebSocket(name) if upgrade::is_wanted(&parts) => {
+                upgrade::accept(self, name.as_deref(), Request::from_parts(parts, body))
+            }
+            Route::Mcp(name) if parts.method == Method::GET => {
+                listen::get(shared, name, &parts.headers)
+            }
+            Route::Mcp(name) if parts.method == Method::DELETE => {
+                listen::delete(shared, name, &parts.headers)
+            }
+            Route::Mcp(_) => reply::not_allowed("GET, POST, DELETE"),
+            Route::Sse(name) if parts.method == Method::GET => legacy_sse::open(shared, name),
+            Route::Sse(_) => reply::not_allowed("GET"),
+            Route::Messages if parts.method == Method::POST => {
+                Box::pin(legacy_sse::message(shared, &parts.uri, parts.headers, body)).await
+            }
+            Route::Messages => reply::not_allowed("POST"),
+            Route::WebSocket(_) => {
+                let message = "This is for WebSockets";
+                reply::refusal(StatusCode::UPGRADE_REQUIRED, message)
+            }
+            Route::Page => Box::pin(self.page(parts, body)).await,
+        }
+    }
+
+    async fn page(&self, parts: Parts, body: Incoming) -> Reply {
+        let bytes = match receive(body, &self.shared.options.limits).await {
+            Ok(bytes) => bytes,
+            Err(problem) => return problem.reply(),
+        };
+        let page = self.shared.site.page(Request::from_parts(parts, bytes));
+        page.await.map(Body::whole)
+    }
+}
+
+impl std::fmt::Debug for Handler {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Handler").finish_non_exhaustive()
+    }
+}
+
+fn turn_away(refused: Refused) -> Reply {
+    match refused {
+        Refused::NoHost => reply::refusal(StatusCode::BAD_REQUEST, "One Host is needed"),
+        Refused::Host => reply::refusal(StatusCode::FORBIDDEN, "This host is not served here"),
+        Refused::Origin => reply::refusal(StatusCode::FORBIDDEN, "This origin is not allowed"),
+    }
+}
+
+fn is_preflight(parts: &Parts) -> bool {
+    parts.method == Method::OPTIONS
+        && parts
+            .headers
+            .contains_key(http::header::ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+impl Route {
+    fn of(path: &str) -> Self {
+        let under = |base: &str| name_under(path, base);
+        if let Ok(name) = under("/mcp") {
+            Self::Mcp(name)
+        } else if let Ok(name) = under("/sse") {
+            Self::Sse(name)
+        } else if let Ok(name) = under("/ws") {
+            Self::WebSocket(name)
+        } else if path == MESSAGES {
+            Self::Messages
+        } else {
+            Self::Page
+        }
+    }
+}
+
+/// The path is not `base`, nor one step below.
+struct Elsewhere;
+
+/// The name behind `base`, or none.
+fn name_under(path: &str, base: &str) -> Result<Option<String>, Elsewhere> {
+    let rest = path.strip_prefix(base).ok_or(Elsewhere)?;
+    if rest.is_empty() || rest == "/" {
+        return Ok(None);
+    }
+    let name = rest.strip_prefix('/').ok_or(Elsewhere)?;
+    if name.contains('/') {
+        return Err(Elsewhere);
+    }
+    let name = decode_percent(name).ok_or(Elsewhere)?;
+    Ok(Some(name.into_owned()))
+}
+
+fn decode_percent(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains('%') {
+        return Some(Cow::Borrowed(text));
+    }
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        let byte = match byte {
+            b'%' => {
+                let digit = |byte: u8| char::from(byte).to_digit(16);
+                let (high, low) = (digit(bytes.next()?)?, digit(bytes.next()?)?);
+                u8::try_from(high * 16 + low).ok()?
+            }
+            plain => plain,
+        };
+        decoded.push(byte);
+    }
+    String::from_utf8(decoded).ok().map(Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Route;
+
+    #[test]
+    fn paths_lead_to_endpoints_by_name() {
+        let name = |text: &str| Some(text.to_owned());
+        for (path, route) in [
+            ("/mcp", Route::Mcp(None)),
+            ("/mcp/", Route::Mcp(None)),
+            ("/mcp/files", Route::Mcp(name("files"))),
+            ("/mcp/a%20b%c3%a9", Route::Mcp(name("a bé"))),
+            ("/sse", Route::Sse(None)),
+            ("/sse/files", Route::Sse(name("files"))),
+            ("/ws/files", Route::WebSocket(name("files"))),
+            ("/messages", Route::Messages),
+            ("/", Route::Page),
+            ("/mcpx", Route::Page),
+            ("/mcp/a/b", Route::Page),
+            ("/mcp//", Route::Page),
+            ("/mcp/a%2", Route::Page),
+            ("/mcp/a%zz", Route::Page),
+            ("/mcp/%ff", Route::Page),
+            ("/messages/x", Route::Page),
+        ] {
+            assert_eq!(Route::of(path), route, "for {path}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! HTTP+SSE, the transport of revision 2024-11-05: one stream carries everything to the client, and
+//! what the client sends is only acknowledged where it arrives.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, StatusCode, Uri};
+use hyper::body::Incoming;
+
+use super::accept::is_json;
+use super::answer::SessionEvents;
+use super::body::Body;
+use super::events;
+use super::handler::Shared;
+use super::post::parse;
+use super::receive::receive;
+use super::reply::{self, Reply};
+use super::session::{Ground, Transport};
+use super::streams::{Outlet, STANDALONE};
+use crate::frame::FrameKind;
+use crate::serve::service::Asked;
+
+/// Where clients post their messages.
+pub(super) const MESSAGES: &str = "/messages";
+const PARAMETER: &str = "sessionId=";
+
+/// Opens the stream of a new session.
+pub(super) fn open(shared: &Arc<Shared>, name: Option<String>) -> Reply {
+    let Some(endpoint) = shared.site.endpoint(name.as_deref()) else {
+        return reply::refusal(StatusCode::NOT_FOUND, "There is no such endpoint");
+    };
+    let ground = Ground {
+        endpoint: name,
+        transport: Transport::Sse,
+    };
+    let Some(session) = shared.sessions.open(&*endpoint, ground) else {
+        return reply::unavailable("There are too many sessions");
+    };
+    let Some(turn) = session.streams.attach(STANDALONE, None) else {
+        return reply::unavailable("The session has ended");
+    };
+    shared.sessions.admit(&session);
+    let path = format!("{MESSAGES}?{PARAMETER}{}", session.id);
+    let interval = shared.options.limits.comment_interval;
+    let events = SessionEvents::new(&session, STANDALONE, turn.reader, interval)
+        .opening_with(events::endpoint(&path))
+        .ending(Arc::clone(&shared.sessions));
+    reply::events(Body::session(events))
+}
+
+/// Takes a message of a session.
+pub(super) async fn message(
+    shared: &Arc<Shared>,
+    uri: &Uri,
+    headers: HeaderMap,
+    body: Incoming,
+) -> Reply {
+    if !is_json(&headers) {
+        let message = "The content type is not application/json";
+        return reply::refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, message);
+    }
+    let query = uri.query().unwrap_or_default();
+    let id = query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix(PARAMETER));
+    let Some(id) = id else {
+        return reply::refusal(StatusCode::BAD_REQUEST, "sessionId is missing");
+    };
+    let Some(session) = shared.sessions.find_sse(id) else {
+        return reply::refusal(StatusCode::NOT_FOUND, "Session not found");
+    };
+    let limits = &shared.options.limits;
+    let bytes = match receive(body, limits).await {
+        Ok(bytes) => bytes,
+        Err(problem) => return problem.reply(),
+    };
+    let frame = match parse(bytes) {
+        Ok(frame) => frame,
+        Err(reply) => return *reply,
+    };
+    match frame.kind() {
+        FrameKind::Notification => session.conversation.notification(frame),
+        FrameKind::Response => session.conversation.response(frame),
+        FrameKind::Request => {
+            let Some(active) = session.begin_request(limits.max_session_requests) else {
+                return reply::unavailable("Too many requests of this session are under way");
+            };
+            let stream = Arc::new(Outlet(Arc::clone(&session.streams)));
+            let conversation = Arc::clone(&session.conversation);
+            let serving = conversation.request(Asked {
+                frame,
+                headers,
+                stream,
+            });
+            session.work_aside(serving, active);
+        }
+    }
+    reply::empty(StatusCode::ACCEPTED)
+}

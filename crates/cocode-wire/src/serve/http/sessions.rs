@@ -1,0 +1,157 @@
+//! The table of sessions: who is in it, how many there may be, and who has been away too long.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rustls::crypto::SecureRandom;
+use tokio::runtime::Handle;
+
+use super::options::HttpLimits;
+use super::session::{Ground, NewSession, Session, Transport};
+use super::streams::{Outlet, Streams};
+use crate::serve::service::Endpoint;
+
+/// Nobody guesses this much.
+const ID_BYTES: usize = 24;
+
+/// All sessions of a server.
+pub(super) struct Sessions {
+    table: Mutex<HashMap<String, Arc<Session>>>,
+    taken: Arc<AtomicUsize>,
+    limits: HttpLimits,
+    random: &'static dyn SecureRandom,
+    runtime: Handle,
+}
+
+/// One of the sessions that there may be at a time.
+#[derive(Debug)]
+pub(super) struct Seat(Arc<AtomicUsize>);
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Sessions {
+    pub(super) fn new(limits: HttpLimits, runtime: Handle) -> Self {
+        Self {
+            table: Mutex::default(),
+            taken: Arc::default(),
+            limits,
+            random: rustls::crypto::ring::default_provider().secure_random,
+            runtime,
+        }
+    }
+
+    /// A new session that nobody can find yet. `None` if there are too many.
+    pub(super) fn open(&self, endpoint: &dyn Endpoint, ground: Ground) -> Option<Arc<Session>> {
+        let before = self.taken.fetch_add(1, Ordering::AcqRel);
+        let seat = Seat(Arc::clone(&self.taken));
+        if before >= self.limits.max_sessions {
+            return None;
+        }
+        let mut id = [0; ID_BYTES];
+        if self.random.fill(&mut id).is_err() {
+            tracing::error!("the system gives no random numbers, so no session can begin");
+            return None;
+        }
+        let resumable = ground.transport == Transport::Streamable;
+        let streams = Arc::new(Streams::new(self.limits, resumable));
+        let conversation = endpoint.converse(Arc::new(Outlet(Arc::clone(&streams))));
+        Some(Arc::new(Session::new(NewSession {
+            id: URL_SAFE_NO_PAD.encode(id),
+            ground,
+            conversation,
+            streams,
+            runtime: self.runtime.clone(),
+            seat,
+        })))
+    }
+
+    /// Lets a session be found.
+    pub(super) fn admit(&self, session: &Arc<Session>) {
+        let id = session.id.clone();
+        self.table().insert(id, Arc::clone(session));
+    }
+
+    /// The session of that id, if it belongs to that ground.
+    pub(super) fn find(&self, id: &str, ground: &Ground) -> Option<Arc<Session>> {
+        let table = self.table();
+        let session = table.get(id).filter(|session| session.ground == *ground);
+        session.cloned()
+    }
+
+    /// The session of that id over HTTP+SSE, whatever its endpoint.
+    pub(super) fn find_sse(&self, id: &str) -> Option<Arc<Session>> {
+        let table = self.table();
+        let session = table.get(id);
+        let session = session.filter(|session| session.ground.transport == Transport::Sse);
+        session.cloned()
+    }
+
+    /// Lets a session not be found any more.
+    pub(super) fn forget(&self, session: &Session) {
+        let known = self.table().remove(&session.id);
+        // The last one to hold it ends it, and that must not happen under the lock.
+        drop(known);
+    }
+
+    /// Ends a session.
+    pub(super) fn end(&self, session: &Session) {
+        self.forget(session);
+        session.end();
+    }
+
+    /// Whether there is any.
+    pub(super) fn is_empty(&self) -> bool {
+        self.table().is_empty()
+    }
+
+    /// Ends the sessions that have been idle for too long.
+    pub(super) fn end_idle(&self) {
+        let limit = self.limits.session_idle;
+        self.end_where(|session| session.is_idle(limit));
+    }
+
+    /// Ends the sessions that have no request under way.
+    pub(super) fn end_resting(&self) {
+        self.end_where(|session| !session.is_working());
+    }
+
+    /// Ends all sessions.
+    pub(super) fn end_all(&self) {
+        self.end_where(|_| true);
+    }
+
+    fn end_where(&self, ends: impl Fn(&Session) -> bool) {
+        let mut ending = Vec::new();
+        self.table().retain(|_, session| {
+            let ends = ends(session);
+            if ends {
+                ending.push(Arc::clone(session));
+            }
+            !ends
+        });
+        // An endpoint that hears of an end may well look at other sessions.
+        for session in ending {
+            session.end();
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Sessions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Sessions")
+            .field("open", &self.table().len())
+            .finish_non_exhaustive()
+    }
+}
