@@ -53,8 +53,8 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "conformance",
-        usage: "conformance client [--scenario NAME]",
-        about: "drive our client session through the official conformance suites",
+        usage: "conformance client|gateway [--scenario NAME] [--leg NAME]",
+        about: "run the official conformance suites against our client session or our gateway",
         run: conformance::run,
     },
     Task {

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -40,6 +40,23 @@ pub(crate) fn program(program: impl AsRef<OsStr>) -> Command {
 /// The cargo that runs this task.
 pub(crate) fn cargo() -> Command {
     program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Builds one target of a package, named by the last argument, and says where the program is.
+pub(crate) fn built(package: &str, target: &[&str]) -> Result<PathBuf, Failure> {
+    let messages = output(
+        cargo()
+            .args(["build", "--quiet", "--locked", "--package", package])
+            .args(target)
+            .args(["--message-format", "json-render-diagnostics"]),
+    )?;
+    let name = target.last().copied().unwrap_or(package);
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter(|message| message["target"]["name"] == name)
+        .find_map(|message| message["executable"].as_str().map(PathBuf::from))
+        .ok_or_else(|| Failure::new(format!("cargo built no program `{name}`")))
 }
 
 /// Runs a command with its output shown as it comes.

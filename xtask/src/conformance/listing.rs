@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::table::{Part, Run, Suite};
+use super::table::{Part, Run, Side, Suite};
 use crate::failure::Failure;
 use crate::peers;
 use crate::shell::{output, program};
@@ -15,11 +15,11 @@ type Listed = BTreeMap<String, BTreeSet<String>>;
 pub(super) fn compare_all(suites: &[Suite]) -> Result<(), Failure> {
     let mut differences = Vec::new();
     for suite in suites {
-        let listed = parse(&list(suite, &[])?);
+        let listed = parse(suite.side, &list(suite, &[])?);
         differences.extend(compare(suite, &listed));
         for run in suite.runs.iter().filter(|run| run.part != Part::Whole) {
             let revision = run.revision.unwrap_or_default();
-            let set = parse(&list(suite, &["--requirements", revision])?);
+            let set = parse(suite.side, &list(suite, &["--requirements", revision])?);
             differences.extend(compare_with_requirements(suite, run, &set));
         }
     }
@@ -38,20 +38,35 @@ fn list(suite: &Suite, arguments: &[&str]) -> Result<String, Failure> {
     output(
         program(peers::node())
             .arg(script)
-            .args(["list", "--client"])
+            .args(["list", suite.side.flag()])
             .args(arguments),
     )
 }
 
+/// Names the scenarios that exist and are not run, with the reason.
+pub(super) fn say_what_is_not_run(suites: &[Suite]) {
+    for suite in suites {
+        for not_run in suite.not_run {
+            println!(
+                "not run: {} ({}): {}",
+                not_run.names.join(" "),
+                suite.label,
+                not_run.reason
+            );
+        }
+    }
+}
+
 /// Reads lines such as `  - tools_call [2025-06-18,2025-11-25]`; in a requirement list only those
-/// of the client section, which have no tags, and unscored ones, tagged `[client]`.
-fn parse(text: &str) -> Listed {
+/// of the section of the side, which have no tags, and unscored ones, tagged as `[client]`.
+fn parse(side: Side, text: &str) -> Listed {
     let mut listed = Listed::new();
-    let mut of_servers = false;
+    let other = side.other();
+    let mut of_other = false;
     for line in text.lines() {
         let Some(item) = line.trim_start().strip_prefix("- ") else {
             if !line.starts_with(' ') && !line.is_empty() {
-                of_servers = line.starts_with("Server scenarios");
+                of_other = line.starts_with(other.section());
             }
             continue;
         };
@@ -61,7 +76,7 @@ fn parse(text: &str) -> Listed {
             .split(',')
             .map(str::to_owned)
             .collect();
-        if !of_servers && !tags.contains("server") {
+        if !of_other && !tags.contains(other.tag()) {
             listed.entry(name.to_owned()).or_default().extend(tags);
         }
     }
@@ -136,7 +151,7 @@ fn compare(suite: &Suite, listed: &Listed) -> Vec<String> {
 fn compare_with_requirements(suite: &Suite, run: &Run, set: &Listed) -> Vec<String> {
     let tag = match run.part {
         Part::Scored => "",
-        Part::Unscored => "client",
+        Part::Unscored => suite.side.tag(),
         Part::Whole => return Vec::new(),
     };
     let left_out = left_out(suite);
@@ -160,9 +175,10 @@ fn compare_with_requirements(suite: &Suite, run: &Run, set: &Listed) -> Vec<Stri
 #[cfg(test)]
 mod tests {
     use super::{compare, compare_with_requirements, parse};
-    use crate::conformance::table::{NotRun, Part, Run, Suite, scenario};
+    use crate::conformance::table::{NotRun, Part, Run, Side, Suite, scenario};
 
     const SUITE: Suite = Suite {
+        side: Side::Client,
         label: "s",
         package: "p",
         runs: &[
@@ -195,12 +211,12 @@ mod tests {
 
     #[track_caller]
     fn check(list: &str, expected: &[&str]) {
-        assert_eq!(compare(&SUITE, &parse(list)), expected);
+        assert_eq!(compare(&SUITE, &parse(Side::Client, list)), expected);
     }
 
     #[track_caller]
     fn check_requirements(list: &str, expected: &[&str]) {
-        let set = parse(list);
+        let set = parse(Side::Client, list);
         let runs = SUITE.runs.iter();
         let differences: Vec<String> = runs
             .flat_map(|run| compare_with_requirements(&SUITE, run, &set))

@@ -1,4 +1,4 @@
-//! Judges the checks that one scenario wrote, and the end of the client. Knows nothing of processes.
+//! Judges the checks that one scenario wrote, and the end of a client. Knows nothing of processes.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ pub(super) struct Judgment {
 }
 
 /// Reads the suite's `checks.json`: no failure, no warning but the listed ones, every required
-/// check and no fewer successes than pinned.
+/// check and no fewer successes than pinned. What is excused must be in need of it.
 pub(super) fn judge(scenario: &Scenario, checks: &str) -> Judgment {
     let Ok(Value::Array(checks)) = serde_json::from_str(checks) else {
         let complaints = vec!["the suite's checks are not a JSON array".to_owned()];
@@ -42,6 +42,7 @@ pub(super) fn judge(scenario: &Scenario, checks: &str) -> Judgment {
                 succeeded.insert(name);
             }
             Some("WARNING") if scenario.may_warn.contains(&name) => {}
+            Some("FAILURE" | "WARNING") if scenario.excused.contains(&name) => {}
             // Logs of the suite, and checks that the revision does not have.
             Some("INFO" | "SKIPPED") => {}
             Some(status @ ("FAILURE" | "WARNING")) => {
@@ -50,14 +51,21 @@ pub(super) fn judge(scenario: &Scenario, checks: &str) -> Judgment {
             status => complaints.push(format!("{name} has the unknown status {status:?}")),
         }
     }
-    for required in scenario.demanded().filter(|name| !succeeded.contains(name)) {
+    let is_excused = |name: &&str| scenario.excused.contains(name);
+    let missing = scenario.demanded().filter(|name| !succeeded.contains(name));
+    for required in missing.filter(|name| !is_excused(name)) {
         complaints.push(format!("no success of the required check {required}"));
     }
-    if successes < scenario.successes {
-        complaints.push(format!(
-            "{successes} successes, fewer than {}",
-            scenario.successes
-        ));
+    let needless = scenario
+        .excused
+        .iter()
+        .filter(|name| succeeded.contains(*name));
+    for needless in needless {
+        complaints.push(format!("{needless} succeeds, and is excused from it"));
+    }
+    let expected = scenario.successes.saturating_sub(scenario.excused.len());
+    if successes < expected {
+        complaints.push(format!("{successes} successes, fewer than {expected}"));
     }
     Judgment {
         successes,
@@ -164,6 +172,35 @@ mod tests {
     fn broken_output_of_the_suite_does_not_pass() {
         check("{", 0, &["the suite's checks are not a JSON array"]);
     }
+
+    #[test]
+    fn an_excuse_is_for_one_check_that_needs_it() {
+        let scenario = scenario("s", 2)
+            .requiring(&["Asked", "Answered"])
+            .excusing(&["Answered"]);
+        let complaints = |checks| judge(&scenario, checks).complaints;
+        let none: [&str; 0] = [];
+        assert_eq!(
+            complaints(
+                r#"[{"name":"Asked","status":"SUCCESS"},{"name":"Answered","status":"FAILURE"}]"#
+            ),
+            none
+        );
+        assert_eq!(
+            complaints(
+                r#"[{"name":"Asked","status":"SUCCESS"},{"name":"Answered","status":"SUCCESS"}]"#
+            ),
+            ["Answered succeeds, and is excused from it"]
+        );
+        assert_eq!(
+            complaints(r#"[{"name":"Answered","status":"WARNING"}]"#),
+            [
+                "no success of the required check Asked",
+                "0 successes, fewer than 1"
+            ]
+        );
+    }
+
     #[test]
     fn a_scenario_without_the_checks_of_its_way_does_not_pass() {
         let scenario = Scenario {

@@ -2,11 +2,55 @@
 //! vanishes or checks less than before fails the task.
 
 mod auth;
+mod servers;
 
 use std::fmt;
 
+pub(super) use self::servers::SERVER_SUITES;
+
+/// What a suite judges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Client,
+    Server,
+}
+
+impl Side {
+    pub(super) fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+
+    /// With which the suite lists the scenarios of this side.
+    pub(super) fn flag(self) -> &'static str {
+        match self {
+            Self::Client => "--client",
+            Self::Server => "--server",
+        }
+    }
+
+    /// How the headline of this side begins in a list.
+    pub(super) fn section(self) -> &'static str {
+        match self {
+            Self::Client => "Client scenarios",
+            Self::Server => "Server scenarios",
+        }
+    }
+
+    /// How a list marks a scenario of this side where both are mixed.
+    pub(super) fn tag(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+}
+
 /// One released version of the suite.
 pub(super) struct Suite {
+    pub(super) side: Side,
     /// For people.
     pub(super) label: &'static str,
     /// Where npm put it, below `node_modules`.
@@ -48,6 +92,8 @@ pub(super) struct Scenario {
     pub(super) required: &'static [&'static str],
     /// Names of checks that may end as WARNING, each for a reason written beside it.
     pub(super) may_warn: &'static [&'static str],
+    /// Names of required checks that need not succeed here, for a reason written beside them.
+    pub(super) excused: &'static [&'static str],
     /// Where refusing is the point: what the client must say as it fails.
     pub(super) refusal: Option<&'static str>,
     /// Nothing else may run meanwhile, because the scenario measures time.
@@ -67,6 +113,7 @@ pub(super) const fn scenario(name: &'static str, successes: usize) -> Scenario {
         way: &[],
         required: &[],
         may_warn: &[],
+        excused: &[],
         refusal: None,
         alone: false,
     }
@@ -87,6 +134,11 @@ impl Scenario {
     /// The same at another revision, where it has another number of checks.
     const fn with(self, successes: usize) -> Self {
         Self { successes, ..self }
+    }
+
+    /// The same where these checks cannot succeed.
+    pub(super) const fn excusing(self, excused: &'static [&'static str]) -> Self {
+        Self { excused, ..self }
     }
 
     const fn by_way_of(self, way: &'static [&'static str]) -> Self {
@@ -185,8 +237,9 @@ const MODERN: &[Scenario] = &[
     scenario("json-schema-ref-no-deref", 1),
 ];
 
-pub(super) const SUITES: &[Suite] = &[
+pub(super) const CLIENT_SUITES: &[Suite] = &[
     Suite {
+        side: Side::Client,
         label: "0.2.0-alpha.12",
         package: "@modelcontextprotocol/conformance",
         runs: &[
@@ -230,6 +283,7 @@ pub(super) const SUITES: &[Suite] = &[
         }],
     },
     Suite {
+        side: Side::Client,
         label: "0.1.16",
         package: "conformance-stable",
         runs: &[Run {
@@ -258,11 +312,14 @@ pub(super) const SUITES: &[Suite] = &[
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{SUITES, Scenario};
+    use super::{CLIENT_SUITES, SERVER_SUITES, Scenario, Suite};
+
+    fn suites() -> impl Iterator<Item = &'static Suite> {
+        CLIENT_SUITES.iter().chain(SERVER_SUITES)
+    }
 
     fn pinned() -> impl Iterator<Item = &'static Scenario> {
-        SUITES
-            .iter()
+        suites()
             .flat_map(|suite| suite.runs)
             .flat_map(super::Run::scenarios)
     }
@@ -292,7 +349,7 @@ mod tests {
 
     #[test]
     fn no_scenario_is_twice_in_a_run() {
-        for run in SUITES.iter().flat_map(|suite| suite.runs) {
+        for run in suites().flat_map(|suite| suite.runs) {
             let names: BTreeSet<&str> = run.scenarios().map(|scenario| scenario.name).collect();
             assert_eq!(names.len(), run.scenarios().count(), "{run}");
         }
