@@ -3,6 +3,7 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::expect_used,
+    clippy::panic,
     reason = "tests start the fixture, and fail by panicking"
 )]
 
@@ -39,7 +40,7 @@ impl Fixture {
         let mut fixture = Self::start(era);
         let answer = fixture.request(
             "initialize",
-            json!({
+            &json!({
                 "protocolVersion": "2025-11-25",
                 "capabilities": { "elicitation": {}, "sampling": {}, "roots": {} },
                 "clientInfo": { "name": "test", "version": "1" },
@@ -63,7 +64,7 @@ impl Fixture {
         serde_json::from_str(&line).expect("a message")
     }
 
-    fn request(&mut self, method: &str, params: Value) -> Value {
+    fn request(&mut self, method: &str, params: &Value) -> Value {
         self.send(&json!({ "jsonrpc": "2.0", "id": "r", "method": method, "params": params }));
         self.receive()
     }
@@ -125,7 +126,7 @@ fn a_modern_client_gets_the_questions_as_the_result() {
         let mut fixture = Fixture::start(era);
         let call =
             || modern(json!({ "name": "test_elicitation", "arguments": { "message": "m" } }));
-        let answer = fixture.request("tools/call", call());
+        let answer = fixture.request("tools/call", &call());
         assert_eq!(
             answer["result"]["inputRequests"]["user"]["method"],
             "elicitation/create"
@@ -133,7 +134,7 @@ fn a_modern_client_gets_the_questions_as_the_result() {
         let mut again = call();
         again["inputResponses"] = json!({ "user": { "action": "decline" } });
         assert_eq!(
-            fixture.request("tools/call", again)["result"]["content"][0]["text"],
+            fixture.request("tools/call", &again)["result"]["content"][0]["text"],
             "User response: action=decline, content=null"
         );
     }
@@ -143,7 +144,7 @@ fn a_modern_client_gets_the_questions_as_the_result() {
 fn a_client_that_cannot_be_asked_is_told() {
     let mut fixture = Fixture::start("modern");
     let call = modern(json!({ "name": "test_missing_capability" }));
-    let error = fixture.request("tools/call", call)["error"].clone();
+    let error = fixture.request("tools/call", &call)["error"].clone();
     assert_eq!(error["code"], -32021);
     assert_eq!(
         error["data"],
@@ -154,12 +155,12 @@ fn a_client_that_cannot_be_asked_is_told() {
 #[test]
 fn each_era_refuses_the_beginning_of_the_other() {
     let mut fixture = Fixture::start("legacy");
-    let answer = fixture.request("server/discover", modern(json!({})));
+    let answer = fixture.request("server/discover", &modern(json!({})));
     assert_eq!(answer["error"]["code"], -32601);
     let mut fixture = Fixture::start("modern");
-    let answer = fixture.request("initialize", json!({ "protocolVersion": "2025-11-25" }));
+    let answer = fixture.request("initialize", &json!({ "protocolVersion": "2025-11-25" }));
     assert_eq!(answer["error"]["code"], -32601);
-    let answer = fixture.request("server/discover", modern(json!({})));
+    let answer = fixture.request("server/discover", &modern(json!({})));
     assert_eq!(answer["result"]["supportedVersions"], json!(["2026-07-28"]));
 }
 
@@ -168,7 +169,7 @@ fn a_subscriber_is_told_of_updates_until_it_unsubscribes() {
     let mut fixture = Fixture::initialized("legacy");
     let watched = || json!({ "uri": "test://watched-resource" });
     assert_eq!(
-        fixture.request("resources/subscribe", watched())["result"],
+        fixture.request("resources/subscribe", &watched())["result"],
         json!({})
     );
     let trigger = || json!({ "name": "test_trigger_resource_update" });
@@ -181,9 +182,9 @@ fn a_subscriber_is_told_of_updates_until_it_unsubscribes() {
     assert_eq!(received[0]["params"], watched());
     assert_eq!(received[1]["result"]["content"][0]["text"], "Announced");
 
-    fixture.request("resources/unsubscribe", watched());
-    let answer = fixture.request("tools/call", trigger());
+    fixture.request("resources/unsubscribe", &watched());
+    let answer = fixture.request("tools/call", &trigger());
     assert_eq!(answer["result"]["content"][0]["text"], "Announced");
-    let answer = fixture.request("ping", json!({}));
+    let answer = fixture.request("ping", &json!({}));
     assert_eq!(answer["result"], json!({}), "nothing came in between");
 }
