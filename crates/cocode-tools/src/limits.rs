@@ -11,8 +11,11 @@ pub(crate) const MAX_LINKS: usize = 40;
 /// How often a path is resolved again when somebody changes it meanwhile.
 pub(crate) const MAX_RACES: usize = 16;
 
-/// Calls that work on files at the same time; more wait.
-pub(crate) const MAX_FILE_CALLS: usize = 4;
+/// Calls that work on one file or directory at the same time; more wait.
+pub(crate) const MAX_FILE_CALLS: usize = 8;
+
+/// Searches at the same time; more wait. Apart from the others, because they can take long.
+pub(crate) const MAX_SEARCH_CALLS: usize = 4;
 
 /// Shell commands at the same time; more wait.
 pub(crate) const MAX_SHELL_CALLS: usize = 8;
@@ -74,8 +77,12 @@ pub(crate) const MAX_GREP_FILE_BYTES: u64 = 32 * 1024 * 1024;
 /// A pattern, be it a regular expression or a glob.
 pub(crate) const MAX_PATTERN_BYTES: usize = 4 * 1024;
 
-/// A compiled regular expression.
-pub(crate) const MAX_REGEX_BYTES: usize = 4 * 1024 * 1024;
+/// A compiled regular expression. The slowest ones take time in proportion to it for every byte
+/// that they search.
+pub(crate) const MAX_REGEX_BYTES: usize = 1024 * 1024;
+
+/// So much of a file is searched before `grep` asks whether it should go on.
+pub(crate) const GREP_BLOCK_BYTES: usize = 128 * 1024;
 
 /// Directory entries that one search looks at.
 pub(crate) const MAX_WALK_ENTRIES: u64 = 1_000_000;

@@ -9,8 +9,7 @@ use crate::refusal::Refusal;
 pub struct ToolOutput {
     /// For the model to read.
     pub content: Vec<Block>,
-    /// The same as data, for tools whose definition has an output schema. Never without errors
-    /// being absent: a refusal has none.
+    /// The same as data, for tools whose definition has an output schema; a refusal has none.
     pub structured: Option<Value>,
     /// The tool did not do what was asked; the content says why.
     pub is_error: bool,

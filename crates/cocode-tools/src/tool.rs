@@ -34,6 +34,7 @@ pub(crate) struct Shared {
     /// Held while a file is replaced, so that of two edits at once none is lost.
     pub(crate) writing: Mutex<()>,
     pub(crate) file_room: Arc<Semaphore>,
+    pub(crate) search_room: Arc<Semaphore>,
     pub(crate) shell_room: Arc<Semaphore>,
 }
 
@@ -59,13 +60,28 @@ impl Call<'_> {
         read.map_err(|error| self.wrong(error.to_string()))
     }
 
-    /// Work on files: on a thread where blocking harms nobody.
-    pub(crate) async fn on_files(
+    /// Work on one file or directory: on a thread where blocking harms nobody.
+    pub(crate) async fn on_file(
         &self,
         work: impl FnOnce(&Shared, &Job) -> Result<ToolOutput, Refusal> + Send + 'static,
     ) -> Result<ToolOutput, ToolError> {
+        self.blocking(&self.shared.file_room, work).await
+    }
+
+    /// A search, which may take long.
+    pub(crate) async fn on_many(
+        &self,
+        work: impl FnOnce(&Shared, &Job) -> Result<ToolOutput, Refusal> + Send + 'static,
+    ) -> Result<ToolOutput, ToolError> {
+        self.blocking(&self.shared.search_room, work).await
+    }
+
+    async fn blocking(
+        &self,
+        room: &Arc<Semaphore>,
+        work: impl FnOnce(&Shared, &Job) -> Result<ToolOutput, Refusal> + Send + 'static,
+    ) -> Result<ToolOutput, ToolError> {
         let shared = Arc::clone(self.shared);
-        let room = &self.shared.file_room;
         job::run(room, self.progress, move |job| work(&shared, job))
             .await
             .map(|result| result.unwrap_or_else(ToolOutput::from))

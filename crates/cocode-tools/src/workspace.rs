@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use crate::confine::{Resolver, Root};
 use crate::definition::ToolDefinition;
 use crate::error::{OpenError, ToolError};
-use crate::limits::{MAX_FILE_CALLS, MAX_SHELL_CALLS};
+use crate::limits::{MAX_FILE_CALLS, MAX_SEARCH_CALLS, MAX_SHELL_CALLS};
 use crate::output::ToolOutput;
 use crate::progress::Progress;
 use crate::tool::{Call, Shared, Tool};
@@ -91,6 +91,7 @@ impl Workspace {
                 root,
                 writing: Mutex::new(()),
                 file_room: Arc::new(Semaphore::new(MAX_FILE_CALLS)),
+                search_room: Arc::new(Semaphore::new(MAX_SEARCH_CALLS)),
                 shell_room: Arc::new(Semaphore::new(MAX_SHELL_CALLS)),
             }),
             tools: tools

@@ -4,7 +4,6 @@ use std::fs;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
 
 use super::house_tests::{House, RESOLVERS, TOOLS, text};
@@ -226,8 +225,7 @@ async fn searches_do_not_go_through_links() {
 async fn special_files_are_neither_opened_nor_waited_for() {
     for resolver in RESOLVERS {
         let house = House::new(resolver);
-        let pipe = house.inside("pipe");
-        mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        house.named_pipe("pipe").await;
         let _listener = UnixListener::bind(house.inside("socket")).unwrap();
         house.link("pipe", "link");
         house.file("file.txt", "inside\n");
@@ -245,8 +243,7 @@ async fn special_files_are_neither_opened_nor_waited_for() {
         let output = house.attack("grep", ".").await;
         assert_eq!(text(&output), "file.txt:1:inside\n");
         // A rules file that is a pipe does not hold a search up either.
-        let rules = house.inside(".gitignore");
-        mknodat(CWD, &rules, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        house.named_pipe(".gitignore").await;
         let output = house.attack("grep", ".").await;
         assert_eq!(text(&output), "file.txt:1:inside\n");
     }

@@ -42,7 +42,7 @@ impl House {
         let before = snapshot(&outside);
         let permissions = Permissions {
             write: true,
-            shell: false,
+            shell: true,
         };
         let workspace = Workspace::with(Root::open(&root, resolver).unwrap(), permissions);
         Self {
@@ -75,6 +75,12 @@ impl House {
         let path = self.inside(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         symlink(target, path).unwrap();
+    }
+
+    pub(super) async fn named_pipe(&self, path: &str) {
+        let command = format!("mkfifo {path}");
+        let output = self.call("shell", json!({ "command": command })).await;
+        assert_eq!(text(&output), "[exit code 0]");
     }
 
     /// Calls a tool on a path, trying to read or to write what is forbidden.

@@ -21,6 +21,10 @@ fn exchange(names: &(PathBuf, PathBuf), stop: &AtomicBool, n_exchanges: &AtomicU
     while !stop.load(Ordering::Relaxed) {
         renameat_with(CWD, &names.0, CWD, &names.1, RenameFlags::EXCHANGE).unwrap();
         n_exchanges.fetch_add(1, Ordering::Relaxed);
+        // Sometimes at once, sometimes after others had their turn: any step can be hit.
+        for _ in 0..fastrand::u8(..4) {
+            thread::yield_now();
+        }
     }
 }
 

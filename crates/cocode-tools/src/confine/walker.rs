@@ -11,7 +11,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, mkdirat, openat, readlinkat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, mkdirat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
 use super::{Inside, Root};
@@ -128,17 +128,25 @@ impl Way<'_> {
         }
         match openat(self.here(), &name, THROUGH, Mode::empty()) {
             Ok(directory) => self.held.push((directory, name)),
-            Err(errno @ (Errno::LOOP | Errno::MLINK | Errno::NOTDIR)) => {
-                // It is a link by now, and is looked at again; or it never was a directory.
-                if readlinkat(self.here(), &name, Vec::new()).is_err() {
-                    return Err(self.failed(errno));
-                }
-                self.count_link()?;
-                self.steps.push(Step::Down(name));
-            }
+            Err(Errno::LOOP | Errno::MLINK | Errno::NOTDIR) => self.look_again(name)?,
             Err(errno) => return Err(self.failed(errno)),
         }
         Ok(None)
+    }
+
+    /// What was no link a moment ago could not be opened as a directory: it has become a link,
+    /// and perhaps is none again; or it never was a directory.
+    fn look_again(&mut self, name: OsString) -> Result<(), Refusal> {
+        let now = statat(self.here(), &name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|errno| self.failed(errno))?;
+        match FileType::from_raw_mode(now.st_mode) {
+            FileType::Directory | FileType::Symlink => {
+                self.count_link()?;
+                self.steps.push(Step::Down(name));
+                Ok(())
+            }
+            _ => Err(self.failed(Errno::NOTDIR)),
+        }
     }
 
     /// Puts the target of a link before the steps that are left.

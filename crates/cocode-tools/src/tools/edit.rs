@@ -85,7 +85,7 @@ impl Tool for Edit {
             if arguments.old_string == arguments.new_string {
                 return Err(call.wrong("`old_string` and `new_string` are the same"));
             }
-            call.on_files(move |shared, job| edit(shared, &arguments, job))
+            call.on_file(move |shared, job| edit(shared, &arguments, job))
                 .await
         })
     }

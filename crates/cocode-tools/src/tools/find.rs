@@ -12,7 +12,7 @@ use crate::job::Job;
 use crate::limits::{DEFAULT_FIND_PATHS, MAX_FIND_PATHS, MAX_RESULT_BYTES};
 use crate::output::ToolOutput;
 use crate::refusal::Refusal;
-use crate::text::shown;
+use crate::text::{count, shown};
 use crate::tool::{Answer, Call, Shared, Tool};
 use crate::walk::{Kind, walk};
 
@@ -101,7 +101,7 @@ impl Tool for Find {
     fn run<'a>(&'a self, call: Call<'a>) -> Answer<'a> {
         Box::pin(async move {
             let arguments = call.arguments()?;
-            call.on_files(move |shared, job| find(shared, &arguments, job))
+            call.on_many(move |shared, job| find(shared, &arguments, job))
                 .await
         })
     }
@@ -147,7 +147,8 @@ fn find(shared: &Shared, arguments: &Arguments, job: &Job) -> Result<ToolOutput,
         notes.insert(0, format!("nothing matches `{}`", shown(&arguments.glob)));
     }
     if has_more {
-        notes.insert(0, format!("only the first {} are shown", paths.len()));
+        let paths = count(paths.len() as u64, "path is", "paths are");
+        notes.insert(0, format!("only the first {paths} shown"));
     }
     let structured = json!({
         "paths": paths,

@@ -82,7 +82,7 @@ impl Tool for List {
     fn run<'a>(&'a self, call: Call<'a>) -> Answer<'a> {
         Box::pin(async move {
             let arguments = call.arguments()?;
-            call.on_files(move |shared, job| list(shared, &arguments, job))
+            call.on_file(move |shared, job| list(shared, &arguments, job))
                 .await
         })
     }
@@ -139,9 +139,10 @@ fn list(shared: &Shared, arguments: &Arguments, job: &Job) -> Result<ToolOutput,
         notes.push("the directory is empty".to_owned());
     }
     if n_hidden > 0 {
-        notes.push(format!(
-            "{} more not shown",
-            count(n_hidden as u64, "entry", "entries")
+        notes.push(count(
+            n_hidden as u64,
+            "more entry is not shown",
+            "more entries are not shown",
         ));
     }
     if cut {

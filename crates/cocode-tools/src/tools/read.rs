@@ -76,7 +76,7 @@ impl Tool for Read {
     fn run<'a>(&'a self, call: Call<'a>) -> Answer<'a> {
         Box::pin(async move {
             let arguments = call.arguments()?;
-            call.on_files(move |shared, job| read(shared, &arguments, job))
+            call.on_file(move |shared, job| read(shared, &arguments, job))
                 .await
         })
     }

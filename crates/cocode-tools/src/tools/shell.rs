@@ -21,6 +21,7 @@ use crate::limits::{
 use crate::output::ToolOutput;
 use crate::progress::Progress;
 use crate::refusal::Refusal;
+use crate::text::count;
 use crate::tool::{Answer, Call, Tool};
 
 use capture::Capture;
@@ -231,7 +232,10 @@ fn output(capture: Capture, report: ExitReport, limit: Option<Duration>) -> Tool
         ExitReport::Unknown => {}
     }
     let note = match limit {
-        Some(limit) => format!("stopped after {} seconds: {report}", limit.as_secs()),
+        Some(limit) => {
+            let seconds = count(limit.as_secs(), "second", "seconds");
+            format!("stopped after {seconds}: {report}")
+        }
         None => report.to_string(),
     };
     let text = super::with_notes(text, &[note]);

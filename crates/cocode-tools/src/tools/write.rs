@@ -65,7 +65,7 @@ impl Tool for Write {
                     "the content is longer than {MAX_WRITE_BYTES} bytes"
                 )));
             }
-            call.on_files(move |shared, job| write(shared, &arguments, job))
+            call.on_file(move |shared, job| write(shared, &arguments, job))
                 .await
         })
     }

@@ -256,7 +256,7 @@ async fn directories_are_listed_by_name_with_kind_and_size() {
     );
     assert_eq!(
         house.text("list", json!({ "limit": 1 })).await,
-        "a\\nb (0 bytes)\n[3 entries more not shown]"
+        "a\\nb (0 bytes)\n[3 more entries are not shown]"
     );
     assert_eq!(
         house.refusal("list", json!({ "path": "b.txt" })).await,
@@ -294,7 +294,7 @@ async fn files_are_found_by_glob_and_ignored_ones_left_out() {
         ),
         (
             json!({ "glob": "*.rs", "limit": 1 }),
-            "src/a.rs\n[only the first 1 are shown]",
+            "src/a.rs\n[only the first 1 path is shown]",
         ),
         (json!({ "glob": "*.py" }), "[nothing matches `*.py`]"),
         // What is named is searched, as by git itself.

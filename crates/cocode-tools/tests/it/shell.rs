@@ -120,7 +120,7 @@ async fn commands_that_take_too_long_are_stopped_with_all_their_processes() {
     assert!(output.is_error);
     let text = crate::text(&output);
     assert!(
-        text.starts_with("started\n[stopped after 1 seconds: signal "),
+        text.starts_with("started\n[stopped after 1 second: signal "),
         "{text}"
     );
     assert_eq!(output.structured.unwrap()["timed_out"], true);
