@@ -286,3 +286,6 @@ mod house_tests;
 #[cfg(test)]
 #[path = "confine/race_tests.rs"]
 mod race_tests;
+#[cfg(test)]
+#[path = "confine/replace_tests.rs"]
+mod replace_tests;

@@ -18,13 +18,18 @@ pub(crate) struct Job {
     updates: watch::Sender<Update>,
 }
 
+/// How far it is.
 #[derive(Clone, Debug, Default)]
-struct Update {
+pub(crate) struct Update {
     done: u64,
     message: String,
 }
 
 impl Job {
+    pub(crate) fn new(canceled: Arc<AtomicBool>, updates: watch::Sender<Update>) -> Self {
+        Self { canceled, updates }
+    }
+
     /// Refuses to go on when nobody waits for the result. To be asked wherever work is repeated.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         if self.canceled.load(Ordering::Relaxed) {
@@ -61,7 +66,7 @@ pub(crate) async fn run<T: Send + 'static>(
     let _cancel = CancelOnDrop(Arc::clone(&canceled));
     let (updates, mut heard) = watch::channel(Update::default());
     let mut work = pin!(spawn_blocking(move || {
-        let result = work(&Job { canceled, updates });
+        let result = work(&Job::new(canceled, updates));
         drop(permit);
         result
     }));
@@ -80,3 +85,7 @@ pub(crate) async fn run<T: Send + 'static>(
         }
     }
 }
+
+#[cfg(test)]
+#[path = "job_tests.rs"]
+mod tests;

@@ -1,5 +1,7 @@
 //! `read`, `list`, `find`, `grep`.
 
+use std::fs;
+
 use cocode_tools::{Block, NoProgress, Permissions, ToolError, Workspace};
 use serde_json::{Value, json};
 
@@ -395,4 +397,76 @@ async fn long_matching_lines_are_cut_around_the_match() {
         text.len()
     );
     assert!(text.ends_with("[1 long line is cut]"), "{text}");
+}
+
+#[tokio::test]
+async fn what_a_search_leaves_out_is_told() {
+    let house = House::new();
+    house.file(&format!("{}deep.txt", "d/".repeat(70)), "needle\n");
+    let large = fs::File::create(house.inside("large.txt")).unwrap();
+    large.set_len(33 * 1024 * 1024).unwrap();
+    house.file("small.txt", "needle\n");
+    let output = house
+        .call("grep", json!({ "pattern": "needle" }))
+        .await
+        .unwrap();
+    assert_eq!(
+        crate::text(&output),
+        "small.txt:1:needle\n[1 file is too large and was not searched]\n\
+         [1 directory is too deep and not searched]"
+    );
+    assert_eq!(output.structured.unwrap()["truncated"], true);
+    // Deep places are in reach from nearer by.
+    let near = "d/".repeat(30);
+    let text = house
+        .text("grep", json!({ "pattern": "needle", "path": near }))
+        .await;
+    assert_eq!(text, format!("{}deep.txt:1:needle\n", "d/".repeat(70)));
+}
+
+#[tokio::test]
+async fn many_matches_are_cut_and_said_to_be() {
+    let house = House::new();
+    house.file("a.txt", "needle needle\n".repeat(5_000));
+    house.file("b.txt", "needle\n");
+    let output = house
+        .call("grep", json!({ "pattern": "needle" }))
+        .await
+        .unwrap();
+    let text = crate::text(&output);
+    assert_eq!(text.lines().count(), 101);
+    assert!(
+        text.ends_with("a.txt:100:needle needle\n[only the first 100 matches are shown]"),
+        "{text}"
+    );
+    let output = house
+        .call("grep", json!({ "pattern": "needle", "limit": 9_999 }))
+        .await
+        .unwrap();
+    let structured = output.structured.unwrap();
+    assert_eq!(structured["matches"].as_array().unwrap().len(), 1_000);
+}
+
+#[tokio::test]
+async fn lines_keep_their_numbers_far_into_a_file() {
+    let house = House::new();
+    // Several times what is searched at once, with lines that end anywhere in it.
+    let lines: Vec<String> = (1..=50_000)
+        .map(|number| format!("line {number}\n"))
+        .collect();
+    house.file("a.txt", lines.concat());
+    for pattern in ["line 49999$", "(?i)LINE 49999\\z"] {
+        let text = house.text("grep", json!({ "pattern": pattern })).await;
+        assert_eq!(text, "a.txt:49999:line 49999\n");
+    }
+}
+
+#[test]
+fn calls_can_be_made_from_any_thread() {
+    fn is_send<T: Send>(_: &T) {}
+    fn is_shared<T: Send + Sync>(_: &T) {}
+    let house = House::new();
+    let arguments = json!({});
+    is_shared(&house.workspace);
+    is_send(&house.workspace.call("list", &arguments, &NoProgress));
 }
