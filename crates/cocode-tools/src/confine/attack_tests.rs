@@ -250,6 +250,7 @@ async fn special_files_are_neither_opened_nor_waited_for() {
 }
 
 /// Opens a directory of the system itself as a workspace, to read only.
+#[cfg(target_os = "linux")]
 async fn read_in(root: &str, resolver: Resolver, path: &str) -> String {
     let root = Root::open(Path::new(root), resolver).unwrap();
     let workspace = Workspace::with(root, Permissions::default());
