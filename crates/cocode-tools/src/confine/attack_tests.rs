@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::os::unix::net::UnixListener;
-use std::path::Path;
 
 use serde_json::json;
 
@@ -252,7 +251,7 @@ async fn special_files_are_neither_opened_nor_waited_for() {
 /// Opens a directory of the system itself as a workspace, to read only.
 #[cfg(target_os = "linux")]
 async fn read_in(root: &str, resolver: Resolver, path: &str) -> String {
-    let root = Root::open(Path::new(root), resolver).unwrap();
+    let root = Root::open(std::path::Path::new(root), resolver).unwrap();
     let workspace = Workspace::with(root, Permissions::default());
     let output = workspace
         .call("read", &json!({ "path": path }), &NoProgress)

@@ -81,7 +81,8 @@ fn may_be_written(place: &Place, name: &OsStr, stat: &Stat) -> Result<(), Errno>
 }
 
 /// Writes a file at a place, replacing what was there: all of the content, or nothing is changed.
-/// A file that is replaced keeps its mode, and its owner where that is allowed.
+/// A file that is replaced keeps its mode, and its owner where that is allowed; other names of the
+/// old file (hard links) keep the old content.
 pub(crate) fn replace(
     place: &Place,
     path: &Inside,
@@ -169,21 +170,19 @@ impl<'a> New<'a> {
         result
     }
 
-    /// Takes mode and owner from the file that is replaced. An owner that cannot be kept takes the
-    /// bits with it that lend somebody's rights.
+    /// Takes mode and owner from the file that is replaced, without the bits that lend somebody's
+    /// rights: the system takes those away from a file that is written, too.
     fn take_after(&self, kept: &Kept) -> Result<(), Errno> {
         let Kept { stat } = kept;
         let own = fstat(&self.file)?;
-        let mut mode = stat.st_mode & 0o7777;
+        let mut mode = stat.st_mode & 0o1777;
         if own.st_uid != stat.st_uid || own.st_gid != stat.st_gid {
             let (user, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
-            let both = fchown(&self.file, Some(user), Some(group));
-            if both.is_err() {
-                mode &= 0o777;
-                if fchown(&self.file, None, Some(group)).is_err() {
-                    // Another group must not get the rights that this one had.
-                    mode &= 0o707;
-                }
+            let is_kept = fchown(&self.file, Some(user), Some(group)).is_ok()
+                || fchown(&self.file, None, Some(group)).is_ok();
+            if !is_kept {
+                // Another group must not get the rights that this one had.
+                mode &= 0o1707;
             }
         }
         fchmod(&self.file, Mode::from_raw_mode(mode))

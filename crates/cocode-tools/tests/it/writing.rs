@@ -66,6 +66,17 @@ async fn a_file_that_is_replaced_keeps_its_mode() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_replaced_lends_nobodys_rights() {
+    let house = House::new();
+    house.file("a", "old");
+    chmod(&house, "a", 0o6755);
+    house
+        .text("write", json!({ "path": "a", "content": "new" }))
+        .await;
+    assert_eq!(mode(&house, "a"), 0o755);
+}
+
+#[tokio::test]
 async fn what_is_read_only_or_no_file_is_not_replaced() {
     let house = House::new();
     house.file("locked", "old");
