@@ -8,6 +8,7 @@
 
 mod collector;
 mod credentials;
+mod http_server;
 #[cfg(target_os = "linux")]
 mod keep_alive;
 mod proxy;

@@ -22,14 +22,18 @@ pub(super) enum First {
     Answer(Answer),
     /// Something that has to be said before, or too much time.
     Stream,
+    /// The end of the server.
+    GivenUp,
 }
 
 /// Waits for the first sign of a request. `said` is ready once something was said about it;
-/// `patience` is how long nothing at all may come, for a client that takes streams.
+/// `patience` is how long nothing at all may come, for a client that takes streams; `is_over` tells
+/// whether the server waits for nothing any more.
 pub(super) async fn first(
     serving: &mut Serving,
     said: impl Fn(&Context<'_>) -> Poll<()>,
     patience: Option<Duration>,
+    is_over: impl Fn() -> bool,
 ) -> First {
     // The clock is looked at only if there is something to wait for.
     let mut patience = pin!(patience.map(tokio::time::sleep));
@@ -39,6 +43,9 @@ pub(super) async fn first(
         }
         if said(context).is_ready() {
             return Poll::Ready(First::Stream);
+        }
+        if is_over() {
+            return Poll::Ready(First::GivenUp);
         }
         match patience.as_mut().as_pin_mut() {
             Some(sleep) => sleep.poll(context).map(|()| First::Stream),
@@ -310,16 +317,20 @@ impl Held {
     }
 
     /// Waits for the first sign; see [`first`].
-    pub(super) async fn first(&mut self, patience: Option<Duration>) -> First {
+    pub(super) async fn first(
+        &mut self,
+        patience: Option<Duration>,
+        is_over: impl Fn() -> bool,
+    ) -> First {
         let Some((serving, _)) = &mut self.work else {
-            return First::Stream;
+            return First::GivenUp;
         };
         let channel = self.channel.as_ref();
         let said = |context: &Context<'_>| match channel {
             Some(channel) => channel.poll_said(context),
             None => Poll::Pending,
         };
-        let first = first(serving, said, patience).await;
+        let first = first(serving, said, patience, is_over).await;
         if let First::Answer(_) = first {
             self.work = None;
         }

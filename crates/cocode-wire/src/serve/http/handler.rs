@@ -52,6 +52,11 @@ impl Shared {
         self.reached(Stage::Ended)
     }
 
+    /// Whether the server has given up waiting. Connections look again when that comes to pass.
+    pub(super) fn has_ended(&self) -> bool {
+        *self.stage.borrow() == Stage::Ended
+    }
+
     fn reached(&self, wanted: Stage) -> impl Future<Output = ()> + Send + 'static {
         let mut stage = self.stage.clone();
         async move {

@@ -166,7 +166,8 @@ async fn alone(shared: &Arc<Shared>, incomer: Incomer, frame: Frame, claims: &Cl
     });
     let patience = accepts.events.then_some(limits.stream_after);
     let said = |context: &std::task::Context<'_>| queue.poll_said(context);
-    match first(&mut serving, said, patience).await {
+    match first(&mut serving, said, patience, || shared.has_ended()).await {
+        First::GivenUp => reply::unavailable("The server ends"),
         First::Answer(answer) => whole(&queue, &answer, accepts),
         First::Stream => {
             let end = Box::pin(shared.ended());
@@ -332,7 +333,8 @@ async fn answer(
 ) -> Reply {
     let limits = &shared.options.limits;
     let patience = accepts.events.then_some(limits.stream_after);
-    match held.first(patience).await {
+    match held.first(patience, || shared.has_ended()).await {
+        First::GivenUp => reply::unavailable("The server ends"),
         First::Answer(answer) => match held.close() {
             None if answer.body.is_empty() => unanswered(accepts),
             None if accepts.json => reply::json(StatusCode::OK, answer.body),
@@ -344,7 +346,7 @@ async fn answer(
         },
         First::Stream => match held.stream() {
             Some((stream, work)) => streamed(shared, session, stream, work),
-            None => reply::empty(StatusCode::NO_CONTENT),
+            None => unanswered(accepts),
         },
     }
 }

@@ -273,13 +273,17 @@ impl Connection {
         let service =
             service_fn(move |request: Request<Incoming>| Arc::clone(&handler).handle(request));
         let mut connection = pin!(http.serve_connection(io, service).with_upgrades());
-        let mut draining = pin!(shared.draining());
         let served = tokio::select! {
             biased;
             served = connection.as_mut() => served,
-            () = draining.as_mut() => {
+            () = shared.draining() => {
                 connection.as_mut().graceful_shutdown();
-                connection.await
+                tokio::select! {
+                    biased;
+                    served = connection.as_mut() => served,
+                    // The request under way is looked at once more, and sees that it is over.
+                    () = shared.ended() => connection.await,
+                }
             }
         };
         note_end(served);

@@ -261,7 +261,7 @@ impl Streams {
         log.wake();
     }
 
-    /// Drops the oldest events that the client has most likely got.
+    /// Drops the oldest events of those that the client has most likely got.
     fn forget_old(&self, state: &mut State) {
         let (max_bytes, max_events) = if self.resumable {
             (self.limits.max_replay_bytes, self.limits.max_replay_events)
@@ -269,6 +269,11 @@ impl Streams {
             (0, 0)
         };
         while state.kept_bytes > max_bytes || state.kept_events > max_events {
+            // A large answer is what a connection breaks on, so the last one is kept all the same.
+            let is_last = state.kept_events == 1 && self.resumable;
+            if is_last && state.kept_bytes <= self.limits.max_undelivered {
+                return;
+            }
             let oldest = state
                 .logs
                 .iter_mut()

@@ -1,0 +1,13 @@
+//! The HTTP server end, seen by clients that speak raw HTTP and by the client links of this crate.
+
+mod attacks;
+mod batches;
+mod drain;
+mod era;
+mod headers;
+mod links;
+mod old_sse;
+mod resume;
+mod sessions;
+mod site;
+mod wire;

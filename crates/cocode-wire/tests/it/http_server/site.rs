@@ -1,0 +1,311 @@
+//! A scripted endpoint: answers on demand, and tells what it sees.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use cocode_wire::serve::{
+    Answer, Asked, Conversation, Endpoint, HttpLimits, HttpServer, HttpServerOptions, Page,
+    Serving, Sink, Site,
+};
+use cocode_wire::{Frame, RawJson, RpcError, encode};
+use http::{Request, Response};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+
+/// What the endpoint has seen.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// A conversation began, at the endpoint of this name.
+    Converse(String),
+    /// A request of this method came.
+    Request(String),
+    /// Such a request that had to wait was answered.
+    Waited(String),
+    /// The work on such a request was dropped.
+    Dropped(String),
+    Notification(String),
+    Response(String),
+    Ended,
+}
+
+/// A running server and the test's hands on it.
+pub(super) struct Server {
+    pub(super) port: u16,
+    pub(super) seen: mpsc::Receiver<Seen>,
+    gate: watch::Sender<u64>,
+    outlets: Outlets,
+    shutdown: Option<oneshot::Sender<()>>,
+    tasks: JoinSet<()>,
+}
+
+type Outlets = Arc<Mutex<Vec<Arc<dyn Sink>>>>;
+
+struct Pages {
+    seen: mpsc::Sender<Seen>,
+    gate: watch::Receiver<u64>,
+    outlets: Outlets,
+}
+
+impl Server {
+    pub(super) async fn start() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    pub(super) async fn limited(change: impl FnOnce(&mut HttpLimits)) -> Self {
+        Self::with(|options| change(&mut options.limits)).await
+    }
+
+    #[expect(clippy::unused_async, reason = "a listener wants a runtime around it")]
+    pub(super) async fn with(change: impl FnOnce(&mut HttpServerOptions)) -> Self {
+        let (sender, seen) = mpsc::channel(10_000);
+        let (gate, waiting) = watch::channel(0);
+        let outlets = Outlets::default();
+        let site = Arc::new(Pages {
+            seen: sender,
+            gate: waiting,
+            outlets: Arc::clone(&outlets),
+        });
+        let mut options = HttpServerOptions::new(([127, 0, 0, 1], 0).into());
+        change(&mut options);
+        let server = HttpServer::bind(options, site).expect("a free port");
+        let port = server.local_addr().port();
+        let (shutdown, ended) = oneshot::channel();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let ended = async {
+                // A test that is over ends the server by dropping it.
+                if ended.await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            };
+            server.serve(ended).await;
+        });
+        Self {
+            port,
+            seen,
+            gate,
+            outlets,
+            shutdown: Some(shutdown),
+            tasks,
+        }
+    }
+
+    pub(super) async fn next(&mut self) -> Seen {
+        self.seen.recv().await.expect("the endpoint lives")
+    }
+
+    /// Waits until the endpoint sees that, and passes over everything before.
+    pub(super) async fn until(&mut self, wanted: &Seen) {
+        while self.next().await != *wanted {}
+    }
+
+    /// Lets requests that wait go on one step.
+    pub(super) fn open_gate(&self) {
+        self.gate.send_modify(|steps| *steps += 1);
+    }
+
+    /// The way to the client that came last, outside of its requests.
+    pub(super) fn outlet(&self) -> Arc<dyn Sink> {
+        let outlets = self.outlets.lock().expect("no panic");
+        Arc::clone(outlets.last().expect("a client"))
+    }
+
+    pub(super) fn shut_down(&mut self) {
+        let shutdown = self.shutdown.take().expect("once");
+        shutdown.send(()).expect("a server");
+    }
+
+    /// Waits for the end of the server.
+    pub(super) async fn ended(mut self) {
+        while let Some(ended) = self.tasks.join_next().await {
+            ended.expect("no panic");
+        }
+    }
+}
+
+impl Site for Pages {
+    fn endpoint(&self, name: Option<&str>) -> Option<Arc<dyn Endpoint>> {
+        let name = name.unwrap_or("all");
+        if !matches!(name, "all" | "a" | "b") {
+            return None;
+        }
+        Some(Arc::new(Place {
+            name: name.to_owned(),
+            seen: self.seen.clone(),
+            gate: self.gate.clone(),
+            outlets: Arc::clone(&self.outlets),
+        }))
+    }
+
+    fn page(&self, request: Request<Bytes>) -> Page<'_> {
+        Box::pin(async move {
+            let path = request.uri().path().to_owned();
+            Response::new(Bytes::from(format!("page {path}")))
+        })
+    }
+}
+
+struct Place {
+    name: String,
+    seen: mpsc::Sender<Seen>,
+    gate: watch::Receiver<u64>,
+    outlets: Outlets,
+}
+
+impl Endpoint for Place {
+    fn converse(&self, outlet: Arc<dyn Sink>) -> Arc<dyn Conversation> {
+        self.outlets.lock().expect("no panic").push(outlet);
+        tell(&self.seen, Seen::Converse(self.name.clone()));
+        self.stateless()
+    }
+
+    fn stateless(&self) -> Arc<dyn Conversation> {
+        Arc::new(Talk {
+            name: self.name.clone(),
+            seen: self.seen.clone(),
+            gate: self.gate.clone(),
+        })
+    }
+}
+
+/// A test that has ended hears nothing.
+fn tell(seen: &mpsc::Sender<Seen>, what: Seen) {
+    drop(seen.try_send(what));
+}
+
+struct Talk {
+    name: String,
+    seen: mpsc::Sender<Seen>,
+    gate: watch::Receiver<u64>,
+}
+
+/// Tells if the work on a request is dropped.
+struct Unanswered(Option<(mpsc::Sender<Seen>, String)>);
+
+impl Unanswered {
+    fn answered(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        if let Some((seen, method)) = self.0.take() {
+            tell(&seen, Seen::Dropped(method));
+        }
+    }
+}
+
+impl Conversation for Talk {
+    fn request(self: Arc<Self>, asked: Asked) -> Serving {
+        let method = asked.frame.method().to_owned();
+        let mut steps = Steps {
+            gate: self.gate.clone(),
+            taken: *self.gate.borrow(),
+        };
+        tell(&self.seen, Seen::Request(method.clone()));
+        let unanswered = Unanswered(Some((self.seen.clone(), method)));
+        Box::pin(async move {
+            let answer = self.answer(&asked, &mut steps).await;
+            unanswered.answered();
+            answer
+        })
+    }
+
+    fn notification(&self, frame: Frame) {
+        tell(&self.seen, Seen::Notification(frame.method().to_owned()));
+    }
+
+    fn response(&self, frame: Frame) {
+        let text = String::from_utf8(frame.bytes().to_vec()).expect("UTF-8");
+        tell(&self.seen, Seen::Response(text));
+    }
+
+    fn ended(&self) {
+        tell(&self.seen, Seen::Ended);
+    }
+}
+
+impl Talk {
+    async fn answer(&self, asked: &Asked, steps: &mut Steps) -> Answer {
+        let id = asked.frame.id().expect("a request has an id");
+        let params = asked.frame.params();
+        let params = params.unwrap_or_else(|| RawJson::parse("{}").expect("JSON"));
+        let value: Value = params.decode().expect("JSON");
+        let result = |value: Value| Answer::result(&id, &RawJson::of(&value).expect("JSON"));
+        let say = |text: &str| {
+            let params = json!({ "text": text }).to_string();
+            let message = encode::notification("said", Some(params.as_bytes()));
+            asked.stream.send(message.into())
+        };
+        match asked.frame.method() {
+            "initialize" => {
+                if value.get("refuse").is_some() {
+                    return Answer::error(&id, &RpcError::new(-32602, "refused"));
+                }
+                if value.get("say").is_some() {
+                    assert!(say("before"));
+                }
+                if value.get("wait").is_some() {
+                    steps.next().await;
+                }
+                result(json!({ "protocolVersion": value["protocolVersion"], "at": self.name }))
+            }
+            // How it says it and what it does then.
+            "say" => {
+                let n_steps = value["steps"].as_u64().unwrap_or(0);
+                assert!(say("first"));
+                for step in 0..n_steps {
+                    steps.next().await;
+                    say(&format!("step {step}"));
+                }
+                result(value)
+            }
+            "wait" => {
+                steps.next().await;
+                tell(&self.seen, Seen::Waited("wait".into()));
+                result(value)
+            }
+            "flood" => {
+                let text = "x".repeat(1000);
+                let mut n_taken = 0;
+                while say(&text) {
+                    n_taken += 1;
+                }
+                result(json!({ "taken": n_taken }))
+            }
+            "large" => {
+                let size = value["size"].as_u64().expect("a size");
+                result(Value::String(
+                    "x".repeat(usize::try_from(size).expect("small")),
+                ))
+            }
+            "headers" => {
+                let header = asked.headers.get("mcp-param-x");
+                result(json!({ "x": header.map(|value| value.to_str().expect("text")) }))
+            }
+            "none" => Answer::none(),
+            "fail" => {
+                let code = value["code"].as_i64().expect("a code");
+                Answer::error(&id, &RpcError::new(code, "as asked"))
+            }
+            _echo => result(value),
+        }
+    }
+}
+
+/// How often a request has seen the gate open since it came.
+struct Steps {
+    gate: watch::Receiver<u64>,
+    taken: u64,
+}
+
+impl Steps {
+    async fn next(&mut self) {
+        let taken = self.taken;
+        let opened = self.gate.wait_for(|steps| *steps > taken).await;
+        drop(opened.expect("a gate"));
+        self.taken += 1;
+    }
+}
