@@ -13,4 +13,5 @@ mod http_server;
 mod keep_alive;
 mod proxy;
 mod secrets;
+mod serve;
 mod tls;
