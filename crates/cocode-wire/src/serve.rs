@@ -20,4 +20,3 @@ pub use http::{
 pub use line::{FirstLine, FirstLineError, LineOptions, read_first_line, serve_lines, stdio};
 pub use service::{Answer, Asked, Conversation, Endpoint, Serving, Sink};
 pub use unix::{UnixClient, UnixServer, UnixServerError};
-pub use websocket::{WebSocketOptions, serve_websocket};

@@ -22,6 +22,10 @@ use crate::line::reader::{Intake, Source};
 use crate::line::splitter::Line;
 use crate::line::writer::LineWriter;
 
+/// Lines taken before their requests are served: one read may hold thousands, which would all count
+/// as in flight though each may be answered at once.
+const LINES_AT_ONCE: usize = 128;
+
 /// How a client on a pair of byte streams is served.
 #[derive(Clone, Debug)]
 pub struct LineOptions {
@@ -48,7 +52,8 @@ impl Default for LineOptions {
 /// future is dropped.
 ///
 /// Everything runs within this future: requests are served at once, and answered in the order in
-/// which their answers are ready.
+/// which their answers are ready. Give it a task of its own. What blocks on a runtime of many
+/// threads is none: there, each message would have to change threads.
 pub async fn serve_lines(
     source: impl AsyncRead + Send + 'static,
     sink: impl AsyncWrite + Send + 'static,
@@ -105,12 +110,14 @@ impl Wire for LineWire<'_> {
             });
         };
         loop {
-            let mut is_any = false;
-            while let Some(line) = self.intake.next() {
-                is_any = true;
+            let mut n_lines = 0;
+            while n_lines < LINES_AT_ONCE
+                && let Some(line) = self.intake.next()
+            {
+                n_lines += 1;
                 take(line);
             }
-            if is_any {
+            if n_lines > 0 {
                 return Poll::Ready(Ok(()));
             }
             match self.intake.poll_fill(&mut self.source, context) {

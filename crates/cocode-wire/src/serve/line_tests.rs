@@ -263,6 +263,27 @@ async fn requests_beyond_the_limit_are_refused_while_everything_else_gets_throug
 }
 
 #[tokio::test]
+async fn many_requests_that_come_at_once_are_not_too_many_if_they_are_answered_at_once() {
+    let mut client = connect(LineOptions::default());
+    let n_requests = 4 * MAX_REQUESTS_IN_FLIGHT;
+    let requests: Vec<String> = (0..n_requests).map(|id| request(id, "echo", id)).collect();
+    // The pipe holds less than all of it: the server takes whatever is there.
+    let text = requests.join("\n");
+    let sending = async {
+        client.sink.write_all(text.as_bytes()).await.expect("open");
+        client.sink.write_all(b"\n").await.expect("open");
+    };
+    let lines = &mut client.lines;
+    let receiving = async {
+        for id in 0..n_requests {
+            let line = lines.next_line().await.expect("text").expect("a server");
+            assert_eq!(line, result(id, id));
+        }
+    };
+    tokio::join!(sending, receiving);
+}
+
+#[tokio::test]
 async fn nothing_is_sent_for_a_request_that_was_cancelled() {
     let mut client = connect(with_patience(Patience {
         max_in_flight: 1,

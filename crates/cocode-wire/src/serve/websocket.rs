@@ -29,12 +29,12 @@ use crate::salvage::salvage_asked;
 
 /// How a client on a WebSocket is served.
 #[derive(Clone, Copy, Debug)]
-pub struct WebSocketOptions {
+pub(crate) struct WebSocketOptions {
     /// The cap for one message. A message somewhat over it costs its own request, one far over it
     /// the connection.
-    pub max_frame: usize,
+    pub(crate) max_frame: usize,
     /// What the client may ask for, and how long it is waited for.
-    pub patience: Patience,
+    pub(crate) patience: Patience,
 }
 
 impl Default for WebSocketOptions {
@@ -49,7 +49,7 @@ impl Default for WebSocketOptions {
 /// Serves one client on `io`, over which the opening handshake is done, until it leaves (or is
 /// gone), or until `shutdown` is ready and what it has asked for is answered. Gives the reason; the
 /// conversation has ended by then, and also if the future is dropped.
-pub async fn serve_websocket(
+pub(crate) async fn serve_websocket(
     io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     endpoint: &dyn Endpoint,
     options: &WebSocketOptions,
