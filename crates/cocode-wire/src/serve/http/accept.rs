@@ -8,6 +8,8 @@ use http::{HeaderMap, HeaderValue};
 pub(super) struct Accepts {
     pub(super) json: bool,
     pub(super) events: bool,
+    /// Whether it asks for events by name, as only clients of MCP do.
+    pub(super) names_events: bool,
 }
 
 impl Accepts {
@@ -16,6 +18,7 @@ impl Accepts {
         let mut accepts = Self {
             json: false,
             events: false,
+            names_events: false,
         };
         let mut said_something = false;
         for value in headers.get_all(ACCEPT) {
@@ -29,6 +32,7 @@ impl Accepts {
             return Self {
                 json: true,
                 events: true,
+                names_events: false,
             };
         }
         accepts
@@ -43,7 +47,10 @@ impl Accepts {
         let is = |other: &str| name.eq_ignore_ascii_case(other);
         if is("application/json") || is("application/*") {
             self.json = true;
-        } else if is("text/event-stream") || is("text/*") {
+        } else if is("text/event-stream") {
+            self.events = true;
+            self.names_events = true;
+        } else if is("text/*") {
             self.events = true;
         } else if is("*/*") {
             self.json = true;
@@ -84,30 +91,42 @@ mod tests {
 
     #[test]
     fn ranges_and_refusals_are_understood() {
-        for (text, json, events) in [
-            ("application/json, text/event-stream", true, true),
-            ("text/event-stream;q=0.9,application/json;q=1.0", true, true),
-            ("*/*", true, true),
-            ("application/*", true, false),
-            ("text/*", false, true),
-            ("Application/JSON ; charset=utf-8", true, false),
-            ("text/event-stream", false, true),
-            ("application/json, text/event-stream;q=0", true, false),
-            ("application/json;q=0.000", false, false),
-            ("text/html", false, false),
-            ("", false, false),
+        for (text, json, events, names_events) in [
+            ("application/json, text/event-stream", true, true, true),
+            (
+                "text/event-stream;q=0.9,application/json;q=1.0",
+                true,
+                true,
+                true,
+            ),
+            ("*/*", true, true, false),
+            ("application/*", true, false, false),
+            ("text/*", false, true, false),
+            ("Application/JSON ; charset=utf-8", true, false, false),
+            ("text/event-stream", false, true, true),
+            (
+                "application/json, text/event-stream;q=0",
+                true,
+                false,
+                false,
+            ),
+            ("application/json;q=0.000", false, false, false),
+            ("text/html", false, false, false),
+            ("", false, false, false),
         ] {
             let mut headers = HeaderMap::new();
             headers.insert("accept", text.parse().unwrap());
-            assert_eq!(
-                Accepts::of(&headers),
-                Accepts { json, events },
-                "for {text}"
-            );
+            let expected = Accepts {
+                json,
+                events,
+                names_events,
+            };
+            assert_eq!(Accepts::of(&headers), expected, "for {text}");
         }
         let anything = Accepts {
             json: true,
             events: true,
+            names_events: false,
         };
         assert_eq!(Accepts::of(&HeaderMap::new()), anything);
     }

@@ -22,12 +22,17 @@ const HEAD: u8 = 1;
 /// A request is being read, worked on or answered.
 const BUSY: u8 = 2;
 
+/// The client takes what it is sent.
+const FLOWING: u64 = u64::MAX;
+
 /// The doings of one connection. Time is counted in ticks of the registry: that costs nothing
 /// where it is noted, which is for every request.
 #[derive(Debug)]
 pub(super) struct Pulse {
     phase: AtomicU8,
     since: AtomicU64,
+    /// The tick after which nothing could be written, or [`FLOWING`].
+    stuck: AtomicU64,
     clock: Arc<AtomicU64>,
 }
 
@@ -55,6 +60,17 @@ impl Pulse {
         if self.phase.load(Ordering::Relaxed) == IDLE {
             self.enter(IDLE);
         }
+        if self.stuck.load(Ordering::Relaxed) != FLOWING {
+            self.stuck.store(FLOWING, Ordering::Relaxed);
+        }
+    }
+
+    /// The client takes nothing.
+    fn choked(&self) {
+        if self.stuck.load(Ordering::Relaxed) == FLOWING {
+            let now = self.clock.load(Ordering::Relaxed);
+            self.stuck.store(now, Ordering::Relaxed);
+        }
     }
 }
 
@@ -75,6 +91,7 @@ pub(super) struct Connections {
     tick: Duration,
     head_ticks: u64,
     idle_ticks: u64,
+    stall_ticks: u64,
     open: Mutex<Open>,
 }
 
@@ -96,6 +113,7 @@ impl Connections {
     /// How exact the clock is: fine enough for the shortest of the limits.
     pub(super) fn new(limits: &HttpLimits) -> Self {
         let shortest = limits.header_timeout.min(limits.keep_alive);
+        let shortest = shortest.min(limits.stall);
         let tick = (shortest / 8).clamp(Duration::from_millis(10), Duration::from_secs(1));
         let ticks = |limit: Duration| {
             let ticks = limit.as_nanos().div_ceil(tick.as_nanos());
@@ -106,6 +124,7 @@ impl Connections {
             tick,
             head_ticks: ticks(limits.header_timeout),
             idle_ticks: ticks(limits.keep_alive),
+            stall_ticks: ticks(limits.stall),
             open: Mutex::default(),
         }
     }
@@ -120,6 +139,7 @@ impl Connections {
         let pulse = Arc::new(Pulse {
             phase: AtomicU8::new(HEAD),
             since: AtomicU64::new(clock.load(Ordering::Relaxed)),
+            stuck: AtomicU64::new(FLOWING),
             clock,
         });
         let mut open = self.open();
@@ -147,12 +167,13 @@ impl Connections {
         let mut overdue = Vec::new();
         for (pulse, abort) in self.open().entries.values() {
             let age = now.saturating_sub(pulse.since.load(Ordering::Relaxed));
-            let limit = match pulse.phase.load(Ordering::Relaxed) {
-                HEAD => self.head_ticks,
-                IDLE => self.idle_ticks,
-                _busy => continue,
+            let stuck = now.saturating_sub(pulse.stuck.load(Ordering::Relaxed));
+            let is_late = match pulse.phase.load(Ordering::Relaxed) {
+                HEAD => age > self.head_ticks,
+                IDLE => age > self.idle_ticks,
+                _busy => false,
             };
-            if age > limit {
+            if is_late || stuck > self.stall_ticks {
                 overdue.extend(abort.clone());
             }
         }
@@ -189,6 +210,13 @@ impl<S> Watched<S> {
     pub(super) fn new(socket: S, pulse: Arc<Pulse>) -> Self {
         Self { socket, pulse }
     }
+
+    fn note(&self, written: &Poll<io::Result<usize>>) {
+        match written {
+            Poll::Ready(_) => self.pulse.said(),
+            Poll::Pending => self.pulse.choked(),
+        }
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
@@ -212,9 +240,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.socket).poll_write(context, bytes))?;
-        self.pulse.said();
-        Poll::Ready(Ok(written))
+        let written = Pin::new(&mut self.socket).poll_write(context, bytes);
+        self.note(&written);
+        written
     }
 
     fn poll_write_vectored(
@@ -222,9 +250,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.socket).poll_write_vectored(context, slices))?;
-        self.pulse.said();
-        Poll::Ready(Ok(written))
+        let written = Pin::new(&mut self.socket).poll_write_vectored(context, slices);
+        self.note(&written);
+        written
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -19,10 +19,10 @@ use super::streams::STANDALONE;
 
 /// Answers a GET to the endpoint of that name.
 pub(super) fn get(shared: &Arc<Shared>, name: Option<String>, headers: &HeaderMap) -> Reply {
-    let accepts_events = Accepts::of(headers).events;
+    let accepts = Accepts::of(headers);
     let has_session = headers.contains_key(SESSION_ID);
     if !has_session && !headers.contains_key(PROTOCOL_VERSION) {
-        if accepts_events {
+        if accepts.names_events {
             // Clients of the oldest revision begin like this.
             return legacy_sse::open(shared, name);
         }
@@ -31,7 +31,7 @@ pub(super) fn get(shared: &Arc<Shared>, name: Option<String>, headers: &HeaderMa
     if let Err(reply) = check_version(shared, headers) {
         return *reply;
     }
-    if !accepts_events {
+    if !accepts.events {
         let message = "The client does not take text/event-stream";
         return reply::refusal(StatusCode::NOT_ACCEPTABLE, message);
     }

@@ -74,6 +74,8 @@ pub struct HttpLimits {
     pub body_deadline: Duration,
     /// How long a connection may stay open between requests.
     pub keep_alive: Duration,
+    /// How long a client may take nothing of what it is sent.
+    pub stall: Duration,
     /// How long an answer may take before it becomes a stream of events.
     pub stream_after: Duration,
     /// How often a silent stream shows that it lives.
@@ -104,6 +106,7 @@ impl Default for HttpLimits {
             body_timeout: Duration::from_secs(15),
             body_deadline: Duration::from_mins(2),
             keep_alive: Duration::from_mins(2),
+            stall: crate::limits::CLIENT_STALL_TIMEOUT,
             stream_after: Duration::from_secs(1),
             comment_interval: crate::limits::KEEP_ALIVE_INTERVAL,
             max_queued: crate::limits::MAX_QUEUED_BYTES,

@@ -11,7 +11,7 @@ use http::{Request, header};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Handle;
@@ -75,10 +75,9 @@ impl HttpServer {
             &options.allowed_origins,
         );
         let mut http = http1::Builder::new();
-        http.timer(TokioTimer::new())
-            // The connections are watched over as a whole, which is cheaper and tells a slow client
-            // from one that has nothing to say.
-            .header_read_timeout(None)
+        // The connections are watched over as a whole, which is cheaper and tells a slow client from
+        // one that has nothing to say.
+        http.header_read_timeout(None)
             .max_header_size(limits.max_header_bytes)
             .max_buf_size(limits.max_header_bytes.max(MIN_BUFFER_BYTES));
         Ok(Self {
@@ -198,7 +197,7 @@ impl HttpServer {
         drop(listener);
         stage.send_replace(Stage::Draining);
         let deadline = Instant::now() + shared.options.limits.drain;
-        while !tasks.is_empty() || !shared.sessions.is_empty() {
+        while !tasks.is_empty() || !shared.sessions.is_empty() || !shared.upgrades.is_empty() {
             shared.sessions.end_resting();
             let look_again = Instant::now() + DRAIN_INTERVAL;
             tokio::select! {

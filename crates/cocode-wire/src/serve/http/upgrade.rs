@@ -33,6 +33,13 @@ impl Upgrades {
         tasks.spawn(task);
     }
 
+    /// Whether there is none left.
+    pub(super) fn is_empty(&self) -> bool {
+        let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.is_empty()
+    }
+
     /// Hands all over to be waited for.
     pub(super) fn take(&self) -> JoinSet<()> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))

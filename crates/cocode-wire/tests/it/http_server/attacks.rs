@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::resume::free_connection;
 use super::site::{Seen, Server};
 use super::wire::{EVENTS, JSON, Wire, modern, modern_headers, open_session, request};
 
@@ -367,6 +368,32 @@ async fn slow_bodies_are_cut_off() {
         assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
         assert!(server.seen.try_recv().is_err());
     }
+}
+
+#[tokio::test]
+async fn who_takes_nothing_is_cut_off() {
+    let server = Server::limited(|limits| {
+        limits.stall = SHORT;
+        limits.max_connections = 1;
+    })
+    .await;
+    let mut deaf = Wire::to(server.port).await;
+    // More than the system keeps for a connection.
+    let body = modern("large", json!({ "size": 30_000_000 }));
+    deaf.send("POST /mcp", &modern_headers("large"), Some(&body))
+        .await;
+    free_connection(&server).await;
+}
+
+#[tokio::test]
+async fn browsers_do_not_open_streams() {
+    let mut server = Server::start().await;
+    for accept in ["*/*", "text/html,application/xhtml+xml,*/*;q=0.8", "text/*"] {
+        let mut wire = Wire::to(server.port).await;
+        let reply = wire.ask("GET /mcp", &[("Accept", accept)], None).await;
+        assert_eq!(reply.status, 405, "for {accept}");
+    }
+    assert!(server.seen.try_recv().is_err());
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::net::TcpStream;
 
+use super::links::{Client, socket};
 use super::site::{Seen, Server};
 use super::wire::{BOTH, EVENTS, JSON, Wire, modern, modern_headers, open_session, request};
 
@@ -70,6 +71,22 @@ async fn streams_that_wait_for_nothing_end_in_order() {
     assert_eq!(listening.event().await, None);
     assert_eq!(old.event().await, None);
     server.until(&Seen::Ended).await;
+    server.until(&Seen::Ended).await;
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn requests_on_sockets_are_finished() {
+    let mut server = Server::start().await;
+    let mut client = Client::open(&socket(server.port, "/ws")).await;
+    let id = client.send("wait", &json!({})).await;
+    server.until(&Seen::Request("wait".into())).await;
+    let mut idle = Wire::to(server.port).await;
+    assert_eq!(idle.ask("GET /", &[], None).await.status, 200);
+    server.shut_down();
+    assert_eq!(idle.rest().await, "");
+    server.open_gate();
+    assert_eq!(client.frame().await["id"], id);
     server.until(&Seen::Ended).await;
     server.ended().await;
 }

@@ -33,14 +33,14 @@ impl Inbox for Collector {
     fn closed(&self, _reason: Closed) {}
 }
 
-struct Client {
+pub(super) struct Client {
     link: Link,
     frames: mpsc::Receiver<Frame>,
     next: u64,
 }
 
 impl Client {
-    async fn open(target: &Target) -> Self {
+    pub(super) async fn open(target: &Target) -> Self {
         let (sender, frames) = mpsc::channel(100);
         let link = Link::open(target, Arc::new(Collector(sender))).await;
         Self {
@@ -50,7 +50,7 @@ impl Client {
         }
     }
 
-    async fn send(&mut self, method: &str, params: &Value) -> u64 {
+    pub(super) async fn send(&mut self, method: &str, params: &Value) -> u64 {
         self.next += 1;
         let id = self.next;
         if method == "initialize" {
@@ -66,7 +66,7 @@ impl Client {
         id
     }
 
-    async fn frame(&mut self) -> Value {
+    pub(super) async fn frame(&mut self) -> Value {
         let frame = self.frames.recv().await.expect("a frame");
         serde_json::from_slice(frame.bytes()).expect("JSON")
     }
@@ -92,6 +92,12 @@ fn web_socket(url: &str, settings: HttpSettings) -> WebSocketTarget {
     }
 }
 
+/// A WebSocket at that path.
+pub(super) fn socket(port: u16, path: &str) -> Target {
+    let url = format!("ws://127.0.0.1:{port}{path}");
+    Target::WebSocket(web_socket(&url, HttpSettings::default()))
+}
+
 fn targets(port: u16) -> Vec<(&'static str, Target)> {
     let at = |path: &str| {
         http(
@@ -99,18 +105,14 @@ fn targets(port: u16) -> Vec<(&'static str, Target)> {
             HttpSettings::default(),
         )
     };
-    let socket = |path: &str| {
-        let url = format!("ws://127.0.0.1:{port}{path}");
-        Target::WebSocket(web_socket(&url, HttpSettings::default()))
-    };
     vec![
         ("all", Target::Http(at("/mcp"))),
         ("a", Target::Http(at("/mcp/a"))),
         ("all", Target::LegacySse(at("/sse"))),
         ("b", Target::LegacySse(at("/mcp/b"))),
-        ("all", socket("/ws")),
-        ("a", socket("/ws/a")),
-        ("b", socket("/mcp/b")),
+        ("all", socket(port, "/ws")),
+        ("a", socket(port, "/ws/a")),
+        ("b", socket(port, "/mcp/b")),
     ]
 }
 

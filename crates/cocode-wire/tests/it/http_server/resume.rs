@@ -111,7 +111,7 @@ async fn who_leaves_before_anything_came_has_not_cancelled() {
 }
 
 /// Waits until the server has noticed that its only connection is gone.
-async fn free_connection(server: &Server) {
+pub(super) async fn free_connection(server: &Server) {
     loop {
         let mut wire = Wire::to(server.port).await;
         if wire
