@@ -94,8 +94,8 @@ mod target;
 mod telemetry;
 mod tool_headers;
 
-pub use options::{ClientInfo, SessionOptions, Timeouts};
-pub use session::{MAX_IN_FLIGHT, RequestOptions, Session};
+pub use options::{ClientInfo, RequestOptions, SessionOptions, Timeouts};
+pub use session::{MAX_IN_FLIGHT, Session};
 pub use target::{
     RemoteTargetError, http, legacy_sse, remote, socket_path, stdio, unix, websocket,
     with_credentials,

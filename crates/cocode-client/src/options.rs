@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cocode_wire::RawJson;
+
 use crate::clock::Deadlines;
 use crate::handler::{Handler, NoHandler};
+use crate::progress::OnProgress;
 use cocode_core::{Era, Protocol};
 
 /// Decides how a session is made and how long things may take.
@@ -53,6 +56,18 @@ pub struct Timeouts {
     pub call: Deadlines,
     /// A person's answer to a question of the server.
     pub answer: Duration,
+}
+
+/// How one request differs from the usual.
+#[derive(Clone, Default)]
+pub struct RequestOptions {
+    /// How long it may take, instead of the session's own limits.
+    pub deadlines: Option<Deadlines>,
+    /// Is told about reports of progress.
+    pub on_progress: Option<OnProgress>,
+    /// A JSON object whose members go into the `_meta` of the request, such as a trace context.
+    /// [`Session::request`](crate::Session::request) takes its parameters as they are, and leaves this alone.
+    pub meta: Option<RawJson>,
 }
 
 impl Default for Timeouts {
@@ -119,5 +134,21 @@ impl std::fmt::Debug for SessionOptions {
             .field("log_level", log_level)
             .field("listen", listen)
             .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for RequestOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            deadlines,
+            on_progress,
+            meta,
+        } = self;
+        formatter
+            .debug_struct("RequestOptions")
+            .field("deadlines", deadlines)
+            .field("on_progress", &on_progress.is_some())
+            .field("meta", meta)
+            .finish()
     }
 }

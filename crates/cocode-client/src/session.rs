@@ -18,8 +18,7 @@ use crate::handshake::{initialize, modern_headers, modern_meta, supported_in};
 use crate::input::{AnyResult, ResultKind, asks_for_input};
 use crate::listen::Listener;
 use crate::mux::Reports;
-use crate::options::SessionOptions;
-use crate::progress::OnProgress;
+use crate::options::{RequestOptions, SessionOptions};
 use crate::server::ServerFacts;
 use crate::tool_headers::ToolHeaders;
 use cocode_core::{Era, Revision};
@@ -49,18 +48,6 @@ pub(crate) struct Shared {
     pub(crate) tool_headers: ToolHeaders,
     pub(crate) listener: Listener,
     tasks: Mutex<JoinSet<()>>,
-}
-
-/// How one request differs from the usual.
-#[derive(Clone, Default)]
-pub struct RequestOptions {
-    /// How long it may take, instead of the session's own limits.
-    pub deadlines: Option<Deadlines>,
-    /// Is told about reports of progress.
-    pub on_progress: Option<OnProgress>,
-    /// A JSON object whose members go into the `_meta` of the request, such as a trace context.
-    /// [`Session::request`] takes its parameters as they are, and leaves this alone.
-    pub meta: Option<RawJson>,
 }
 
 /// A request as the features of the protocol put it together.
@@ -484,21 +471,5 @@ async fn keep_session(session: Weak<Shared>) {
         if let Err(error) = (Session { shared }).renew(seen, "initialize").await {
             tracing::warn!(%error, "the session was not renewed; the next request will try");
         }
-    }
-}
-
-impl std::fmt::Debug for RequestOptions {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self {
-            deadlines,
-            on_progress,
-            meta,
-        } = self;
-        formatter
-            .debug_struct("RequestOptions")
-            .field("deadlines", deadlines)
-            .field("on_progress", &on_progress.is_some())
-            .field("meta", meta)
-            .finish()
     }
 }

@@ -118,6 +118,26 @@ impl Abilities {
         }
     }
 
+    /// The capabilities of a client that can do this, as it would declare them.
+    pub(crate) fn to_json(self) -> serde_json::Value {
+        let mut all = serde_json::Map::new();
+        let empty = || serde_json::json!({});
+        let modes = [("form", self.form), ("url", self.url)];
+        let modes = modes.into_iter().filter(|(_, on)| *on);
+        let modes: serde_json::Map<_, _> =
+            modes.map(|(mode, _)| (mode.to_owned(), empty())).collect();
+        if !modes.is_empty() {
+            all.insert("elicitation".into(), modes.into());
+        }
+        for (name, _) in [("sampling", self.sampling), ("roots", self.roots)]
+            .into_iter()
+            .filter(|(_, on)| *on)
+        {
+            all.insert(name.into(), empty());
+        }
+        all.into()
+    }
+
     /// Refuses a question that a client did not offer to answer.
     pub(crate) fn check(self, method: &str, params: Option<&RawJson>) -> Result<(), RpcError> {
         let needed = Self::needed_for(method, params);

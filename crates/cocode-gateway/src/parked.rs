@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
+use crate::caller::Abilities;
 use crate::instance::{Instance, Passed};
 use crate::questions::push_request;
 use crate::reply::Reply;
@@ -27,6 +28,8 @@ use crate::witness::CallWitness;
 const COMES_BACK_WITHIN: Duration = Duration::from_mins(10);
 /// Requests that may be parked at once.
 const MAX_PARKED: usize = 1024;
+/// How soon after the first question others are told of together with it.
+const MORE_QUESTIONS_WITHIN: Duration = Duration::from_millis(20);
 /// Bytes of a handle: nobody guesses it.
 const HANDLE_BYTES: usize = 24;
 
@@ -126,12 +129,15 @@ impl Parking {
                 biased;
                 answer = &mut work => {
                     return match answer {
-                        Ok(frame) => self.answered(frame, request, digest),
+                        Ok(frame) => self.answered(frame, witness, request, digest),
                         Err(error) => error.into(),
                     };
                 }
                 () = questions.arrived() => {}
             }
+            // A server that has several questions at once asks them one right after the other; one
+            // round is better than three.
+            tokio::time::sleep(MORE_QUESTIONS_WITHIN).await;
         }
         let asked = questions.to_json();
         let waits = Waits::Work(work, Arc::clone(witness));
@@ -139,7 +145,17 @@ impl Parking {
     }
 
     /// The answer of the server; it may be an error that says which addresses to visit first.
-    fn answered(&self, frame: Frame, request: &Request, digest: Vec<u8>) -> Reply {
+    fn answered(
+        &self,
+        frame: Frame,
+        witness: &CallWitness,
+        request: &Request,
+        digest: Vec<u8>,
+    ) -> Reply {
+        let lacking = witness.lacking();
+        if frame.is_error() && lacking.any() {
+            return missing_capability(lacking).into();
+        }
         let visits = frame
             .error()
             .filter(|error| error.code == code::URL_ELICITATION_REQUIRED)
@@ -268,6 +284,16 @@ fn without_answers(params: &RawJson) -> RawJson {
     }
     text.push(b'}');
     RawJson::parse(text).unwrap_or_else(|_| params.clone())
+}
+
+/// Says what a client would have to offer for its request.
+fn missing_capability(lacking: Abilities) -> RpcError {
+    let data = serde_json::json!({ "requiredCapabilities": lacking.to_json() });
+    RpcError {
+        code: code::MISSING_CLIENT_CAPABILITY,
+        message: "the server asks for something that this client does not offer".into(),
+        data: RawJson::of(&data).ok(),
+    }
 }
 
 fn is_accepted(answer: &RawJson) -> bool {

@@ -16,6 +16,7 @@ use cocode_wire::{Frame, RawJson, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::caller::Caller;
 use crate::instance::{Instance, Passed};
 use crate::parked::Parking;
 use crate::reply::Reply;
@@ -39,11 +40,15 @@ pub(crate) async fn pass(
         Err(error) => return error.into(),
     };
     let client = request.caller.era();
+    let caller = match (client, server) {
+        (Era::Legacy, Era::Modern) => with_level(request),
+        _ => Arc::clone(&request.caller),
+    };
     let passed = Passed {
         method: request.method.clone(),
         params,
         tool,
-        caller: Arc::clone(&request.caller),
+        caller,
         session: request.session,
         wants_progress: request.said.progress_token.is_some(),
         witness: request.witness(),
@@ -59,6 +64,14 @@ pub(crate) async fn pass(
         Ok(frame) => adapted(&request.method, frame, server, client),
         Err(error) => error.into(),
     }
+}
+
+/// A client with a session has said once which log messages it wants, or leaves that to the server;
+/// a stateless server has to be told with each request.
+fn with_level(request: &Request) -> Arc<Caller> {
+    let mut caller = Caller::clone(&request.caller);
+    caller.behalf.log_level = Some(request.from.log_level().as_str().to_owned());
+    Arc::new(caller)
 }
 
 #[derive(Deserialize)]

@@ -224,6 +224,10 @@ impl Traffic {
         let is_able = |call: &Call| call.witness.can().and(needed) == needed;
         let able = || state.calls.iter().filter(|(_, call)| is_able(call));
         if able().next().is_none() {
+            let mut calls = state.calls.values();
+            if let (Some(only), None) = (calls.next(), calls.next()) {
+                only.witness.lacks(needed);
+            }
             let refusal = Abilities::default().check(method, params);
             return Whom::Nobody(
                 refusal

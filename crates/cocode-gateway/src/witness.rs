@@ -27,6 +27,8 @@ pub(crate) struct CallWitness {
     from: Arc<Downstream>,
     /// Where a client of the stateless era finds questions.
     questions: Arc<Questions>,
+    /// What the client was needed for, but did not offer.
+    lacking: Mutex<Abilities>,
     way: Mutex<Way>,
 }
 
@@ -47,6 +49,7 @@ impl CallWitness {
             caller: Arc::clone(caller),
             from: Arc::clone(from),
             questions: Arc::default(),
+            lacking: Mutex::default(),
             way: Mutex::new(Way {
                 stream,
                 progress_token,
@@ -57,6 +60,17 @@ impl CallWitness {
     /// What its client can be asked.
     pub(crate) fn can(&self) -> Abilities {
         self.caller.can
+    }
+
+    /// Notes that its client was needed for something that it did not offer.
+    pub(crate) fn lacks(&self, needed: Abilities) {
+        let mut lacking = self.lacking.lock().unwrap_or_else(PoisonError::into_inner);
+        *lacking = lacking.or(needed);
+    }
+
+    /// What its client was needed for, but did not offer.
+    pub(crate) fn lacking(&self) -> Abilities {
+        *self.lacking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Questions that wait for the client to come back.
@@ -75,6 +89,7 @@ impl CallWitness {
     /// Puts a question to the client.
     pub(crate) fn ask<'a>(&'a self, method: &str, params: Option<RawJson>) -> Asking<'a> {
         if let Err(refusal) = self.caller.can.check(method, params.as_ref()) {
+            self.lacks(Abilities::needed_for(method, params.as_ref()));
             return Box::pin(std::future::ready(Err(refusal)));
         }
         let method = method.to_owned();

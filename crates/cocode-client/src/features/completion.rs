@@ -9,7 +9,8 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::error::RequestError;
-use crate::session::{RequestOptions, Session};
+use crate::options::RequestOptions;
+use crate::session::Session;
 use cocode_core::Era;
 
 /// Whose argument is to be completed.

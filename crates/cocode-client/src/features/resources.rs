@@ -13,8 +13,9 @@ use crate::clock::Deadlines;
 use crate::error::RequestError;
 use crate::list_cache::ListKind;
 use crate::mux::Reports;
+use crate::options::RequestOptions;
 use crate::pages::{Listing, Quarantined, Reader};
-use crate::session::{Call, RequestOptions, Session};
+use crate::session::{Call, Session};
 
 /// A resource as its server describes it.
 #[derive(Clone, Debug)]

@@ -22,9 +22,10 @@ use crate::clock::{Deadlines, later};
 use crate::error::{RequestError, Retry};
 use crate::features::{Annotations, CallResult};
 use crate::list_cache::ListKind;
+use crate::options::RequestOptions;
 use crate::progress::OnProgress;
 use crate::schema::Mismatch;
-use crate::session::{RequestOptions, Session};
+use crate::session::Session;
 use crate::telemetry::{TraceContext, call_span};
 
 use super::output::Output;

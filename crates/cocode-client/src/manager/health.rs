@@ -14,7 +14,8 @@ use super::verdict::{is_for_somebody, needs_somebody};
 use crate::clock::{Deadlines, later};
 use crate::error::{RequestError, Retry};
 use crate::list_cache::ListKind;
-use crate::session::{RequestOptions, Session};
+use crate::options::RequestOptions;
+use crate::session::Session;
 
 /// How often the time of day is compared with the time that passed.
 const CLOCK_CHECK: Duration = Duration::from_secs(5);

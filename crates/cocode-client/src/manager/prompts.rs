@@ -8,7 +8,7 @@ use super::Manager;
 use super::call_error::CallError;
 use super::catalog::Catalog;
 use crate::features::{Prompt, PromptResult};
-use crate::session::RequestOptions;
+use crate::options::RequestOptions;
 
 /// A prompt that is to be got, with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,7 +17,8 @@ use crate::features::{
     Completion, CompletionTarget, Prompt, ReadResult, Resource, ResourceTemplate,
 };
 use crate::list_cache::ListKind;
-use crate::session::{RequestOptions, Session};
+use crate::options::RequestOptions;
+use crate::session::Session;
 
 /// What all servers gave, each for itself: one that failed takes nothing from the others.
 #[derive(Clone, Debug)]

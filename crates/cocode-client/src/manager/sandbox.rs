@@ -11,7 +11,8 @@ use cocode_wire::{RawJson, code};
 use tokio::sync::watch;
 
 use crate::error::RequestError;
-use crate::session::{RequestOptions, Session};
+use crate::options::RequestOptions;
+use crate::session::Session;
 
 /// The capability that a server declares, at the top or among the experimental ones.
 pub const SANDBOX_STATE_CAPABILITY: &str = "codex/sandbox-state";
