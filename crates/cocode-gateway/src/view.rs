@@ -182,10 +182,10 @@ impl Inner {
 
     async fn shared_instance(&self, spec: &ServerSpec) -> Arc<Instance> {
         let connector: &Arc<dyn Connector> = &self.options.manager.connector;
-        let identity = connector.identity(spec);
-        let key = identity.map(|identity| {
+        let sharing = connector.sharing(spec);
+        let key = sharing.map(|sharing| {
             let mut key = vec![spec.fingerprint()];
-            key.extend(identity);
+            key.extend(sharing);
             key.extend(self.options.identity.iter().cloned());
             key
         });

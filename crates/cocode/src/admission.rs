@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cocode_auth::oauth::{OAuthCredentials, SignIn, Site, Sources, Vault};
@@ -11,7 +12,7 @@ use cocode_client::{Credentials, HttpClient, Url};
 use cocode_core::{OAuth, Reach, Remote, ServerSpec};
 use futures_util::future::join_all;
 
-use crate::environment;
+use crate::environment::Variables;
 use crate::error::CliError;
 use crate::stores;
 use crate::target::shown;
@@ -21,6 +22,9 @@ use crate::workspace::Workspace;
 pub(crate) struct Admissions {
     http: HttpClient,
     vault: Vault,
+    variables: Variables,
+    /// Where commands run that are told no directory.
+    directory: Option<PathBuf>,
     defaults: Defaults,
     held: Mutex<BTreeMap<String, Held>>,
 }
@@ -100,6 +104,8 @@ impl Admissions {
         Ok(Self {
             http: HttpClient::new(workspace.environment.http.clone()),
             vault: stores::credentials(workspace)?,
+            variables: workspace.environment.variables.clone(),
+            directory: workspace.places.directory.clone(),
             defaults: Defaults {
                 client_metadata_url: metadata_url.map(|setting| setting.value.clone()),
                 callback_port: callback_port.map(|setting| setting.value),
@@ -141,7 +147,7 @@ impl Admissions {
         let admission = match Way::of(remote) {
             Way::Fixed(_) | Way::Nothing => return None,
             Way::Helper(line) => {
-                let commands = commands(remote);
+                let commands = self.commands(remote);
                 Admission::Helper(HeadersHelper::new(name.into(), line.into(), commands))
             }
             Way::OAuth(url) => {
@@ -169,13 +175,14 @@ impl Admissions {
         if oauth.callback_url.is_none() && oauth.callback_port.is_none() {
             oauth.callback_port = *callback_port;
         }
+        let variables = self.variables.clone();
         let sign_in = SignIn {
             server: name.to_owned(),
             url,
             oauth,
             sources: Sources {
-                variable: Arc::new(environment::text_variable),
-                commands: commands(remote),
+                variable: Arc::new(move |name: &str| variables.text(name)),
+                commands: self.commands(remote),
             },
         };
         let own_client = remote.oauth.client_id.clone();
@@ -205,6 +212,14 @@ impl Admissions {
         self.vault.settle().await;
     }
 
+    /// Commands of a server run where its other commands do.
+    fn commands(&self, remote: &Remote) -> CommandSettings {
+        let mut commands = CommandSettings::new(self.variables.for_servers());
+        let own = remote.base.clone();
+        commands.directory = own.or_else(|| self.directory.clone());
+        commands
+    }
+
     fn held(&self) -> MutexGuard<'_, BTreeMap<String, Held>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -214,13 +229,6 @@ impl fmt::Debug for Admissions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Admissions").finish_non_exhaustive()
     }
-}
-
-/// Commands of a server run where its other commands do.
-fn commands(remote: &Remote) -> CommandSettings {
-    let mut commands = CommandSettings::new(environment::for_servers());
-    commands.directory.clone_from(&remote.base);
-    commands
 }
 
 /// An address and nothing else.

@@ -18,6 +18,7 @@ use crate::manage;
 use crate::misuse::{misused, stray_address};
 use crate::printer::Printer;
 use crate::results;
+use crate::serve;
 use crate::session;
 use crate::workspace::Workspace;
 
@@ -78,6 +79,7 @@ fn run(cli: Cli, environment: Environment, printer: &Arc<Printer>) -> Result<Exi
             match verb {
                 McpVerb::Manage(verb) => manage::run(&verb, &workspace),
                 McpVerb::Result(verb) => results::run(&verb, &workspace),
+                McpVerb::Serve(args) => serve::run(&args, &workspace),
                 McpVerb::Use(verb) => session::run(*verb, &workspace),
             }
         }

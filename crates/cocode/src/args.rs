@@ -5,6 +5,7 @@ pub(crate) mod auth;
 pub(crate) mod govern;
 pub(crate) mod manage;
 pub(crate) mod results;
+pub(crate) mod serve;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use cocode_client::Protocol;
 use govern::{ConfigVerb, CredentialStoreArg, PermissionsVerb, PluginVerb, PolicyVerb, SecretArgs};
 use manage::ManageVerb;
 use results::ResultVerb;
+use serve::{SERVE_HELP, ServeArgs};
 
 /// Use any MCP server from a terminal or a script.
 #[derive(Debug, Parser)]
@@ -158,6 +160,9 @@ pub(crate) enum McpVerb {
     /// Read results that were too large to show
     #[command(subcommand)]
     Result(ResultVerb),
+    /// Serve a configured server on the standard streams, for agents
+    #[command(after_help = SERVE_HELP)]
+    Serve(ServeArgs),
     #[command(flatten)]
     Use(Box<Verb>),
 }

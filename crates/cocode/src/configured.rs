@@ -82,7 +82,7 @@ pub(crate) fn with_files(error: CliError, config: &Config) -> CliError {
 }
 
 /// The specification, or why it cannot be used.
-fn usable(name: &str, server: &Server) -> Result<Box<ServerSpec>, CliError> {
+pub(crate) fn usable(name: &str, server: &Server) -> Result<Box<ServerSpec>, CliError> {
     match &server.state {
         State::Ready(spec) => Ok(spec.clone()),
         State::Disabled(origin) => {

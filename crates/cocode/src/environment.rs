@@ -4,8 +4,10 @@
     reason = "this is the one place that reads the environment"
 )]
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cocode_auth::session_bus_address;
 use cocode_client::{HttpSettings, baseline_environment};
@@ -15,6 +17,8 @@ use crate::telemetry::TelemetrySettings;
 /// The variables that matter, as they were when the program started.
 #[derive(Debug)]
 pub(crate) struct Environment {
+    /// All variables, for what configuration refers to and what servers are given.
+    pub(crate) variables: Variables,
     /// Proxies and extra certificate authorities.
     pub(crate) http: HttpSettings,
     /// Whether `NO_COLOR` asks for plain text, or the terminal knows nothing else.
@@ -31,6 +35,50 @@ pub(crate) struct Environment {
     pub(crate) max_output_tokens: Option<String>,
     /// What the variables of OpenTelemetry ask for, if anything.
     pub(crate) telemetry: Option<TelemetrySettings>,
+}
+
+/// All variables of an environment, be it that of this process or that of another who asks us to
+/// serve. Values may be secrets.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Variables(Arc<BTreeMap<OsString, OsString>>);
+
+impl Variables {
+    /// Those of this process.
+    fn of_process() -> Self {
+        std::env::vars_os().collect()
+    }
+
+    /// A variable that the user wants to pass on to a server.
+    pub(crate) fn get(&self, name: &OsStr) -> Option<OsString> {
+        self.0.get(name).cloned()
+    }
+
+    /// A variable that configuration refers to.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        self.get(name.as_ref())?.into_string().ok()
+    }
+
+    /// The part that every server may see.
+    pub(crate) fn for_servers(&self) -> Vec<(OsString, OsString)> {
+        baseline_environment(self.iter())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (OsString, OsString)> {
+        let all = self.0.iter();
+        all.map(|(name, value)| (name.clone(), value.clone()))
+    }
+}
+
+impl FromIterator<(OsString, OsString)> for Variables {
+    fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(all: I) -> Self {
+        Self(Arc::new(all.into_iter().collect()))
+    }
+}
+
+impl std::fmt::Debug for Variables {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_set().entries(self.0.keys()).finish()
+    }
 }
 
 /// The directories that variables name.
@@ -70,16 +118,16 @@ impl Homes {
 
 impl Environment {
     pub(crate) fn read() -> Self {
-        let mut environment = Self::from(&|name| std::env::var_os(name));
-        if environment.homes.home.is_none() {
-            // The system knows where users without the variable are at home.
-            environment.homes.home = std::env::home_dir();
-        }
-        environment
+        // The system knows where users without the variable are at home.
+        Self::of(Variables::of_process(), std::env::home_dir())
     }
 
-    fn from(lookup: &dyn Fn(&str) -> Option<OsString>) -> Self {
-        let filled = |name: &str| lookup(name).filter(|value| !value.is_empty());
+    /// What these variables say. Without one of them, the user is at home in `home`.
+    pub(crate) fn of(variables: Variables, home: Option<PathBuf>) -> Self {
+        let filled = |name: &str| {
+            let value = variables.get(name.as_ref());
+            value.filter(|value| !value.is_empty())
+        };
         let text = |name: &str| filled(name).and_then(|value| value.into_string().ok());
         // As curl does: the lower-case name wins.
         let either = |lower: &str| text(lower).or_else(|| text(&lower.to_uppercase()));
@@ -107,13 +155,14 @@ impl Environment {
             telemetry: TelemetrySettings::read(&text),
             homes: Homes {
                 cocode: filled("COCODE_HOME").map(PathBuf::from),
-                home: filled("HOME").map(PathBuf::from),
+                home: filled("HOME").map(PathBuf::from).or(home),
                 // The specification of these wants relative paths ignored.
                 xdg_config: absolute(filled("XDG_CONFIG_HOME")),
                 xdg_state: absolute(filled("XDG_STATE_HOME")),
                 codex: filled("CODEX_HOME").map(PathBuf::from),
                 claude: filled("CLAUDE_CONFIG_DIR").map(PathBuf::from),
             },
+            variables,
         }
     }
 }
@@ -150,11 +199,10 @@ mod tests {
     use super::Environment;
 
     fn environment(variables: &[(&str, &str)]) -> Environment {
-        let lookup = |wanted: &str| {
-            let found = variables.iter().find(|(name, _)| *name == wanted);
-            found.map(|(_, value)| OsString::from(value))
-        };
-        Environment::from(&lookup)
+        let variables = variables.iter();
+        let variables =
+            variables.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        Environment::of(variables.collect(), None)
     }
 
     #[test]
@@ -177,6 +225,13 @@ mod tests {
         assert!(!environment.no_color);
         assert_eq!(environment.http.https_proxy, None);
         assert_eq!(environment.log_filter, None);
+    }
+
+    #[test]
+    fn values_are_never_shown() {
+        let environment = environment(&[("TOKEN", "hunter2"), ("HOME", "/home/me")]);
+        let shown = format!("{:?}", environment.variables);
+        assert_eq!(shown, r#"{"HOME", "TOKEN"}"#);
     }
 
     #[test]

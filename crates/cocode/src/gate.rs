@@ -196,7 +196,7 @@ fn denied(message: String) -> CliError {
         .hint("`cocode permissions list` shows all rules and where they are written")
 }
 
-fn hints(annotations: Annotations) -> Hints {
+pub(crate) fn hints(annotations: Annotations) -> Hints {
     Hints {
         read_only: annotations.read_only,
         destructive: annotations.destructive,

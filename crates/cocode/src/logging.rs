@@ -62,6 +62,7 @@ fn filter(args: &OutputArgs, wanted: Option<&str>) -> Result<Targets, CliError> 
         "cocode_auth",
         "cocode_client",
         "cocode_config",
+        "cocode_gateway",
         "cocode_process",
         "cocode_wire",
     ];

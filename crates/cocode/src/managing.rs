@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use cocode_client::{
-    Concurrency, Health, ListCache, ListReading, Manager, ManagerOptions, ServerLogs, Start, When,
+    Concurrency, Health, ListCache, ListReading, Manager, ManagerOptions, ServerLogs, Start,
+    Telemetry, When,
 };
 use cocode_config::{HealthSettings, StartConcurrency};
 use cocode_core::OutputLimits;
@@ -29,6 +30,9 @@ pub(crate) enum Purpose {
     OneThing,
     /// Keeping servers connected for as long as somebody watches.
     Watching,
+    /// Serving clients for as long as they come: servers are started when they are needed, or when
+    /// nobody knows what they offer.
+    Serving,
 }
 
 /// Everything that a manager is made with, apart from its servers. Outlives the runtime that the
@@ -42,37 +46,8 @@ pub(crate) struct Setup {
 
 impl Setup {
     pub(crate) fn new(purpose: Purpose, workspace: &Workspace) -> Result<Self, CliError> {
-        let Environment {
-            tool_timeout,
-            max_output_tokens,
-            ..
-        } = &workspace.environment;
-        let settings = &workspace.config()?.settings;
-        let (tool_timeout, output) = (
-            tool_timeout.as_deref().map(milliseconds).transpose()?,
-            max_output_tokens.as_deref().map(tokens).transpose()?,
-        );
-        let logs = ServerLogs::open(
-            logs::directory(workspace),
-            logs::limits(&settings.retention),
-        );
         let (telemetry, guard) = telemetry::install(&workspace.environment, &workspace.printer);
-        let options = ManagerOptions {
-            start: start(purpose, &settings.health),
-            health: health(&settings.health),
-            tool_timeout,
-            output: output.unwrap_or_default(),
-            results: Some(results::store(workspace)?),
-            lists: match purpose {
-                Purpose::OneThing => ListReading::OnDemand,
-                Purpose::Watching => ListReading::Kept,
-            },
-            cache: list_cache(workspace),
-            logs: logs.clone(),
-            telemetry,
-            log_level: log_level(workspace.output.verbose),
-            ..ManagerOptions::default()
-        };
+        let (options, logs) = options(purpose, workspace, telemetry)?;
         Ok(Self {
             options,
             logs,
@@ -91,9 +66,14 @@ impl Setup {
 
     /// Makes the manager, within a runtime.
     pub(crate) fn manager(&self, change: impl FnOnce(&mut ManagerOptions)) -> Manager {
+        Manager::new(self.options(change))
+    }
+
+    /// What a manager is made with.
+    pub(crate) fn options(&self, change: impl FnOnce(&mut ManagerOptions)) -> ManagerOptions {
         let mut options = self.options.clone();
         change(&mut options);
-        Manager::new(options)
+        options
     }
 
     /// Writes down what is still to be written.
@@ -103,6 +83,44 @@ impl Setup {
             tracing::debug!("the logs of servers were not written to their end in time");
         }
     }
+}
+
+fn options(
+    purpose: Purpose,
+    workspace: &Workspace,
+    telemetry: Telemetry,
+) -> Result<(ManagerOptions, ServerLogs), CliError> {
+    let Environment {
+        tool_timeout,
+        max_output_tokens,
+        ..
+    } = &workspace.environment;
+    let settings = &workspace.config()?.settings;
+    let (tool_timeout, output) = (
+        tool_timeout.as_deref().map(milliseconds).transpose()?,
+        max_output_tokens.as_deref().map(tokens).transpose()?,
+    );
+    let logs = ServerLogs::open(
+        logs::directory(workspace),
+        logs::limits(&settings.retention),
+    );
+    let options = ManagerOptions {
+        start: start(purpose, &settings.health),
+        health: health(&settings.health),
+        tool_timeout,
+        output: output.unwrap_or_default(),
+        results: Some(results::store(workspace)?),
+        lists: match purpose {
+            Purpose::OneThing => ListReading::OnDemand,
+            Purpose::Watching | Purpose::Serving => ListReading::Kept,
+        },
+        cache: list_cache(workspace),
+        logs: logs.clone(),
+        telemetry,
+        log_level: log_level(workspace.output.verbose),
+        ..ManagerOptions::default()
+    };
+    Ok((options, logs))
 }
 
 /// Where lists of servers are remembered.
@@ -124,6 +142,7 @@ fn start(purpose: Purpose, settings: &HealthSettings) -> Start {
     let (when, once) = match purpose {
         Purpose::OneThing => (When::OnlyNeeded, true),
         Purpose::Watching => (When::AtOnce, false),
+        Purpose::Serving => (When::Needed, false),
     };
     Start {
         // Who asks about all servers wants to know soon.
@@ -138,7 +157,7 @@ fn start(purpose: Purpose, settings: &HealthSettings) -> Start {
     }
 }
 
-fn health(settings: &HealthSettings) -> Health {
+pub(crate) fn health(settings: &HealthSettings) -> Health {
     let HealthSettings {
         start_concurrency: _,
         ping_interval,

@@ -2,7 +2,7 @@
 //! are looked up, and headers are made, right before the server is contacted, each time anew.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,9 +18,10 @@ use cocode_core::{
 
 use crate::admission::{Admission, Admissions};
 use crate::args::TargetArgs;
-use crate::environment;
+use crate::environment::Variables;
 use crate::error::{CliError, Code};
 use crate::printer::Printer;
+use crate::sharing;
 use crate::stores;
 use crate::target::Server;
 use crate::text::plain;
@@ -37,6 +38,11 @@ const SECRETS_LIMIT: Duration = Duration::from_mins(1);
 pub(crate) struct Configured {
     store: SecretStore,
     admissions: Arc<Admissions>,
+    variables: Variables,
+    /// Where programs start that are told no directory.
+    directory: Option<PathBuf>,
+    /// Everything else that decides as whom, and over which ways, servers are reached.
+    ways: Vec<String>,
     printer: Arc<Printer>,
 }
 
@@ -54,6 +60,9 @@ impl Configured {
         Ok(Self {
             store: stores::secrets(workspace)?,
             admissions: Arc::clone(workspace.admissions()?),
+            variables: workspace.environment.variables.clone(),
+            directory: workspace.places.directory.clone(),
+            ways: sharing::ways(workspace)?,
             printer: Arc::clone(&workspace.printer),
         })
     }
@@ -92,11 +101,12 @@ impl Configured {
     /// Commands run where the server starts: a script that they name is one beside the entry, not
     /// one that lies where the user happens to be.
     fn references(&self, spec: &ServerSpec) -> References {
-        let mut commands = CommandSettings::new(environment::for_servers());
-        commands.directory = match &spec.reach {
+        let mut commands = CommandSettings::new(self.variables.for_servers());
+        let own = match &spec.reach {
             Reach::Program(program) => program.directory().map(Path::to_owned),
             Reach::Remote(remote) => remote.base.clone(),
         };
+        commands.directory = own.or_else(|| self.directory.clone());
         References::new(self.store.clone(), commands)
     }
 }
@@ -118,9 +128,8 @@ impl Connector for Configured {
     fn identity(&self, spec: &ServerSpec) -> Option<Vec<String>> {
         let (names, directory): (Vec<&String>, _) = match &spec.reach {
             Reach::Program(program) => {
-                // A program that is told no directory starts where we are.
                 let directory = program.directory().map(Path::to_owned);
-                let directory = directory.or_else(|| std::env::current_dir().ok());
+                let directory = directory.or_else(|| self.directory.clone());
                 (program.env_vars.iter().collect(), directory)
             }
             Reach::Remote(remote) => {
@@ -141,11 +150,16 @@ impl Connector for Configured {
             }
         };
         let values = names.into_iter().map(|name| {
-            let value = environment::variable(name.as_ref());
+            let value = self.variables.get(name.as_ref());
             value.map_or_else(String::new, |value| value.to_string_lossy().into_owned())
         });
         let directory = directory.map(|directory| directory.display().to_string());
         Some(values.chain(directory).chain(account).collect())
+    }
+
+    fn sharing(&self, spec: &ServerSpec) -> Option<Vec<String>> {
+        let directory = self.directory.as_deref();
+        Some(sharing::key(spec, &self.variables, directory, &self.ways))
     }
 
     fn admitted<'a>(&'a self, spec: &'a ServerSpec) -> Answer<'a, ()> {
@@ -266,17 +280,17 @@ impl Work<'_> {
             base: _,
             beside: _,
         } = program;
-        let cwd = program.directory();
+        let cwd = program.directory().or(self.by.directory.as_deref());
         if let Some(error) = refused_sandbox(self.spec) {
             return Err(error);
         }
-        let mut variables = environment::for_servers();
+        let mut variables = self.by.variables.for_servers();
         let mut set = |name: OsString, value: OsString| {
             variables.retain(|(other, _)| *other != name);
             variables.push((name, value));
         };
         for name in env_vars {
-            if let Some(value) = environment::variable(name.as_ref()) {
+            if let Some(value) = self.by.variables.get(name.as_ref()) {
                 set(name.into(), value);
             }
         }
@@ -369,7 +383,11 @@ impl Work<'_> {
     }
 
     fn variable(&self, name: &str, key: &str) -> Result<String, CliError> {
-        let value = environment::text_variable(name).filter(|value| !value.is_empty());
+        let value = self
+            .by
+            .variables
+            .text(name)
+            .filter(|value| !value.is_empty());
         value.ok_or_else(|| {
             self.unavailable(&format!(
                 "the variable `{name}`, named by `{key}`, is not set"

@@ -17,6 +17,11 @@ pub(crate) fn credentials(workspace: &Workspace) -> Result<Vault, CliError> {
     options(workspace).map(Vault::new)
 }
 
+/// What tells the stores of two workspaces apart.
+pub(crate) fn identity(workspace: &Workspace) -> Result<String, CliError> {
+    options(workspace).map(|options| format!("{options:?}"))
+}
+
 fn options(workspace: &Workspace) -> Result<StoreOptions, CliError> {
     let choice = match workspace.store {
         Some(given) => given.into(),

@@ -1,16 +1,15 @@
 //! What a command works in: the environment, the places of configuration, and the configuration
 //! itself, read when somebody needs it.
 
-use std::cell::OnceCell;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cocode_config::{Config, EditContext, Places, Problem};
 
 use crate::admission::Admissions;
 use crate::args::govern::CredentialStoreArg;
 use crate::args::{ConfigArgs, OutputArgs};
-use crate::environment::{self, Environment};
+use crate::environment::Environment;
 use crate::error::{CliError, Code};
 use crate::printer::Printer;
 
@@ -28,8 +27,8 @@ pub(crate) struct Workspace {
     /// Where credentials are kept, whatever the configuration says.
     pub(crate) store: Option<CredentialStoreArg>,
     strict: bool,
-    config: OnceCell<Config>,
-    admissions: OnceCell<Arc<Admissions>>,
+    config: OnceLock<Config>,
+    admissions: OnceLock<Arc<Admissions>>,
 }
 
 impl Workspace {
@@ -40,6 +39,17 @@ impl Workspace {
         args: &ConfigArgs,
     ) -> Result<Self, CliError> {
         let directory = std::env::current_dir().ok();
+        Self::at(directory, environment, printer, output, args)
+    }
+
+    /// What a command in this directory works in.
+    pub(crate) fn at(
+        directory: Option<PathBuf>,
+        environment: Environment,
+        printer: Arc<Printer>,
+        output: OutputArgs,
+        args: &ConfigArgs,
+    ) -> Result<Self, CliError> {
         let absolute = |path: &PathBuf| match &directory {
             Some(directory) => directory.join(path),
             None => path.clone(),
@@ -63,8 +73,8 @@ impl Workspace {
             places,
             store: None,
             strict: args.strict_config,
-            config: OnceCell::new(),
-            admissions: OnceCell::new(),
+            config: OnceLock::new(),
+            admissions: OnceLock::new(),
         })
     }
 
@@ -93,9 +103,7 @@ impl Workspace {
 
     /// The configuration. With `--strict-config`, anything wrong in it is an error.
     pub(crate) fn config(&self) -> Result<&Config, CliError> {
-        let config = self
-            .config
-            .get_or_init(|| Config::load(&self.places, &environment::text_variable));
+        let config = self.config.get_or_init(|| self.reloaded());
         if self.strict {
             let problems = config.all_problems();
             if !problems.is_empty() {
@@ -130,7 +138,8 @@ impl Workspace {
 
     /// The configuration as it is now, after it was changed.
     pub(crate) fn reloaded(&self) -> Config {
-        Config::load(&self.places, &environment::text_variable)
+        let variables = &self.environment.variables;
+        Config::load(&self.places, &|name: &str| variables.text(name))
     }
 
     /// Warns of what is wrong with files as a whole, which may hide what the user looks for.

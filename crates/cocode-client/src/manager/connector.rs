@@ -26,6 +26,14 @@ pub trait Connector: Send + Sync + 'static {
         None
     }
 
+    /// Everything besides the specification that makes a connection another: who agrees on it may
+    /// share one. Unlike the [identity](Self::identity) it may be told without knowing whose the
+    /// secrets are, as long as they are looked up in the same places. Nothing if that cannot be
+    /// told; then nothing is shared.
+    fn sharing(&self, spec: &ServerSpec) -> Option<Vec<String>> {
+        self.identity(spec)
+    }
+
     /// Ends when a server that did not let us in at the last attempt may do so now, because
     /// somebody has signed in meanwhile. Asked only while that is awaited; dropped at any time.
     fn admitted<'a>(&'a self, _spec: &'a ServerSpec) -> Answer<'a, ()> {

@@ -14,7 +14,6 @@ use tokio::sync::mpsc;
 use super::view::{Calls, Line, Outlook, View};
 use super::{Chosen, wanted};
 use crate::args::manage::StatusArgs;
-use crate::environment;
 use crate::error::{CliError, Code, Exit};
 use crate::interrupt::Interrupts;
 use crate::manage::status::hurried;
@@ -109,7 +108,8 @@ async fn watch(
     let watcher = watching.map_err(|error| {
         CliError::new(Code::SetupFailed, "the configuration cannot be watched").because(&error)
     })?;
-    let live = Live::new(workspace.places.clone(), environment::text_variable);
+    let variables = workspace.environment.variables.clone();
+    let live = Live::new(workspace.places.clone(), move |name| variables.text(name));
     let printer = &*workspace.printer;
     let mut events = manager.events();
     let mut watch = Watch {

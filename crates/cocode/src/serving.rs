@@ -1,0 +1,203 @@
+//! From a workspace to what is served of it: a view of a gateway with the servers that the
+//! configuration names, reached as commands in that workspace reach them, behind the same rules for
+//! tools, and all of it as the files say now.
+
+mod gate;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cocode_config::{Config, Live, Reload, Watcher};
+use cocode_core::ServerSpec;
+use cocode_gateway::{Gateway, View, ViewOptions};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::configured;
+use crate::error::{CliError, Code};
+use crate::managing::Setup;
+use crate::reach::Configured;
+use crate::workspace::{Workspace, told};
+
+use gate::Rules;
+
+/// Which of the configured servers are served.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Selection {
+    /// Only these, if given.
+    pub(crate) servers: Option<BTreeSet<String>>,
+}
+
+/// What is served of a workspace, for as long as this is held.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    view: View,
+    warnings: Vec<String>,
+    // Ends following before there is nothing to follow.
+    _following: JoinSet<()>,
+    _watcher: Watcher,
+}
+
+impl Serving {
+    /// Begins to serve, and to follow the files. Servers are started when they are needed.
+    pub(crate) async fn of(
+        workspace: &Workspace,
+        setup: &Setup,
+        gateway: &Gateway,
+        selection: Selection,
+    ) -> Result<Self, CliError> {
+        // Wrong files that were asked for by name, and everything wrong if that is wanted, end it here.
+        let first = workspace.config()?;
+        selection.check(first)?;
+        // One change that waits to be read is as good as many.
+        let (changed, mut changes) = mpsc::channel(1);
+        let watching = Watcher::start(workspace.places.clone(), move || {
+            let _one_waits_already = changed.try_send(());
+        });
+        let watcher = watching.map_err(|error| {
+            CliError::new(Code::SetupFailed, "the configuration cannot be watched").because(&error)
+        })?;
+        let variables = workspace.environment.variables.clone();
+        let live = Live::new(workspace.places.clone(), move |name| variables.text(name));
+        let warnings = selection.warnings(live.config());
+        let connector = Arc::new(Configured::new(workspace)?);
+        let rules = Arc::new(Rules::of(live.config()));
+        let view = gateway.view(ViewOptions {
+            manager: setup
+                .options(|options| options.connector = Arc::<Configured>::clone(&connector)),
+            gate: Arc::<Rules>::clone(&rules),
+            // The connector knows what makes servers others.
+            identity: Vec::new(),
+        });
+        let mut followed = Followed {
+            live,
+            selection,
+            connector,
+            rules,
+            view: view.clone(),
+        };
+        followed.apply().await;
+        let mut following = JoinSet::new();
+        following.spawn(async move {
+            while changes.recv().await.is_some() {
+                followed.reload().await;
+            }
+        });
+        Ok(Self {
+            view,
+            warnings,
+            _following: following,
+            _watcher: watcher,
+        })
+    }
+
+    /// What clients see.
+    pub(crate) fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// What whoever began this should know: files that cannot be read, servers that are not served.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+impl Selection {
+    /// Only the servers of these names.
+    pub(crate) fn of(names: &[String]) -> Self {
+        let servers = (!names.is_empty()).then(|| names.iter().cloned().collect());
+        Self { servers }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        let servers = self.servers.as_ref();
+        servers.is_none_or(|servers| servers.contains(name))
+    }
+
+    /// Names that no file has are mistakes.
+    fn check(&self, config: &Config) -> Result<(), CliError> {
+        let mut names = self.servers.iter().flatten();
+        let unknown = names.find(|name| !config.servers.contains_key(*name));
+        unknown.map_or(Ok(()), |name| Err(configured::unknown(name, config)))
+    }
+
+    fn warnings(&self, config: &Config) -> Vec<String> {
+        let mut warnings: Vec<String> = config.file_problems().map(told).collect();
+        for (name, server) in &config.servers {
+            // Who names a server wants it; of the others, only what is broken or waits matters.
+            let is_wanted = self.servers.is_some() && self.has(name);
+            match configured::usable(name, server) {
+                Ok(_) => {}
+                Err(error) if is_wanted => warnings.push(with_hints(&error)),
+                Err(error) if self.has(name) && error.code != Code::ServerDisabled.as_str() => {
+                    warnings.push(with_hints(&error));
+                }
+                Err(_not_wanted) => {}
+            }
+        }
+        warnings
+    }
+}
+
+fn with_hints(error: &CliError) -> String {
+    let what: Vec<&str> = [&error.message]
+        .into_iter()
+        .chain(&error.causes)
+        .map(String::as_str)
+        .collect();
+    let what = what.join(": ");
+    if error.hints.is_empty() {
+        return format!("{what}; it is not served");
+    }
+    format!("{what}; it is not served ({})", error.hints.join("; "))
+}
+
+/// What follows the configuration.
+struct Followed {
+    live: Live,
+    selection: Selection,
+    connector: Arc<Configured>,
+    rules: Arc<Rules>,
+    view: View,
+}
+
+impl Followed {
+    /// Serves what the configuration says now.
+    async fn apply(&self) {
+        let specs = self.live.specs();
+        let specs: Vec<ServerSpec> = specs
+            .filter(|spec| self.selection.has(spec.name.as_str()))
+            .cloned()
+            .collect();
+        self.connector.recall(&specs).await;
+        self.view.apply(specs).await;
+    }
+
+    async fn reload(&mut self) {
+        let reload = self.live.reload();
+        log(&reload);
+        self.rules.replace(self.live.config());
+        self.apply().await;
+    }
+}
+
+fn log(reload: &Reload) {
+    let Reload {
+        changes,
+        settings_changed,
+        kept,
+        problems,
+    } = reload;
+    for change in changes {
+        tracing::info!("configuration: {change}");
+    }
+    if *settings_changed {
+        tracing::info!("configuration: settings have changed; some count at the next start");
+    }
+    for kept in kept {
+        tracing::warn!("configuration: {kept}");
+    }
+    for problem in problems {
+        tracing::warn!("configuration: {}", told(problem));
+    }
+}
