@@ -66,6 +66,26 @@ pub(crate) fn install(
     Ok(())
 }
 
+/// Makes the command start its program in a session of its own, as a child of nobody. What is spawned
+/// ends as soon as the program is under way.
+pub(crate) fn install_detachment(command: &mut std::process::Command) {
+    use std::os::unix::process::CommandExt as _;
+    #[expect(unsafe_code, reason = "the program is let go between fork and exec")]
+    // SAFETY: as above: the closure only makes system calls.
+    unsafe {
+        command.pre_exec(|| {
+            system::leave_session();
+            // Who is not the leader of its session can never get a terminal.
+            if system::fork()?.is_some() {
+                system::exit(0);
+            }
+            system::close_all_on_exec();
+            system::reset_signals();
+            Ok(())
+        });
+    }
+}
+
 /// Gives a pipe more room where the system can; it works the same without.
 pub(crate) fn widen_pipe(pipe: &impl AsFd, bytes: u32) {
     system::set_pipe_capacity(pipe.as_fd().as_raw_fd(), bytes);
@@ -102,8 +122,8 @@ fn split(orders: &Orders) -> io::Result<()> {
     // Elsewhere the second copy returns, and the standard library turns it into the program.
     #[cfg(not(target_os = "linux"))]
     match system::fork()? {
-        system::Fork::Parent(server) => watch(server, orders),
-        system::Fork::Child => {
+        Some(server) => watch(server, orders),
+        None => {
             prepare_program(guard, orders.lifeline);
             Ok(())
         }

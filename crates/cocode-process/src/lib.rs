@@ -5,6 +5,8 @@
 //! dropped, and when the owning process dies, be it by SIGKILL. The program's standard streams
 //! come back as nonblocking pipes, its last words on stderr as a [`StderrTail`].
 //!
+//! [`spawn_detached`] does the opposite, for the rare program that is to outlive whoever starts it.
+//!
 //! Nothing here reads the environment of the own process, and nothing knows what travels through
 //! the pipes. `docs/decisions/0002-guard-process.md` explains why the guard exists and what it
 //! costs.
@@ -13,6 +15,7 @@
 compile_error!("cocode-process needs a Unix system");
 
 mod child;
+mod detached;
 mod environment;
 mod error;
 mod exit;
@@ -22,6 +25,7 @@ mod spec;
 mod stderr;
 
 pub use child::{GuardedChild, spawn};
+pub use detached::spawn_detached;
 pub use environment::baseline_environment;
 pub use error::{ProgramLookup, SpawnError};
 pub use exit::ExitReport;

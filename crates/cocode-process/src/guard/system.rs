@@ -29,20 +29,23 @@ pub(super) fn getppid() -> pid_t {
     unsafe { libc::getppid() }
 }
 
-#[cfg(not(target_os = "linux"))]
-pub(super) enum Fork {
-    Child,
-    Parent(pid_t),
-}
-
-/// Forks a process that was itself just forked, and so has a single thread.
-#[cfg(not(target_os = "linux"))]
-pub(super) fn fork() -> io::Result<Fork> {
+/// Forks a process that was itself just forked, and so has a single thread. The older of the two is
+/// told which the younger is.
+pub(super) fn fork() -> io::Result<Option<pid_t>> {
     // SAFETY: both sides go on in the same single-threaded code between fork and exec.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
-        0 => Ok(Fork::Child),
-        pid => Ok(Fork::Parent(pid)),
+        0 => Ok(None),
+        pid => Ok(Some(pid)),
+    }
+}
+
+/// Leaves the session of the owner. Fails only for the leader of a process group, which a process
+/// that was just forked is not.
+pub(super) fn leave_session() {
+    // SAFETY: touches no memory.
+    unsafe {
+        libc::setsid();
     }
 }
 

@@ -5,6 +5,8 @@
     reason = "the helpers of tests fail by panicking"
 )]
 
+#[cfg(target_os = "linux")]
+mod detached;
 mod lifecycle;
 #[cfg(target_os = "linux")]
 mod memory;
