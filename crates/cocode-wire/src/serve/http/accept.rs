@@ -5,11 +5,17 @@ use http::{HeaderMap, HeaderValue};
 
 /// The forms of an answer that a client takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a thing that a client says"
+)]
 pub(super) struct Accepts {
     pub(super) json: bool,
     pub(super) events: bool,
     /// Whether it asks for events by name, as only clients of MCP do.
     pub(super) names_events: bool,
+    /// Whether it names events before JSON, as a client does that would rather have them.
+    pub(super) prefers_events: bool,
 }
 
 impl Accepts {
@@ -19,6 +25,7 @@ impl Accepts {
             json: false,
             events: false,
             names_events: false,
+            prefers_events: false,
         };
         let mut said_something = false;
         for value in headers.get_all(ACCEPT) {
@@ -33,6 +40,7 @@ impl Accepts {
                 json: true,
                 events: true,
                 names_events: false,
+                prefers_events: false,
             };
         }
         accepts
@@ -50,6 +58,7 @@ impl Accepts {
         } else if is("text/event-stream") {
             self.events = true;
             self.names_events = true;
+            self.prefers_events = !self.json;
         } else if is("text/*") {
             self.events = true;
         } else if is("*/*") {
@@ -91,28 +100,42 @@ mod tests {
 
     #[test]
     fn ranges_and_refusals_are_understood() {
-        for (text, json, events, names_events) in [
-            ("application/json, text/event-stream", true, true, true),
+        for (text, json, events, names_events, prefers_events) in [
             (
-                "text/event-stream;q=0.9,application/json;q=1.0",
+                "application/json, text/event-stream",
+                true,
+                true,
+                true,
+                false,
+            ),
+            (
+                "text/event-stream, application/json",
+                true,
                 true,
                 true,
                 true,
             ),
-            ("*/*", true, true, false),
-            ("application/*", true, false, false),
-            ("text/*", false, true, false),
-            ("Application/JSON ; charset=utf-8", true, false, false),
-            ("text/event-stream", false, true, true),
+            ("*/*", true, true, false, false),
+            ("application/*", true, false, false, false),
+            ("text/*", false, true, false, false),
+            (
+                "Application/JSON ; charset=utf-8",
+                true,
+                false,
+                false,
+                false,
+            ),
+            ("text/event-stream", false, true, true, true),
             (
                 "application/json, text/event-stream;q=0",
                 true,
                 false,
                 false,
+                false,
             ),
-            ("application/json;q=0.000", false, false, false),
-            ("text/html", false, false, false),
-            ("", false, false, false),
+            ("application/json;q=0.000", false, false, false, false),
+            ("text/html", false, false, false, false),
+            ("", false, false, false, false),
         ] {
             let mut headers = HeaderMap::new();
             headers.insert("accept", text.parse().unwrap());
@@ -120,6 +143,7 @@ mod tests {
                 json,
                 events,
                 names_events,
+                prefers_events,
             };
             assert_eq!(Accepts::of(&headers), expected, "for {text}");
         }
@@ -127,6 +151,7 @@ mod tests {
             json: true,
             events: true,
             names_events: false,
+            prefers_events: false,
         };
         assert_eq!(Accepts::of(&HeaderMap::new()), anything);
     }

@@ -2,6 +2,7 @@
 //! answered.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -332,7 +333,12 @@ async fn answer(
     accepts: Accepts,
 ) -> Reply {
     let limits = &shared.options.limits;
-    let patience = accepts.events.then_some(limits.stream_after);
+    let patience = if accepts.prefers_events {
+        Duration::ZERO
+    } else {
+        limits.stream_after
+    };
+    let patience = accepts.events.then_some(patience);
     match held.first(patience, || shared.has_ended()).await {
         First::GivenUp => reply::unavailable("The server ends"),
         First::Answer(answer) => match held.close() {
