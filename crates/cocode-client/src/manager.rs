@@ -17,6 +17,7 @@ mod health;
 mod idling;
 mod listing;
 mod lists;
+mod looking;
 mod options;
 mod output;
 mod prompts;

@@ -53,6 +53,8 @@ pub struct ServerCapabilities {
     pub names: Vec<String>,
     /// Names of those that it declares as experimental.
     pub experimental: Vec<String>,
+    /// Names of the extensions that it declares.
+    pub extensions: Vec<String>,
     /// It has tools.
     pub tools: bool,
     /// It tells when its tools change.
@@ -166,6 +168,7 @@ impl ServerCapabilities {
             completions: has("completions"),
             logging: has("logging"),
             experimental: names_in(members.get("experimental").and_then(Members::of)),
+            extensions: names_in(members.get("extensions").and_then(Members::of)),
             names: members
                 .0
                 .iter()

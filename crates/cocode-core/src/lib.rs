@@ -25,6 +25,7 @@ mod output;
 mod permission;
 mod protocol;
 mod qualified;
+mod shown;
 mod spec;
 mod table;
 mod wildcard;
@@ -41,6 +42,7 @@ pub use permission::{
 };
 pub use protocol::{Era, Protocol, Revision, UnknownProtocol};
 pub use qualified::{MAX_QUALIFIED_NAME_BYTES, QualifiedName};
+pub use shown::{Prefix, Shadowed, ShownNames};
 pub use spec::{
     DEFAULT_CONNECT_TIMEOUT, DEFAULT_STARTUP_TIMEOUT, DEFAULT_TOOL_TIMEOUT, Dpop, Grant, Isolation,
     OAuth, Program, Reach, Registration, Remote, RemoteTransport, SIGNING_ALGORITHMS, Sandbox,

@@ -91,6 +91,14 @@ pub(crate) fn hashed(
     QualifiedName(name.into())
 }
 
+/// Whether a name can be shown as it is: every model can spell it, and it is no name that says whose
+/// it is, nor looks like one.
+pub(crate) fn stands_alone(name: &str) -> bool {
+    (1..=MAX_QUALIFIED_NAME_BYTES).contains(&name.len())
+        && name.chars().all(is_allowed)
+        && !name.starts_with(PREFIX)
+}
+
 /// The first 40 bits of SHA-256 over the pair, each part led by its length so that no two pairs
 /// feed it the same bytes.
 pub(crate) fn sha256(server: &ServerName, tool: &ToolName, salt: u64) -> u64 {

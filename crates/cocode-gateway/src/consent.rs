@@ -28,7 +28,7 @@ pub(crate) async fn ask(
         "requestedSchema": { "type": "object", "properties": {} },
     });
     let question = RawJson::of(&question).map_err(|error| refused(&error.to_string()))?;
-    let witness = request.witness();
+    let witness = request.witness(server);
     let answer = witness.ask("elicitation/create", Some(question)).await?;
     let members = answer.decode::<Members<'_>>().unwrap_or_default();
     let action = members.get("action").map(serde_json::value::RawValue::get);

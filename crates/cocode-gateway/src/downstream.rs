@@ -77,6 +77,26 @@ impl Downstream {
         self.outlet.is_some()
     }
 
+    /// Nobody else has this number.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether the client has left.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.lock().ended
+    }
+
+    /// The parameters of what a server tells about a request, as this client knows them; nothing if
+    /// they are as the server has them.
+    pub(crate) fn retold(
+        &self,
+        server: &ServerName,
+        notification: &Notification,
+    ) -> Option<RawJson> {
+        self.room.retold(server, notification)
+    }
+
     /// The least severe log messages that the client wants.
     pub(crate) fn log_level(&self) -> Level {
         self.lock().level.unwrap_or(Level::Info)

@@ -2,12 +2,19 @@
 
 use cocode_client::Annotations;
 use cocode_core::{ServerName, Verdict};
+use tokio::sync::watch;
 
 /// Decides about tools. Asked for every call, so it must be quick.
 pub trait Gate: Send + Sync + 'static {
     /// Whether nothing is ever refused, and nobody has to ask.
     fn is_open(&self) -> bool {
         false
+    }
+
+    /// Counts how often what is decided has changed, for gates that change their minds. Without it,
+    /// lists are taken to stay as they are.
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        None
     }
 
     /// What is to be done about a tool.

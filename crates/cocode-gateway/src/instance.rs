@@ -242,7 +242,7 @@ fn own_capabilities(caller: &Caller) -> ClientCapabilities {
 }
 
 /// What a client is told when a server could not be asked.
-fn told(server: &ServerName, error: &CallError) -> RpcError {
+pub(crate) fn told(server: &ServerName, error: &CallError) -> RpcError {
     // What the server itself answered is passed on.
     if let CallError::Asking {
         error: RequestError::Rpc { error, .. },

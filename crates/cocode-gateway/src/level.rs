@@ -1,5 +1,6 @@
 //! How severe a log message is.
 
+use cocode_wire::{RawJson, RpcError, code};
 use serde::Deserialize;
 
 /// The levels, least severe first.
@@ -30,6 +31,17 @@ impl Level {
         }
     }
 
+    /// The level that `logging/setLevel` asks for.
+    pub(crate) fn asked_for(params: Option<&RawJson>) -> Result<Self, RpcError> {
+        #[derive(Deserialize)]
+        struct Params {
+            level: Level,
+        }
+        let params = params.and_then(|params| params.decode::<Params>().ok());
+        let missing = || RpcError::new(code::INVALID_PARAMS, "no log level");
+        params.map(|params| params.level).ok_or_else(missing)
+    }
+
     /// The level of this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let deserializer = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(name);
@@ -37,7 +49,7 @@ impl Level {
     }
 
     /// The level of a log message, which counts as severe if it names none that is known.
-    pub(crate) fn of_message(params: Option<&cocode_wire::RawJson>) -> Self {
+    pub(crate) fn of_message(params: Option<&RawJson>) -> Self {
         #[derive(Deserialize)]
         struct Message {
             level: Level,

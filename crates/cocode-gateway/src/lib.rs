@@ -16,6 +16,7 @@ mod hello;
 mod instance;
 mod instances;
 mod level;
+mod merged;
 mod notices;
 mod parked;
 mod passing;
@@ -30,6 +31,7 @@ mod traffic;
 mod view;
 mod witness;
 
+pub use cocode_core::{Prefix, Shadowed};
 pub use gate::{Gate, Open};
 pub use gateway::Gateway;
 pub use view::{View, ViewOptions};

@@ -67,13 +67,13 @@ impl Filter {
         serde_json::Value::Object(filter).to_string()
     }
 
-    fn wants(&self, notification: &Notification) -> bool {
-        match notification.method.as_str() {
+    fn wants(&self, method: &str, params: Option<&RawJson>) -> bool {
+        match method {
             "notifications/tools/list_changed" => self.tools_list_changed,
             "notifications/prompts/list_changed" => self.prompts_list_changed,
             "notifications/resources/list_changed" => self.resources_list_changed,
             "notifications/resources/updated" => {
-                let uri = updated_uri(notification.params.as_ref());
+                let uri = updated_uri(params);
                 uri.is_some_and(|uri| self.resource_subscriptions.contains(&uri))
             }
             _ => false,
@@ -100,6 +100,13 @@ impl Subscription {
         Arc::new(subscription)
     }
 
+    /// Tells what its client wants to hear, and nothing else.
+    pub(crate) fn tell(&self, method: &str, params: Option<&RawJson>) {
+        if self.filter.wants(method, params) {
+            self.send(method, params);
+        }
+    }
+
     fn send(&self, method: &str, params: Option<&RawJson>) {
         let params = of_subscription(params, Some(&self.id));
         let message = encode::notification(method, Some(&params));
@@ -111,9 +118,7 @@ impl Subscription {
 
 impl Listener for Subscription {
     fn told(&self, _server: &ServerName, notification: &Notification) {
-        if self.filter.wants(notification) {
-            self.send(&notification.method, notification.params.as_ref());
-        }
+        self.tell(&notification.method, notification.params.as_ref());
     }
 }
 

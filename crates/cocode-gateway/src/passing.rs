@@ -51,7 +51,7 @@ pub(crate) async fn pass(
         caller,
         session: request.session,
         wants_progress: request.said.progress_token.is_some(),
-        witness: request.witness(),
+        witness: request.witness(instance.name()),
     };
     let answer = match (client, server) {
         (Era::Modern, Era::Legacy) => {

@@ -1,5 +1,6 @@
 //! What becomes of a request, before it is written down as an answer.
 
+use bytes::Bytes;
 use cocode_wire::serve::Answer;
 use cocode_wire::{Frame, RawJson, RpcError, code};
 
@@ -10,6 +11,8 @@ pub(crate) enum Reply {
     Frame(Frame),
     /// A result of our own making, or one that had to be changed.
     Result(RawJson),
+    /// A result in two parts, which together are JSON.
+    Parts(String, Bytes),
     /// No result.
     Error(RpcError),
 }
@@ -19,6 +22,7 @@ impl Reply {
     pub(crate) fn answer(self, id: &RawJson) -> Answer {
         match self {
             Self::Result(result) => Answer::result(id, &result),
+            Self::Parts(head, tail) => Answer::result_of_parts(id, &[head.as_bytes(), &tail]),
             Self::Error(error) => Answer::error(id, &error),
             Self::Frame(frame) => match (frame.result(), frame.error()) {
                 (Some(result), _) => Answer::result(id, &result),
@@ -28,6 +32,15 @@ impl Reply {
                     Answer::error(id, &RpcError::new(code::INTERNAL_ERROR, what))
                 }
             },
+        }
+    }
+
+    /// The result, if it is one and in one piece.
+    pub(crate) fn result(&self) -> Option<RawJson> {
+        match self {
+            Self::Frame(frame) => frame.result(),
+            Self::Result(result) => Some(result.clone()),
+            Self::Parts(..) | Self::Error(_) => None,
         }
     }
 

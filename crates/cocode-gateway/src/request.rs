@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cocode_core::ServerName;
 use cocode_wire::RawJson;
 use cocode_wire::serve::Sink;
 use http::HeaderMap;
@@ -34,10 +35,9 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// The client's side of this request.
-    pub(crate) fn witness(&self) -> Arc<CallWitness> {
-        let token = self.said.progress_token.clone();
-        CallWitness::new(&self.from, &self.caller, Arc::clone(&self.stream), token)
+    /// The client's side of this request, at this server.
+    pub(crate) fn witness(&self, server: &ServerName) -> Arc<CallWitness> {
+        CallWitness::new(self, server.clone())
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use cocode_client::Notification;
 use cocode_core::ServerName;
 use cocode_wire::RawJson;
 
@@ -35,4 +36,10 @@ pub(crate) trait Room: Send + Sync + 'static {
 
     /// A client has left, and these changes are of no interest to it any more.
     fn left(&self, subscriptions: BTreeSet<(ServerName, String)>);
+
+    /// The parameters of what a server tells about a request, as clients know them here; nothing if
+    /// they are as the server has them.
+    fn retold(&self, _server: &ServerName, _notification: &Notification) -> Option<RawJson> {
+        None
+    }
 }

@@ -104,15 +104,7 @@ impl Single {
         instance: Arc<Instance>,
         request: &Request,
     ) -> Result<Reply, RpcError> {
-        #[derive(Deserialize)]
-        struct Params {
-            level: Level,
-        }
-        let params = request.params.as_ref();
-        let params = params.and_then(|params| params.decode::<Params>().ok());
-        let Some(Params { level }) = params else {
-            return Err(RpcError::new(code::INVALID_PARAMS, "no log level"));
-        };
+        let level = Level::asked_for(request.params.as_ref())?;
         let session = instance.session().await?;
         let facts = session.server();
         if !facts.capabilities.logging {
@@ -168,12 +160,7 @@ impl Single {
         if entry.spec.tools.admits_all() && view.gate().is_open() {
             return reply;
         }
-        let result = match &reply {
-            Reply::Frame(frame) => frame.result(),
-            Reply::Result(result) => Some(result.clone()),
-            Reply::Error(_) => None,
-        };
-        let Some(result) = result else {
+        let Some(result) = reply.result() else {
             return reply;
         };
         let is_visible = |item: &RawValue| {

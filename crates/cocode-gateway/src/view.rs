@@ -1,11 +1,12 @@
 //! The servers that a group of clients sees: which there are, what they may do, and who shares what.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
 use cocode_client::{Connector, ManagerOptions};
-use cocode_core::{ServerName, ServerSpec};
+use cocode_core::{Prefix, ServerName, ServerSpec, Shadowed};
 use cocode_wire::serve::{Conversation, Endpoint, Sink};
+use tokio::sync::watch;
 
 use crate::caller::Caller;
 use crate::downstream::Downstream;
@@ -13,6 +14,7 @@ use crate::gate::{Gate, Open};
 use crate::gateway::Core;
 use crate::instance::Instance;
 use crate::level::Level;
+use crate::merged::Merged;
 use crate::parked::Parking;
 use crate::request::Request;
 use crate::room::Room;
@@ -25,6 +27,8 @@ pub struct ViewOptions {
     pub manager: ManagerOptions,
     /// Which tools may be used.
     pub gate: Arc<dyn Gate>,
+    /// Whether names of tools and prompts say whose they are, where all servers are one.
+    pub prefix: Prefix,
     /// Everything besides specifications and connector that makes a server another: two views share
     /// a server only if they agree on this.
     pub identity: Vec<String>,
@@ -35,6 +39,7 @@ impl Default for ViewOptions {
         Self {
             manager: ManagerOptions::default(),
             gate: Arc::new(Open),
+            prefix: Prefix::default(),
             identity: Vec::new(),
         }
     }
@@ -54,6 +59,10 @@ pub(crate) struct Inner {
     clients: Mutex<Vec<Weak<Downstream>>>,
     /// Lets one change through at a time.
     applying: tokio::sync::Semaphore,
+    /// Counts the changes of the servers.
+    changes: watch::Sender<u64>,
+    /// All servers as one, once somebody wants that.
+    all: OnceLock<(Arc<Merged>, Arc<Place>)>,
 }
 
 /// One server of a view.
@@ -80,6 +89,8 @@ impl View {
             servers: RwLock::default(),
             clients: Mutex::default(),
             applying: tokio::sync::Semaphore::new(1),
+            changes: watch::Sender::default(),
+            all: OnceLock::new(),
         };
         Self {
             inner: Arc::new(inner),
@@ -114,6 +125,21 @@ impl View {
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         *current = Arc::new(servers);
+        drop(current);
+        self.inner.changes.send_modify(|count| *count += 1);
+    }
+
+    /// The endpoint of all servers as one.
+    pub fn all(&self) -> Arc<dyn Endpoint> {
+        let (_, place) = self.inner.all();
+        Arc::clone(place) as Arc<dyn Endpoint>
+    }
+
+    /// What is not shown where all servers are one, because something else has its name: happens
+    /// only with [`Prefix::Never`].
+    pub fn shadowed(&self) -> Vec<Shadowed> {
+        let (merged, _) = self.inner.all();
+        merged.shadowed()
     }
 
     /// The endpoint of one server, if there is such a server.
@@ -128,6 +154,25 @@ impl Inner {
     pub(crate) fn servers(&self) -> Arc<BTreeMap<ServerName, Entry>> {
         let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&servers)
+    }
+
+    /// Tells when the servers have changed.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// How often the gate has changed its mind.
+    pub(crate) fn n_gate_changes(&self) -> u64 {
+        let changes = self.options.gate.changes();
+        changes.map_or(0, |changes| *changes.borrow())
+    }
+
+    fn all(self: &Arc<Self>) -> &(Arc<Merged>, Arc<Place>) {
+        self.all.get_or_init(|| {
+            let merged = Merged::begin(self, self.options.prefix);
+            let room: Arc<dyn Room> = Arc::<Merged>::clone(&merged);
+            (merged, Place::new(room, self))
+        })
     }
 
     pub(crate) fn entry(&self, name: &ServerName) -> Option<Entry> {

@@ -14,7 +14,8 @@ use crate::caller::{Abilities, Caller};
 use crate::downstream::Downstream;
 use crate::level::Level;
 use crate::questions::Questions;
-use cocode_core::Era;
+use crate::request::Request;
+use cocode_core::{Era, ServerName};
 
 /// The future of an answer.
 pub(crate) type Asking<'a> =
@@ -25,6 +26,8 @@ pub(crate) struct CallWitness {
     caller: Arc<Caller>,
     /// The conversation that the request is a part of.
     from: Arc<Downstream>,
+    /// The server that the request is for.
+    server: ServerName,
     /// Where a client of the stateless era finds questions.
     questions: Arc<Questions>,
     /// What the client was needed for, but did not offer.
@@ -39,20 +42,16 @@ struct Way {
 }
 
 impl CallWitness {
-    pub(crate) fn new(
-        from: &Arc<Downstream>,
-        caller: &Arc<Caller>,
-        stream: Arc<dyn Sink>,
-        progress_token: Option<RawJson>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(request: &Request, server: ServerName) -> Arc<Self> {
         Arc::new(Self {
-            caller: Arc::clone(caller),
-            from: Arc::clone(from),
+            caller: Arc::clone(&request.caller),
+            from: Arc::clone(&request.from),
+            server,
             questions: Arc::default(),
             lacking: Mutex::default(),
             way: Mutex::new(Way {
-                stream,
-                progress_token,
+                stream: Arc::clone(&request.stream),
+                progress_token: request.said.progress_token.clone(),
             }),
         })
     }
@@ -167,7 +166,8 @@ impl Witness for CallWitness {
             "notifications/message" if !self.wants(params.as_ref()) => return,
             _ => {}
         }
-        let params = params.as_ref().map(RawJson::as_bytes);
+        let retold = self.from.retold(&self.server, notification);
+        let params = retold.as_ref().or(params.as_ref()).map(RawJson::as_bytes);
         self.send(encode::notification(method, params));
     }
 

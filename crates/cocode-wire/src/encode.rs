@@ -30,7 +30,12 @@ pub fn notification(method: &str, params: Option<&[u8]>) -> Vec<u8> {
 
 /// A successful answer to the peer's request `id`.
 pub fn response(id: &RawJson, result: &RawJson) -> Vec<u8> {
-    answer(id, b"result", result.as_bytes())
+    answer(id, b"result", &[result.as_bytes()])
+}
+
+/// A successful answer whose result is in parts, which together are JSON.
+pub fn response_of_parts(id: &RawJson, parts: &[&[u8]]) -> Vec<u8> {
+    answer(id, b"result", parts)
 }
 
 /// A failed answer to the peer's request `id`.
@@ -42,17 +47,20 @@ pub fn error_response(id: &RawJson, error: &RpcError) -> Vec<u8> {
         text.extend_from_slice(data.as_bytes());
     }
     text.push(b'}');
-    answer(id, b"error", &text)
+    answer(id, b"error", &[&text])
 }
 
-fn answer(id: &RawJson, member: &[u8], value: &[u8]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(ENVELOPE_BYTES + id.as_bytes().len() + value.len());
+fn answer(id: &RawJson, member: &[u8], parts: &[&[u8]]) -> Vec<u8> {
+    let size: usize = parts.iter().map(|part| part.len()).sum();
+    let mut text = Vec::with_capacity(ENVELOPE_BYTES + id.as_bytes().len() + size);
     text.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     text.extend_from_slice(id.as_bytes());
     text.extend_from_slice(br#",""#);
     text.extend_from_slice(member);
     text.extend_from_slice(br#"":"#);
-    text.extend_from_slice(value);
+    for part in parts {
+        text.extend_from_slice(part);
+    }
     text.push(b'}');
     text
 }

@@ -49,6 +49,17 @@ impl RawJson {
         Self(self.0.slice_ref(part.get().as_bytes()))
     }
 
+    /// This value with another one in the place of `part`, which must come from decoding this value.
+    /// Everything else is as it was.
+    #[must_use]
+    pub fn with_part(&self, part: &RawValue, value: &Self) -> Self {
+        let part = self.0.slice_ref(part.get().as_bytes());
+        let begin = part.as_ptr().addr() - self.0.as_ptr().addr();
+        let (before, rest) = self.0.split_at(begin);
+        let (_, after) = rest.split_at(part.len());
+        Self([before, value.as_bytes(), after].concat().into())
+    }
+
     /// A copy that does not keep the buffer alive in which this value arrived.
     #[must_use]
     pub fn detached(&self) -> Self {
@@ -81,5 +92,33 @@ impl serde::Serialize for RawJson {
         serde_json::from_slice::<&RawValue>(&self.0)
             .map_err(serde::ser::Error::custom)?
             .serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::members::Members;
+
+    use super::RawJson;
+
+    #[test]
+    fn a_part_is_replaced_and_everything_else_stays_as_it_is() {
+        let whole = RawJson::parse(r#" {"a": {"b" :1.10}, "b":1e400 ,"\u0063":[ ]} "#).unwrap();
+        let members: Members<'_> = whole.decode().unwrap();
+        let value = RawJson::parse(r#""new""#).unwrap();
+        for (name, expected) in [
+            ("a", r#" {"a": "new", "b":1e400 ,"\u0063":[ ]} "#),
+            ("b", r#" {"a": {"b" :1.10}, "b":"new" ,"\u0063":[ ]} "#),
+            ("c", r#" {"a": {"b" :1.10}, "b":1e400 ,"\u0063":"new"} "#),
+        ] {
+            let changed = whole.with_part(members.get(name).unwrap(), &value);
+            assert_eq!(changed.as_str(), expected);
+        }
+        let inner = Members::of(members.get("a").unwrap()).unwrap();
+        let changed = whole.with_part(inner.get("b").unwrap(), &value);
+        assert_eq!(
+            changed.as_str(),
+            r#" {"a": {"b" :"new"}, "b":1e400 ,"\u0063":[ ]} "#
+        );
     }
 }

@@ -149,7 +149,8 @@ impl Listing<Tool> {
 }
 
 impl CallResult {
-    pub(crate) fn parse(raw: RawJson) -> Self {
+    /// Reads a result of `tools/call`.
+    pub fn parse(raw: RawJson) -> Self {
         if begins_or_ends_with(&raw, r#""isError":false"#) || never_mentions(&raw, "isError") {
             return Self {
                 raw,

@@ -83,8 +83,7 @@ pub(crate) async fn connect(
         .await
         .map_err(failed)?;
     server.count_connection();
-    let instructions = session.server().instructions.clone();
-    server.change_lists(|lists| lists.instructions = instructions);
+    server.change_lists(|lists| lists.introduce(session.server()));
     if options.lists == ListReading::OnDemand {
         recall(server, &session);
     } else {

@@ -143,6 +143,35 @@ impl Manager {
         work.run().await
     }
 
+    /// Refuses arguments that do not fit a tool, as a call would: if what they do not fit may be out
+    /// of date, the server is asked for its tools first. A tool that the server has not listed takes
+    /// anything.
+    pub async fn check_arguments(
+        &self,
+        server: &ServerName,
+        tool: &str,
+        arguments: Option<&RawJson>,
+    ) -> Result<(), CallError> {
+        let shared = self.shared();
+        let known = self.server(server)?;
+        let Some(tool) = find_in(&known, tool) else {
+            return Ok(());
+        };
+        let context = CallContext::default();
+        let mut work = Work::new(shared, known, tool, arguments, context, Instant::now());
+        work.check_arguments().await
+    }
+
+    /// Keeps a result of a tool within the limits of this manager, as a call does.
+    pub async fn limit(
+        &self,
+        server: &ServerName,
+        tool: &str,
+        result: CallResult,
+    ) -> (CallResult, Output) {
+        Output::limit(&self.shared().options, server, &ToolName::new(tool), result).await
+    }
+
     /// A name that is not in the catalog may be the name of a tool whose server is still on its
     /// way, or has not told of it yet.
     async fn find_after_all(

@@ -1,7 +1,7 @@
 //! Everything that all servers offer, as one snapshot that never changes: a new one takes its
 //! place. Sorted by server and by name, so that equal catalogs are equal to the byte.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cocode_core::{NameTable, QualifiedName, ServerName, ToolName};
@@ -10,6 +10,7 @@ use super::lists::{CatalogTool, Lists};
 use crate::features::{Prompt, Resource, ResourceTemplate};
 use crate::list_cache::ListKind;
 use crate::pages::Quarantined;
+use crate::server::ServerCapabilities;
 
 /// What all servers offer.
 #[derive(Clone, Debug, Default)]
@@ -42,8 +43,12 @@ pub struct ServerCatalog {
     pub quarantined: Vec<(ListKind, Quarantined)>,
     /// Lists that it has, but that could not be read, and why.
     pub unlisted: BTreeMap<ListKind, String>,
+    /// Which of its lists are known: read on this connection, or remembered.
+    pub known: BTreeSet<ListKind>,
     /// How it wants to be used, in its own words.
     pub instructions: Option<String>,
+    /// What it says it can do, if it was ever there.
+    pub capabilities: Option<ServerCapabilities>,
 }
 
 /// A tool and where it is found.
@@ -237,7 +242,9 @@ impl ServerCatalog {
             prompts: lists.prompts.items().to_vec(),
             quarantined: lists.quarantined(),
             unlisted: lists.unlisted.clone(),
+            known: lists.known(),
             instructions: lists.instructions.clone(),
+            capabilities: lists.capabilities.clone(),
         }
     }
 
@@ -252,7 +259,9 @@ impl ServerCatalog {
             prompts,
             quarantined,
             unlisted,
+            known,
             instructions,
+            capabilities,
         } = self;
         *name == other.name
             && *is_offered == other.is_offered
@@ -269,7 +278,9 @@ impl ServerCatalog {
             && same(prompts, &other.prompts, |one, other| one.raw == other.raw)
             && *quarantined == other.quarantined
             && *unlisted == other.unlisted
+            && *known == other.known
             && *instructions == other.instructions
+            && *capabilities == other.capabilities
     }
 
     /// One of its tools.

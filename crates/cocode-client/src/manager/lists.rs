@@ -11,6 +11,7 @@ use crate::features::{Prompt, Resource, ResourceTemplate, Tool};
 use crate::list_cache::{Freshness, ListKind, Remembered, RememberedList};
 use crate::pages::{Listing, Quarantined};
 use crate::schema::SchemaCell;
+use crate::server::{ServerCapabilities, ServerFacts};
 
 /// How often a list that is never fresh is read again.
 const REVALIDATED_AT_MOST_EVERY: Duration = Duration::from_mins(1);
@@ -39,6 +40,8 @@ pub(crate) struct Lists {
     /// The connection on which a list was last read, or could not be.
     pub(crate) tried: BTreeMap<ListKind, u64>,
     pub(crate) instructions: Option<String>,
+    /// What the server says it can do, if it was ever heard.
+    pub(crate) capabilities: Option<ServerCapabilities>,
 }
 
 /// One list.
@@ -239,10 +242,10 @@ impl Lists {
     /// What was remembered of a server. A list that cannot be read any more is as good as none.
     pub(crate) fn of(remembered: Remembered) -> Self {
         let facts = remembered.facts();
-        let mut lists = Self {
-            instructions: facts.and_then(|facts| facts.instructions),
-            ..Self::default()
-        };
+        let mut lists = Self::default();
+        if let Some(facts) = &facts {
+            lists.introduce(facts);
+        }
         for (kind, list) in remembered.lists {
             let asked = Asked {
                 connection: None,
@@ -274,6 +277,18 @@ impl Lists {
         lists
     }
 
+    /// Takes over what a server says about itself.
+    pub(crate) fn introduce(&mut self, facts: &ServerFacts) {
+        self.instructions.clone_from(&facts.instructions);
+        self.capabilities = Some(facts.capabilities.clone());
+    }
+
+    /// The lists that are known, on this connection or from before.
+    pub(crate) fn known(&self) -> BTreeSet<ListKind> {
+        let all = ListKind::ALL.into_iter();
+        all.filter(|kind| self.is_known(*kind)).collect()
+    }
+
     pub(crate) fn is_known(&self, kind: ListKind) -> bool {
         match kind {
             ListKind::Tools => self.tools.is_known(),
@@ -289,15 +304,19 @@ impl Lists {
         ListKind::ALL.into_iter().all(is_tried)
     }
 
-    /// What these lists were made of.
-    pub(crate) fn pages_of(&self, kinds: &BTreeSet<ListKind>) -> Vec<Vec<RawJson>> {
-        let remembered = |kind: &ListKind| match kind {
+    /// One list as it is to be remembered.
+    pub(crate) fn remembered(&self, kind: ListKind) -> Option<&RememberedList> {
+        match kind {
             ListKind::Tools => self.tools.remembered(),
             ListKind::Resources => self.resources.remembered(),
             ListKind::ResourceTemplates => self.templates.remembered(),
             ListKind::Prompts => self.prompts.remembered(),
-        };
-        let lists = kinds.iter().filter_map(remembered);
+        }
+    }
+
+    /// What these lists were made of.
+    pub(crate) fn pages_of(&self, kinds: &BTreeSet<ListKind>) -> Vec<Vec<RawJson>> {
+        let lists = kinds.iter().filter_map(|kind| self.remembered(*kind));
         lists.map(|list| list.pages.clone()).collect()
     }
 
@@ -331,15 +350,8 @@ impl Lists {
 
     /// The lists as they are to be remembered.
     pub(crate) fn to_remember(&self) -> BTreeMap<ListKind, RememberedList> {
-        let lists = [
-            (ListKind::Tools, self.tools.remembered()),
-            (ListKind::Resources, self.resources.remembered()),
-            (ListKind::ResourceTemplates, self.templates.remembered()),
-            (ListKind::Prompts, self.prompts.remembered()),
-        ];
-        let known = lists
-            .into_iter()
-            .filter_map(|(kind, list)| Some((kind, list?.clone())));
+        let lists = ListKind::ALL.into_iter();
+        let known = lists.filter_map(|kind| Some((kind, self.remembered(kind)?.clone())));
         known.collect()
     }
 

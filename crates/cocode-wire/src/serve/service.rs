@@ -76,6 +76,12 @@ impl Answer {
         Self { body, error: None }
     }
 
+    /// A successful answer to request `id`, whose result is in parts that together are JSON.
+    pub fn result_of_parts(id: &RawJson, parts: &[&[u8]]) -> Self {
+        let body = encode::response_of_parts(id, parts).into();
+        Self { body, error: None }
+    }
+
     /// No answer, to a request that its client has cancelled.
     pub fn none() -> Self {
         let body = Bytes::new();

@@ -1,0 +1,168 @@
+//! Calls of tools: found by name, allowed, checked, and their results kept within limits.
+
+use std::sync::Arc;
+
+use cocode_client::{CallError, CallResult, ListKind, Output};
+use cocode_core::{Revision, ServerName, Verdict, nearest};
+use cocode_wire::members::{begins_or_ends_with, never_mentions};
+use cocode_wire::{RawJson, RpcError, code};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::Merged;
+use super::pages::with_text;
+use crate::instance::{Instance, told};
+use crate::passing::{asks_for_input, pass};
+use crate::reply::Reply;
+use crate::request::Request;
+use crate::results::completed;
+use crate::view::{Entry, Inner};
+
+/// Longer names are like no other.
+const MAX_COMPARED_BYTES: usize = 256;
+
+/// A tool that is called.
+struct Callee {
+    view: Arc<Inner>,
+    entry: Entry,
+    /// What its server knows it by.
+    tool: String,
+}
+
+impl Merged {
+    pub(super) async fn call(&self, request: Request) -> Result<Reply, RpcError> {
+        let Some(shown) = &request.said.name else {
+            return Err(RpcError::new(code::INVALID_PARAMS, "no tool is named"));
+        };
+        let Callee { view, entry, tool } = self.find_tool(shown).await?;
+        let server = &entry.spec.name;
+        match verdict(&view, &entry, &tool) {
+            Verdict::Allow => {}
+            Verdict::Deny => return Err(self.unknown_tool(shown)),
+            Verdict::Ask => crate::consent::ask(&request, server, &tool).await?,
+        }
+        crate::headers::check(&entry.instance, &request, &tool)?;
+        let arguments = arguments(&request);
+        let manager = entry.instance.manager();
+        let checked = manager.check_arguments(server, &tool, arguments.as_ref());
+        match checked.await {
+            Ok(()) => {}
+            Err(CallError::UnknownTool { .. }) => return Err(self.unknown_tool(shown)),
+            Err(error @ CallError::Arguments { .. }) => return refused(&request, &error),
+            Err(error) => return Err(told(server, &error)),
+        }
+        let params = request.params.as_ref();
+        let params = params.and_then(|params| with_text(params, "name", &tool));
+        let instance = self.instance(&entry, &request).await?;
+        let passed = Arc::clone(&instance);
+        let reply = pass(passed, &request, Some(tool.clone()), params, view.parking()).await;
+        Ok(limited(&instance, &tool, reply).await)
+    }
+
+    /// The tool of this name. One that nobody knows may be of a server that is still starting.
+    async fn find_tool(&self, shown: &str) -> Result<Callee, RpcError> {
+        if let Some(found) = self.find_known_tool(shown)? {
+            return Ok(found);
+        }
+        self.wait_for(ListKind::Tools).await?;
+        let found = self.find_known_tool(shown)?;
+        found.ok_or_else(|| self.unknown_tool(shown))
+    }
+
+    fn find_known_tool(&self, shown: &str) -> Result<Option<Callee>, RpcError> {
+        let (view, snapshot) = self.current()?;
+        let Some((server, tool)) = snapshot.tools.resolve(shown) else {
+            return Ok(None);
+        };
+        let found = view.entry(server).map(|entry| Callee {
+            entry,
+            tool: tool.as_str().to_owned(),
+            view,
+        });
+        Ok(found)
+    }
+
+    fn unknown_tool(&self, shown: &str) -> RpcError {
+        let mut what = format!("Unknown tool: {shown}");
+        if let Ok((_, snapshot)) = self.current()
+            && shown.len() <= MAX_COMPARED_BYTES
+        {
+            let names = snapshot.tools.iter().map(|(name, ..)| &**name);
+            let near = nearest(shown, names);
+            let near: Vec<_> = near.iter().map(|name| format!("`{name}`")).collect();
+            if !near.is_empty() {
+                what.push_str(&format!(". Did you mean {}?", near.join(" or ")));
+            }
+        }
+        RpcError::new(code::INVALID_PARAMS, what)
+    }
+}
+
+fn verdict(view: &Inner, entry: &Entry, tool: &str) -> Verdict {
+    let server = &entry.spec.name;
+    if !entry.spec.tools.admits(tool) {
+        return Verdict::Deny;
+    }
+    if view.gate().is_open() {
+        return Verdict::Allow;
+    }
+    let catalog = entry.instance.manager().catalog();
+    let found = catalog.find(server, tool);
+    let annotations = found.map(|found| found.tool.tool.annotations);
+    view.gate()
+        .decide(server, tool, annotations.unwrap_or_default())
+}
+
+fn arguments(request: &Request) -> Option<RawJson> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, default)]
+        arguments: Option<&'a RawValue>,
+    }
+    let params = request.params.as_ref()?;
+    let parts: Params<'_> = params.decode().ok()?;
+    Some(params.share(parts.arguments?))
+}
+
+/// Arguments that do not fit: a result that a model can learn from, for clients that know that these
+/// are results, and an error for the others.
+fn refused(request: &Request, error: &CallError) -> Result<Reply, RpcError> {
+    let what = error.for_model();
+    if request.caller.revision < Revision::V2025_11_25 {
+        return Err(RpcError::new(code::INVALID_PARAMS, what));
+    }
+    let result = serde_json::json!({
+        "content": [{ "type": "text", "text": what }],
+        "isError": true,
+    });
+    let internal =
+        |error: serde_json::Error| RpcError::new(code::INTERNAL_ERROR, error.to_string());
+    let result = RawJson::of(&result).map_err(internal)?;
+    Ok(match request.caller.era() {
+        cocode_core::Era::Legacy => Reply::Result(result),
+        cocode_core::Era::Modern => completed("tools/call", result),
+    })
+}
+
+/// A result within the limits; whatever is no result of a tool is as it is.
+async fn limited(instance: &Instance, tool: &str, reply: Reply) -> Reply {
+    let Some(result) = reply.result() else {
+        return reply;
+    };
+    let server: &ServerName = instance.name();
+    let is_complete = begins_or_ends_with(&result, r#""resultType":"complete""#);
+    if !is_complete && asks_for_input(&result) {
+        return reply;
+    }
+    if !is_complete && !never_mentions(&result, "taskId") {
+        if let Some(renamed) = super::tasks::named_in(server, &result) {
+            return Reply::Result(renamed);
+        }
+    }
+    let result = CallResult::parse(result);
+    let (result, output) = instance.manager().limit(server, tool, result).await;
+    match output {
+        Output::Shortened { .. } => Reply::Result(result.raw),
+        _ => reply,
+    }
+}

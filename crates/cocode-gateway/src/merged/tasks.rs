@@ -1,0 +1,71 @@
+//! Tasks of many servers: `SERVER:ID`, the name of the server percent-encoded, and then the id that
+//! the server gave.
+
+use cocode_core::ServerName;
+use cocode_wire::members::Members;
+use cocode_wire::{RawJson, RpcError, code};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Merged, uris};
+use crate::passing::pass;
+use crate::reply::Reply;
+use crate::request::Request;
+
+impl Merged {
+    /// Asks the server of a task about it.
+    pub(super) async fn task(&self, request: &Request) -> Result<Reply, RpcError> {
+        let unknown = || RpcError::new(code::INVALID_PARAMS, "Unknown task");
+        let params = request.params.as_ref().ok_or_else(unknown)?;
+        let (server, params) = own_id(params).ok_or_else(unknown)?;
+        let view = self.view()?;
+        let entry = view.entry(&server).ok_or_else(unknown)?;
+        let instance = self.instance(&entry, request).await?;
+        let reply = pass(instance, request, None, Some(params), view.parking()).await;
+        let renamed = reply.result().and_then(|result| named_in(&server, &result));
+        Ok(renamed.map_or(reply, Reply::Result))
+    }
+}
+
+/// The server of the task in some parameters, and these with the server's own id.
+fn own_id(params: &RawJson) -> Option<(ServerName, RawJson)> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, rename = "taskId")]
+        task: &'a RawValue,
+    }
+    let parts: Params<'_> = params.decode().ok()?;
+    let task: String = serde_json::from_str(parts.task.get()).ok()?;
+    let (server, id) = task.split_once(':')?;
+    let id = RawJson::of(id).ok()?;
+    Some((uris::decoded(server)?, params.with_part(parts.task, &id)))
+}
+
+/// A result whose task says which server it is of; nothing if it is of no task.
+pub(super) fn named_in(server: &ServerName, result: &RawJson) -> Option<RawJson> {
+    let members: Members<'_> = result.decode().ok()?;
+    let task = members.get("taskId")?;
+    let id: String = serde_json::from_str(task.get()).ok()?;
+    let named = RawJson::of(&format!("{}:{id}", uris::encoded(server))).ok()?;
+    Some(result.with_part(task, &named))
+}
+
+#[cfg(test)]
+mod tests {
+    use cocode_wire::RawJson;
+
+    use super::{named_in, own_id};
+
+    #[test]
+    fn an_id_says_whose_it_is_and_leads_back() {
+        let json = |text: &str| RawJson::parse(text.to_owned()).unwrap();
+        let server = "a: b".parse().unwrap();
+        let named = named_in(&server, &json(r#"{"x":1.10,"taskId": "7:8"}"#)).unwrap();
+        assert_eq!(named.as_str(), r#"{"x":1.10,"taskId": "a%3A%20b:7:8"}"#);
+        let (whose, params) = own_id(&named).unwrap();
+        assert_eq!(whose, server);
+        assert_eq!(params.as_str(), r#"{"x":1.10,"taskId": "7:8"}"#);
+        assert!(named_in(&server, &json(r#"{"taskId":7}"#)).is_none());
+        assert!(own_id(&json(r#"{"taskId":"7"}"#)).is_none());
+    }
+}
