@@ -253,13 +253,6 @@ impl Listener for Member {
         let Notification { method, params, .. } = notification;
         let params = params.as_ref();
         match (method.as_str(), &self.who) {
-            // Told when the lists of all together have changed.
-            (
-                "notifications/tools/list_changed"
-                | "notifications/prompts/list_changed"
-                | "notifications/resources/list_changed",
-                _,
-            ) => {}
             ("notifications/resources/updated", _) => {
                 let params = for_session(params);
                 let uri = updated_uri(params.as_ref()).unwrap_or_default();
@@ -270,7 +263,15 @@ impl Listener for Member {
                     self.tell(method, known.as_ref());
                 }
             }
-            (_, Who::Subscription(_)) => {}
+            // The lists of all together are told of when they have changed; and subscriptions are to
+            // nothing else.
+            (
+                "notifications/tools/list_changed"
+                | "notifications/prompts/list_changed"
+                | "notifications/resources/list_changed",
+                Who::Session(_),
+            )
+            | (_, Who::Subscription(_)) => {}
             ("notifications/message", Who::Session(client)) => {
                 let Some(client) = client.upgrade() else {
                     return;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cocode_client::{CallError, CallResult, ListKind, Output};
 use cocode_core::{Revision, ServerName, Verdict, nearest};
-use cocode_wire::members::{begins_or_ends_with, never_mentions};
+use cocode_wire::members::{Members, begins_or_ends_with, never_mentions};
 use cocode_wire::{RawJson, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -91,7 +91,7 @@ impl Merged {
             let near = nearest(shown, names);
             let near: Vec<_> = near.iter().map(|name| format!("`{name}`")).collect();
             if !near.is_empty() {
-                what.push_str(&format!(". Did you mean {}?", near.join(" or ")));
+                what = format!("{what}. Did you mean {}?", near.join(" or "));
             }
         }
         RpcError::new(code::INVALID_PARAMS, what)
@@ -154,10 +154,11 @@ async fn limited(instance: &Instance, tool: &str, reply: Reply) -> Reply {
     if !is_complete && asks_for_input(&result) {
         return reply;
     }
-    if !is_complete && !never_mentions(&result, "taskId") {
-        if let Some(renamed) = super::tasks::named_in(server, &result) {
-            return Reply::Result(renamed);
-        }
+    if !is_complete
+        && is_task(&result)
+        && let Some(named) = super::tasks::named_in(server, &result)
+    {
+        return Reply::Result(named);
     }
     let result = CallResult::parse(result);
     let (result, output) = instance.manager().limit(server, tool, result).await;
@@ -165,4 +166,14 @@ async fn limited(instance: &Instance, tool: &str, reply: Reply) -> Reply {
         Output::Shortened { .. } => Reply::Result(result.raw),
         _ => reply,
     }
+}
+
+/// Whether a result says that there will be one, and by what to ask for it.
+fn is_task(result: &RawJson) -> bool {
+    if never_mentions(result, "taskId") {
+        return false;
+    }
+    let members = result.decode::<Members<'_>>().unwrap_or_default();
+    let kind = members.get("resultType");
+    kind.is_some_and(|kind| kind.get() == "\"task\"")
 }

@@ -12,7 +12,7 @@ use super::uris::{self, Pattern};
 /// What many servers have to be read.
 #[derive(Debug, Default)]
 pub(crate) struct Resources {
-    resources: Shown,
+    single: Shown,
     templates: Shown,
     patterns: Vec<(ServerName, Pattern)>,
     /// Servers that have resources, by name.
@@ -42,7 +42,7 @@ impl Resources {
                 all.owners.push(name.clone());
             }
             for resource in &server.resources {
-                all.resources.add(name, &resource.uri, &resource.raw);
+                all.single.add(name, &resource.uri, &resource.raw);
             }
             for template in &server.templates {
                 let pattern = Pattern::new(&template.uri_template);
@@ -56,7 +56,7 @@ impl Resources {
 
     /// The lists of those whose servers are offered: resources, and templates.
     pub(crate) fn written(&self, is_offered: impl Fn(&ServerName) -> bool) -> (Pages, Pages) {
-        let resources = self.resources.items("uri", &is_offered);
+        let resources = self.single.items("uri", &is_offered);
         let templates = self.templates.items("uriTemplate", &is_offered);
         (
             Pages::of(ListKind::Resources.member(), resources),
@@ -72,7 +72,7 @@ impl Resources {
         uri: &str,
         is_served: impl Fn(&ServerName) -> bool,
     ) -> Option<(ServerName, String)> {
-        if let Some(found) = self.resources.find(uri).or_else(|| named(uri, is_served)) {
+        if let Some(found) = self.single.find(uri).or_else(|| named(uri, is_served)) {
             return Some(found);
         }
         let fitting = self

@@ -99,23 +99,12 @@ impl Snapshot {
             templates: kept(&before.lists.templates, template_pages),
             prompts: kept(&before.lists.prompts, written_prompts),
         };
-        if tools.shadowed() != before.tools.shadowed() {
-            warn_of_shadowed("tool", tools.shadowed());
-        }
-        if prompts.shadowed() != before.prompts.shadowed() {
-            warn_of_shadowed("prompt", prompts.shadowed());
-        }
+        warn_of_shadowed("tool", &before.tools, &tools);
+        warn_of_shadowed("prompt", &before.prompts, &prompts);
         let capabilities = offers.iter().filter_map(Offer::capabilities);
         let capabilities = capabilities.collect();
-        let unknown = ListKind::ALL.into_iter().map(|kind| {
-            let is_known = |name: &&ServerName| {
-                let place = offers.binary_search_by(|offer| offer.listed.name.cmp(name));
-                let offer = place.ok().and_then(|place| offers.get(place));
-                offer.is_some_and(|offer| offer.listed.known.contains(&kind))
-            };
-            let unknown = servers.keys().filter(|name| !is_known(name));
-            (kind, unknown.cloned().collect())
-        });
+        let unknown = ListKind::ALL.into_iter();
+        let unknown = unknown.map(|kind| (kind, without(kind, &servers, &offers)));
         let unknown = unknown.collect();
         drop(offers);
         Self {
@@ -254,6 +243,16 @@ impl Offer<'_> {
     }
 }
 
+/// The servers of which a list is not known.
+fn without(kind: ListKind, servers: &Servers, offers: &[Offer<'_>]) -> BTreeSet<ServerName> {
+    let known = offers
+        .iter()
+        .filter(|offer| offer.listed.known.contains(&kind));
+    let known: BTreeSet<_> = known.map(|offer| &offer.listed.name).collect();
+    let unknown = servers.keys().filter(|name| !known.contains(name));
+    unknown.cloned().collect()
+}
+
 fn shown_as(raw: &RawJson, name: &str, shown: &str) -> Option<RawJson> {
     if name == shown {
         return Some(raw.clone());
@@ -269,8 +268,11 @@ fn kept(before: &Arc<Pages>, now: Pages) -> Arc<Pages> {
     Arc::new(now)
 }
 
-fn warn_of_shadowed(what: &str, shadowed: &[Shadowed]) {
-    for Shadowed { server, name, by } in shadowed {
+/// Once for each that is left out.
+fn warn_of_shadowed(what: &str, before: &ShownNames, now: &ShownNames) {
+    let shadowed = now.shadowed().iter();
+    let new = shadowed.filter(|shadowed| !before.shadowed().contains(shadowed));
+    for Shadowed { server, name, by } in new {
         tracing::warn!(
             %server, %name, %by,
             "a {what} is left out, because another server has one of the same name; let names have \

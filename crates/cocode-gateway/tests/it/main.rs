@@ -9,6 +9,7 @@
 )]
 
 mod bridge;
+mod merged;
 mod parking;
 mod passing;
 mod sharing;

@@ -14,6 +14,7 @@ use cocode_wire::serve::{Endpoint, LineOptions, serve_lines};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
 };
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 /// The cap for messages in these tests.
@@ -35,7 +36,11 @@ impl Server {
     }
 
     pub(crate) fn spec(&self) -> ServerSpec {
-        let name = "upstream".parse().unwrap();
+        self.spec_as("upstream")
+    }
+
+    pub(crate) fn spec_as(&self, name: &str) -> ServerSpec {
+        let name = name.parse().unwrap();
         match self {
             Self::Stdio(server) => {
                 ServerSpec::program(name, server.program().to_str().unwrap(), server.args())
@@ -50,7 +55,7 @@ pub(crate) struct Rig {
     _server: Server,
     _gateway: Gateway,
     pub(crate) view: View,
-    tasks: Mutex<JoinSet<()>>,
+    visitors: Visitors,
 }
 
 impl Rig {
@@ -70,7 +75,7 @@ impl Rig {
             _server: server,
             _gateway: gateway,
             view,
-            tasks: Mutex::default(),
+            visitors: Visitors::default(),
         }
     }
 
@@ -78,37 +83,59 @@ impl Rig {
         self.view.server("upstream").unwrap()
     }
 
-    fn serve(&self) -> Target {
-        let (target, stream) = memory_pair(MAX_FRAME);
-        let (source, sink) = tokio::io::split(stream);
-        let endpoint = self.endpoint();
-        let options = LineOptions {
-            max_frame: MAX_FRAME,
-            ..LineOptions::default()
-        };
-        self.tasks.lock().unwrap().spawn(async move {
-            serve_lines(source, sink, &*endpoint, options, std::future::pending()).await;
-        });
-        target
-    }
-
     /// A client that speaks this, with this person.
     pub(crate) async fn client(&self, protocol: Protocol, person: &Arc<Person>) -> Session {
+        self.visitors
+            .client(self.endpoint(), protocol, person)
+            .await
+    }
+
+    /// A client whose every byte the test writes itself.
+    pub(crate) fn raw(&self) -> RawClient {
+        self.visitors.raw(self.endpoint())
+    }
+}
+
+/// Those who talk to an endpoint, for as long as this is there.
+#[derive(Default)]
+pub(crate) struct Visitors(Mutex<JoinSet<()>>);
+
+impl Visitors {
+    /// A client that speaks this, with this person.
+    pub(crate) async fn client(
+        &self,
+        endpoint: Arc<dyn Endpoint>,
+        protocol: Protocol,
+        person: &Arc<Person>,
+    ) -> Session {
         let handler: Arc<Person> = Arc::clone(person);
         let options = SessionOptions {
             protocol,
             handler,
             ..SessionOptions::default()
         };
-        Session::connect(self.serve(), options).await.unwrap()
+        let target = self.serve(endpoint);
+        Session::connect(target, options).await.unwrap()
+    }
+
+    fn serve(&self, endpoint: Arc<dyn Endpoint>) -> Target {
+        let (target, stream) = memory_pair(MAX_FRAME);
+        let (source, sink) = tokio::io::split(stream);
+        let options = LineOptions {
+            max_frame: MAX_FRAME,
+            ..LineOptions::default()
+        };
+        self.0.lock().unwrap().spawn(async move {
+            serve_lines(source, sink, &*endpoint, options, std::future::pending()).await;
+        });
+        target
     }
 
     /// A client whose every byte the test writes itself.
-    pub(crate) fn raw(&self) -> RawClient {
+    pub(crate) fn raw(&self, endpoint: Arc<dyn Endpoint>) -> RawClient {
         let (near, far) = tokio::io::duplex(1024 * 1024);
         let (source, sink) = tokio::io::split(far);
-        let endpoint = self.endpoint();
-        self.tasks.lock().unwrap().spawn(async move {
+        self.0.lock().unwrap().spawn(async move {
             let options = LineOptions::default();
             serve_lines(source, sink, &*endpoint, options, std::future::pending()).await;
         });
@@ -166,6 +193,7 @@ pub(crate) struct Person {
     pub(crate) capabilities: ClientCapabilities,
     pub(crate) asked: Mutex<Vec<String>>,
     pub(crate) heard: Mutex<Vec<String>>,
+    more: Notify,
 }
 
 impl Person {
@@ -188,7 +216,25 @@ impl Person {
             capabilities,
             asked: Mutex::default(),
             heard: Mutex::default(),
+            more: Notify::new(),
         })
+    }
+
+    /// Waits until something was heard in which there is this.
+    pub(crate) async fn hears(&self, what: &str) {
+        loop {
+            let more = self.more.notified();
+            if self
+                .heard
+                .lock()
+                .unwrap()
+                .iter()
+                .any(|heard| heard.contains(what))
+            {
+                return;
+            }
+            more.await;
+        }
     }
 
     fn note(&self, what: impl Into<String>) {
@@ -205,6 +251,7 @@ impl Handler for Person {
         let params = notification.params.as_ref().map(RawJson::as_str);
         let heard = format!("{} {}", notification.method, params.unwrap_or_default());
         self.heard.lock().unwrap().push(heard);
+        self.more.notify_waiters();
     }
 
     fn elicit(&self, request: Elicitation) -> Answer<'_, ElicitationAnswer> {

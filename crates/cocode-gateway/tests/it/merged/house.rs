@@ -1,0 +1,132 @@
+//! A gateway with many servers, and clients that see them as one.
+
+use std::sync::Arc;
+
+use cocode_client::{ManagerOptions, Protocol, ServerSpec, Session};
+use cocode_gateway::{Gateway, View, ViewOptions};
+use cocode_testkit::Script;
+use serde_json::Value;
+
+use crate::support::{Person, RawClient, Server, Visitors};
+
+/// A gateway with many servers.
+pub(crate) struct House {
+    pub(crate) servers: Vec<Server>,
+    _gateway: Gateway,
+    pub(crate) view: View,
+    visitors: Visitors,
+}
+
+impl House {
+    /// These servers, each once as a program and once over HTTP, in turns.
+    pub(crate) async fn of(scripts: &[(&str, Script)]) -> Self {
+        Self::with(scripts, ViewOptions::default(), |_| {}).await
+    }
+
+    pub(crate) async fn with(
+        scripts: &[(&str, Script)],
+        options: ViewOptions,
+        adjust: impl Fn(&mut ServerSpec),
+    ) -> Self {
+        let servers: Vec<_> = scripts
+            .iter()
+            .enumerate()
+            .map(|(number, (_, script))| match number % 2 {
+                0 => Server::Stdio(script.clone().stdio()),
+                _ => Server::Http(script.clone().http()),
+            })
+            .collect();
+        let specs = servers.iter().zip(scripts).map(|(server, (name, _))| {
+            let mut spec = server.spec_as(name);
+            adjust(&mut spec);
+            spec
+        });
+        let specs: Vec<_> = specs.collect();
+        let gateway = Gateway::new();
+        let view = gateway.view(ViewOptions {
+            manager: ManagerOptions {
+                output: options.manager.output,
+                results: options.manager.results.clone(),
+                ..ManagerOptions::with_environment(std::env::vars_os())
+            },
+            ..options
+        });
+        view.apply(specs).await;
+        Self {
+            servers,
+            _gateway: gateway,
+            view,
+            visitors: Visitors::default(),
+        }
+    }
+
+    /// A client that speaks this, with this person.
+    pub(crate) async fn client(&self, protocol: Protocol, person: &Arc<Person>) -> Session {
+        self.visitors
+            .client(self.view.all(), protocol, person)
+            .await
+    }
+
+    /// A client of the newest revision with sessions, whose every byte the test writes itself.
+    pub(crate) async fn raw(&self) -> RawClient {
+        self.raw_of("2025-11-25").await.0
+    }
+
+    /// The same, of this revision, and what it was told in the beginning.
+    pub(crate) async fn raw_of(&self, revision: &str) -> (RawClient, Value) {
+        let mut client = self.visitors.raw(self.view.all());
+        let hello = serde_json::json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": revision,
+            "capabilities": {},
+            "clientInfo": { "name": "raw", "version": "1" },
+        }});
+        client.send(&hello.to_string()).await;
+        let told = client.json().await;
+        (client, told["result"].clone())
+    }
+
+    /// A client without a session.
+    pub(crate) fn stateless(&self) -> RawClient {
+        self.visitors.raw(self.view.all())
+    }
+}
+
+/// A request of a session, and its answer as it came.
+pub(crate) async fn ask(client: &mut RawClient, method: &str, params: &str) -> String {
+    let request = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#);
+    client.send(&request).await;
+    loop {
+        let line = client.line().await;
+        if line.contains(r#""id":7"#) {
+            return line;
+        }
+    }
+}
+
+/// The result of a request of a session.
+pub(crate) async fn result(client: &mut RawClient, method: &str, params: Value) -> Value {
+    let answer = ask(client, method, &params.to_string()).await;
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert!(answer["error"].is_null(), "{answer}");
+    answer["result"].clone()
+}
+
+/// The names in a list of tools or prompts, the URIs of resources.
+pub(crate) fn keys(list: &Value, key: &str) -> Vec<String> {
+    let items = list.as_array().unwrap().iter();
+    items
+        .map(|item| item[key].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// A server with these tools.
+pub(crate) fn with_tools(script: Script, names: &[&str]) -> Script {
+    let tools: Vec<_> = names
+        .iter()
+        .map(|name| serde_json::json!({ "name": name, "inputSchema": { "type": "object" } }))
+        .collect();
+    let tools = serde_json::json!({
+        "resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": tools,
+    });
+    script.on("tools/list").result(tools)
+}
