@@ -12,7 +12,7 @@ use cocode_wire::serve::{Answer, Asked, Conversation, Serving, Sink};
 use cocode_wire::{Frame, RawJson, RpcError, code, encode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::caller::Caller;
 use crate::hello::Hello;
@@ -38,6 +38,8 @@ pub(crate) struct Downstream {
     outlet: Option<Arc<dyn Sink>>,
     number: u64,
     next_question: AtomicU64,
+    /// Lets one server of its own be started at a time.
+    pub(crate) starting: Semaphore,
     state: Mutex<State>,
 }
 
@@ -68,6 +70,7 @@ impl Downstream {
             outlet,
             number: next_session(),
             next_question: AtomicU64::new(1),
+            starting: Semaphore::new(1),
             state: Mutex::default(),
         })
     }

@@ -216,6 +216,11 @@ impl Inner {
             client.shares(name, true);
             return Arc::clone(shared);
         }
+        // The semaphore is never closed. Whoever waited may find what it waited for.
+        let _one_at_a_time = client.starting.acquire().await.ok();
+        if let Some(own) = client.own(name) {
+            return own;
+        }
         let spec = (*entry.spec).clone();
         let owner = Some((client, caller));
         let own = Instance::start(spec, &self.options.manager, owner, &self.core.reaper).await;
