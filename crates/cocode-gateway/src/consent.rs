@@ -1,39 +1,147 @@
-//! Calls that a rule allows only after somebody was asked.
+//! Calls that a rule allows only after somebody was asked: the client asks them for us.
+//!
+//! A client with a session is asked on the stream of its call. One of the stateless era is told what
+//! is asked, and comes back with the answer; what was allowed holds until that call has its result.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use cocode_core::{Era, ServerName};
-use cocode_wire::members::Members;
 use cocode_wire::{RawJson, RpcError, code};
+use tokio::time::Instant;
 
+use crate::parked::{Handles, digest, input_required, is_accepted, responses, without_answers};
+use crate::passing::asks_for_input;
+use crate::questions::push_request;
+use crate::reply::Reply;
 use crate::request::Request;
 
-/// Asks the person behind a client whether a tool may be called.
-pub(crate) async fn ask(
-    request: &Request,
-    server: &ServerName,
-    tool: &str,
-) -> Result<(), RpcError> {
-    let refused = |why: &str| {
-        let what = format!(
-            "`{tool}` of server `{server}` may be called only after asking: {why}; see the \
-             permission rules of the gateway"
-        );
-        RpcError::new(code::INVALID_REQUEST, what)
-    };
-    if request.caller.era() == Era::Modern || !request.caller.can.form {
-        return Err(refused("this client cannot be asked"));
+/// How long a client may take to come back with an answer, and how long that holds.
+const HOLDS_FOR: Duration = Duration::from_mins(10);
+/// Calls that may wait for an answer, or have got one.
+const MAX_CALLS: usize = 1024;
+/// What the question is called.
+const KEY: &str = "consent";
+
+/// Calls of stateless clients that somebody is asked about, or has allowed.
+#[derive(Debug, Default)]
+pub(crate) struct Consents {
+    state: Mutex<State>,
+    handles: Handles,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// By the handle under which the client comes back: which call, and until when.
+    asked: HashMap<String, (Vec<u8>, Instant)>,
+    /// Which calls were allowed, and until when.
+    given: HashMap<Vec<u8>, Instant>,
+}
+
+impl Consents {
+    /// Asks whether a tool may be called. Gives what to answer the client meanwhile, or nothing if
+    /// the call may go on.
+    pub(crate) async fn ask(
+        &self,
+        request: &mut Request,
+        server: &ServerName,
+        tool: &str,
+    ) -> Result<Option<Reply>, RpcError> {
+        let question = question(server, tool);
+        if !request.caller.can.form {
+            return Err(refused(server, tool, "this client cannot be asked"));
+        }
+        if request.caller.era() == Era::Modern {
+            return self.ask_stateless(request, server, tool, &question);
+        }
+        let witness = request.witness(server);
+        let answer = witness.ask("elicitation/create", Some(question)).await?;
+        if is_accepted(&answer) {
+            Ok(None)
+        } else {
+            Err(refused(server, tool, "the answer was no"))
+        }
     }
+
+    fn ask_stateless(
+        &self,
+        request: &mut Request,
+        server: &ServerName,
+        tool: &str,
+        question: &RawJson,
+    ) -> Result<Option<Reply>, RpcError> {
+        let call = digest(server, request);
+        let now = Instant::now();
+        let handle = request.said.request_state.as_ref();
+        let handle = handle.and_then(|state| state.decode::<String>().ok());
+        let mut state = self.lock();
+        state.asked.retain(|_, (_, until)| *until > now);
+        state.given.retain(|_, until| *until > now);
+        if state.given.contains_key(&call) {
+            return Ok(None);
+        }
+        let asked = handle.filter(|handle| {
+            let known = state.asked.get(handle);
+            known.is_some_and(|(asked, _)| *asked == call)
+        });
+        if let Some(handle) = asked {
+            state.asked.remove(&handle);
+            let answers = responses(request.said.input_responses.as_ref());
+            let answer = answers.iter().find(|(key, _)| key == KEY);
+            if !answer.is_some_and(|(_, answer)| is_accepted(answer)) {
+                return Err(refused(server, tool, "the answer was no"));
+            }
+            state.given.insert(call, now + HOLDS_FOR);
+            drop(state);
+            // These were for us, and mean nothing to the server.
+            request.params = request.params.as_ref().map(without_answers);
+            request.said.request_state = None;
+            request.said.input_responses = None;
+            return Ok(None);
+        }
+        if state.asked.len() + state.given.len() >= MAX_CALLS {
+            let what = "too many calls wait for somebody to allow them";
+            return Err(RpcError::new(code::INTERNAL_ERROR, what));
+        }
+        let handle = self.handles.new_handle()?;
+        state.asked.insert(handle.clone(), (call, now + HOLDS_FOR));
+        drop(state);
+        let mut text = b"{".to_vec();
+        push_request(&mut text, KEY, "elicitation/create", Some(question));
+        text.push(b'}');
+        Ok(Some(input_required(&text, &handle)))
+    }
+
+    /// A call has got an answer; if it is the last one, what was allowed is used up.
+    pub(crate) fn answered(&self, request: &Request, server: &ServerName, reply: &Reply) {
+        if request.caller.era() == Era::Legacy || self.lock().given.is_empty() {
+            return;
+        }
+        if !reply.result().as_ref().is_some_and(asks_for_input) {
+            self.lock().given.remove(&digest(server, request));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn question(server: &ServerName, tool: &str) -> RawJson {
     let question = serde_json::json!({
         "mode": "form",
         "message": format!("May the tool `{tool}` of server `{server}` be called?"),
         "requestedSchema": { "type": "object", "properties": {} },
     });
-    let question = RawJson::of(&question).map_err(|error| refused(&error.to_string()))?;
-    let witness = request.witness(server);
-    let answer = witness.ask("elicitation/create", Some(question)).await?;
-    let members = answer.decode::<Members<'_>>().unwrap_or_default();
-    let action = members.get("action").map(serde_json::value::RawValue::get);
-    match action {
-        Some("\"accept\"") => Ok(()),
-        _ => Err(refused("the answer was no")),
-    }
+    RawJson::of(&question)
+        .unwrap_or_else(|_| RawJson::from(serde_json::value::RawValue::NULL.to_owned()))
+}
+
+fn refused(server: &ServerName, tool: &str, why: &str) -> RpcError {
+    let what = format!(
+        "`{tool}` of server `{server}` may be called only after asking: {why}; see the permission \
+         rules of the gateway"
+    );
+    RpcError::new(code::INVALID_REQUEST, what)
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
+use crate::consent::Consents;
 use crate::instance::Reaper;
 use crate::instances::Instances;
 use crate::parked::Parking;
@@ -26,6 +27,7 @@ pub struct Gateway {
 pub(crate) struct Core {
     pub(crate) instances: Instances,
     pub(crate) parking: Parking,
+    pub(crate) consents: Consents,
     pub(crate) reaper: Reaper,
     tasks: Mutex<JoinSet<()>>,
     runtime: tokio::runtime::Handle,
@@ -37,6 +39,7 @@ impl Gateway {
         let core = Arc::new(Core {
             instances: Instances::new(),
             parking: Parking::new(),
+            consents: Consents::default(),
             reaper: Reaper::default(),
             tasks: Mutex::default(),
             runtime: tokio::runtime::Handle::current(),

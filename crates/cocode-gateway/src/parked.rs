@@ -38,8 +38,12 @@ type Work = Pin<Box<dyn Future<Output = Result<Frame, RpcError>> + Send>>;
 /// The parked requests of a gateway.
 pub(crate) struct Parking {
     spots: Mutex<HashMap<String, Parked>>,
-    random: SystemRandom,
+    handles: Handles,
 }
+
+/// Makes names that nobody guesses.
+#[derive(Debug)]
+pub(crate) struct Handles(SystemRandom);
 
 /// A request that waits.
 struct Parked {
@@ -61,7 +65,7 @@ impl Parking {
     pub(crate) fn new() -> Self {
         Self {
             spots: Mutex::default(),
-            random: SystemRandom::new(),
+            handles: Handles::default(),
         }
     }
 
@@ -167,14 +171,10 @@ impl Parking {
     }
 
     fn park(&self, waits: Waits, digest: Vec<u8>, asked: &[u8]) -> Reply {
-        let mut bytes = [0; HANDLE_BYTES];
-        if self.random.fill(&mut bytes).is_err() {
-            return RpcError::new(code::INTERNAL_ERROR, "no random numbers").into();
-        }
-        let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        let handle: String = digits
-            .filter_map(|digit| char::from_digit(u32::from(digit), 16))
-            .collect();
+        let handle = match self.handles.new_handle() {
+            Ok(handle) => handle,
+            Err(error) => return error.into(),
+        };
         let parked = Parked {
             until: Instant::now() + COMES_BACK_WITHIN,
             digest,
@@ -191,15 +191,7 @@ impl Parking {
         drop(spots);
         // Given up outside of the lock: their servers are told so.
         drop(late);
-        let mut text = br#"{"resultType":"input_required","inputRequests":"#.to_vec();
-        text.extend_from_slice(asked);
-        text.push(b',');
-        push_member(&mut text, "requestState", &format!("\"{handle}\""));
-        text.push(b'}');
-        match RawJson::parse(text) {
-            Ok(result) => Reply::Result(result),
-            Err(error) => RpcError::new(code::INTERNAL_ERROR, error.to_string()).into(),
-        }
+        input_required(asked, &handle)
     }
 
     /// The request that a client comes back to. A handle is good once, and for the same request.
@@ -238,8 +230,39 @@ impl Parking {
     }
 }
 
+impl Default for Handles {
+    fn default() -> Self {
+        Self(SystemRandom::new())
+    }
+}
+
+impl Handles {
+    pub(crate) fn new_handle(&self) -> Result<String, RpcError> {
+        let mut bytes = [0; HANDLE_BYTES];
+        let none = |_| RpcError::new(code::INTERNAL_ERROR, "no random numbers");
+        self.0.fill(&mut bytes).map_err(none)?;
+        let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        let digits = digits.filter_map(|digit| char::from_digit(u32::from(digit), 16));
+        Ok(digits.collect())
+    }
+}
+
+/// The result that asks a client for these (`inputRequests`, a JSON object), to come back with this
+/// handle.
+pub(crate) fn input_required(asked: &[u8], handle: &str) -> Reply {
+    let mut text = br#"{"resultType":"input_required","inputRequests":"#.to_vec();
+    text.extend_from_slice(asked);
+    text.push(b',');
+    push_member(&mut text, "requestState", &format!("\"{handle}\""));
+    text.push(b'}');
+    match RawJson::parse(text) {
+        Ok(result) => Reply::Result(result),
+        Err(error) => RpcError::new(code::INTERNAL_ERROR, error.to_string()).into(),
+    }
+}
+
 /// What identifies a request: everything but how it is made, and the answers it brings.
-fn digest(server: &ServerName, request: &Request) -> Vec<u8> {
+pub(crate) fn digest(server: &ServerName, request: &Request) -> Vec<u8> {
     let mut context = Context::new(&SHA256);
     let mut part = |bytes: &[u8]| {
         context.update(&bytes.len().to_le_bytes());
@@ -258,7 +281,7 @@ fn digest(server: &ServerName, request: &Request) -> Vec<u8> {
     context.finish().as_ref().to_vec()
 }
 
-fn responses(given: Option<&RawJson>) -> Vec<(String, RawJson)> {
+pub(crate) fn responses(given: Option<&RawJson>) -> Vec<(String, RawJson)> {
     let members = given.and_then(|given| given.decode::<Members<'_>>().ok());
     let members = members.unwrap_or_default().0.into_iter();
     let answers = members.filter_map(|(key, value)| Some((key.into_owned(), given?.share(value))));
@@ -266,7 +289,7 @@ fn responses(given: Option<&RawJson>) -> Vec<(String, RawJson)> {
 }
 
 /// A server of the older era would not know what to do with these.
-fn without_answers(params: &RawJson) -> RawJson {
+pub(crate) fn without_answers(params: &RawJson) -> RawJson {
     let Ok(members) = params.decode::<Members<'_>>() else {
         return params.clone();
     };
@@ -296,7 +319,7 @@ fn missing_capability(lacking: Abilities) -> RpcError {
     }
 }
 
-fn is_accepted(answer: &RawJson) -> bool {
+pub(crate) fn is_accepted(answer: &RawJson) -> bool {
     let members = answer.decode::<Members<'_>>().unwrap_or_default();
     let action = members.get("action");
     action.is_some_and(|action| action.get() == "\"accept\"")

@@ -125,34 +125,29 @@ impl Single {
         view: &Inner,
         entry: &Entry,
         instance: Arc<Instance>,
-        request: Request,
+        mut request: Request,
     ) -> Result<Reply, RpcError> {
         let Some(tool) = request.said.name.clone() else {
             return Err(RpcError::new(code::INVALID_PARAMS, "no tool is named"));
         };
-        let verdict = self.verdict(view, entry, &instance, &tool);
+        let verdict = view.verdict(entry, &tool);
         match verdict {
             Verdict::Allow => {}
             Verdict::Deny => return Err(unknown_tool(&tool)),
-            Verdict::Ask => crate::consent::ask(&request, &self.name, &tool).await?,
+            Verdict::Ask => {
+                let asked = view.consents().ask(&mut request, &self.name, &tool).await?;
+                if let Some(reply) = asked {
+                    return Ok(reply);
+                }
+            }
         }
         crate::headers::check(&instance, &request, &tool)?;
         let params = request.params.clone();
-        Ok(pass(instance, &request, Some(tool), params, view.parking()).await)
-    }
-
-    fn verdict(&self, view: &Inner, entry: &Entry, instance: &Instance, tool: &str) -> Verdict {
-        if !entry.spec.tools.admits(tool) {
-            return Verdict::Deny;
+        let reply = pass(instance, &request, Some(tool), params, view.parking()).await;
+        if verdict == Verdict::Ask {
+            view.consents().answered(&request, &self.name, &reply);
         }
-        if view.gate().is_open() {
-            return Verdict::Allow;
-        }
-        let catalog = instance.manager().catalog();
-        let found = catalog.find(&self.name, tool);
-        let annotations = found.map(|found| found.tool.tool.annotations);
-        view.gate()
-            .decide(&self.name, tool, annotations.unwrap_or_default())
+        Ok(reply)
     }
 
     /// A list without the tools that may not be used.

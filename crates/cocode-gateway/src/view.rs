@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
 use cocode_client::{Connector, ManagerOptions};
-use cocode_core::{Prefix, ServerName, ServerSpec, Shadowed};
+use cocode_core::{Prefix, ServerName, ServerSpec, Shadowed, Verdict};
 use cocode_wire::serve::{Conversation, Endpoint, Sink};
 use tokio::sync::watch;
 
 use crate::caller::Caller;
+use crate::consent::Consents;
 use crate::downstream::Downstream;
 use crate::gate::{Gate, Open};
 use crate::gateway::Core;
@@ -186,6 +187,26 @@ impl Inner {
 
     pub(crate) fn parking(&self) -> &Parking {
         &self.core.parking
+    }
+
+    pub(crate) fn consents(&self) -> &Consents {
+        &self.core.consents
+    }
+
+    /// What is to be done about a call of this tool.
+    pub(crate) fn verdict(&self, entry: &Entry, tool: &str) -> Verdict {
+        let server = &entry.spec.name;
+        if !entry.spec.tools.admits(tool) {
+            return Verdict::Deny;
+        }
+        if self.gate().is_open() {
+            return Verdict::Allow;
+        }
+        let catalog = entry.instance.manager().catalog();
+        let found = catalog.find(server, tool);
+        let annotations = found.map(|found| found.tool.tool.annotations);
+        self.gate()
+            .decide(server, tool, annotations.unwrap_or_default())
     }
 
     /// Runs something that nobody waits for.

@@ -30,16 +30,22 @@ struct Callee {
 }
 
 impl Merged {
-    pub(super) async fn call(&self, request: Request) -> Result<Reply, RpcError> {
-        let Some(shown) = &request.said.name else {
+    pub(super) async fn call(&self, mut request: Request) -> Result<Reply, RpcError> {
+        let Some(shown) = request.said.name.clone() else {
             return Err(RpcError::new(code::INVALID_PARAMS, "no tool is named"));
         };
-        let Callee { view, entry, tool } = self.find_tool(shown).await?;
+        let Callee { view, entry, tool } = self.find_tool(&shown).await?;
         let server = &entry.spec.name;
-        match verdict(&view, &entry, &tool) {
+        let verdict = view.verdict(&entry, &tool);
+        match verdict {
             Verdict::Allow => {}
-            Verdict::Deny => return Err(self.unknown_tool(shown)),
-            Verdict::Ask => crate::consent::ask(&request, server, &tool).await?,
+            Verdict::Deny => return Err(self.unknown_tool(&shown)),
+            Verdict::Ask => {
+                let asked = view.consents().ask(&mut request, server, &tool).await?;
+                if let Some(reply) = asked {
+                    return Ok(reply);
+                }
+            }
         }
         crate::headers::check(&entry.instance, &request, &tool)?;
         let arguments = arguments(&request);
@@ -47,7 +53,7 @@ impl Merged {
         let checked = manager.check_arguments(server, &tool, arguments.as_ref());
         match checked.await {
             Ok(()) => {}
-            Err(CallError::UnknownTool { .. }) => return Err(self.unknown_tool(shown)),
+            Err(CallError::UnknownTool { .. }) => return Err(self.unknown_tool(&shown)),
             Err(error @ CallError::Arguments { .. }) => return refused(&request, &error),
             Err(error) => return Err(told(server, &error)),
         }
@@ -56,6 +62,9 @@ impl Merged {
         let instance = self.instance(&entry, &request).await?;
         let passed = Arc::clone(&instance);
         let reply = pass(passed, &request, Some(tool.clone()), params, view.parking()).await;
+        if verdict == Verdict::Ask {
+            view.consents().answered(&request, server, &reply);
+        }
         Ok(limited(&instance, &tool, reply).await)
     }
 
@@ -96,21 +105,6 @@ impl Merged {
         }
         RpcError::new(code::INVALID_PARAMS, what)
     }
-}
-
-fn verdict(view: &Inner, entry: &Entry, tool: &str) -> Verdict {
-    let server = &entry.spec.name;
-    if !entry.spec.tools.admits(tool) {
-        return Verdict::Deny;
-    }
-    if view.gate().is_open() {
-        return Verdict::Allow;
-    }
-    let catalog = entry.instance.manager().catalog();
-    let found = catalog.find(server, tool);
-    let annotations = found.map(|found| found.tool.tool.annotations);
-    view.gate()
-        .decide(server, tool, annotations.unwrap_or_default())
 }
 
 fn arguments(request: &Request) -> Option<RawJson> {

@@ -9,6 +9,7 @@
 )]
 
 mod bridge;
+mod consent;
 mod merged;
 mod parking;
 mod passing;
