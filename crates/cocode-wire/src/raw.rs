@@ -53,11 +53,26 @@ impl RawJson {
     /// Everything else is as it was.
     #[must_use]
     pub fn with_part(&self, part: &RawValue, value: &Self) -> Self {
-        let part = self.0.slice_ref(part.get().as_bytes());
-        let begin = part.as_ptr().addr() - self.0.as_ptr().addr();
-        let (before, rest) = self.0.split_at(begin);
-        let (_, after) = rest.split_at(part.len());
-        Self([before, value.as_bytes(), after].concat().into())
+        self.with_parts([(part, value)])
+    }
+
+    /// As [`Self::with_part`], for any number of parts in the order in which they stand there.
+    #[must_use]
+    pub fn with_parts<'a>(
+        &self,
+        parts: impl IntoIterator<Item = (&'a RawValue, &'a Self)>,
+    ) -> Self {
+        let mut text = Vec::with_capacity(self.0.len());
+        let mut done = 0;
+        for (part, value) in parts {
+            let part = self.0.slice_ref(part.get().as_bytes());
+            let begin = part.as_ptr().addr() - self.0.as_ptr().addr();
+            text.extend_from_slice(&self.0[done..begin]);
+            text.extend_from_slice(value.as_bytes());
+            done = begin + part.len();
+        }
+        text.extend_from_slice(&self.0[done..]);
+        Self(text.into())
     }
 
     /// A copy that does not keep the buffer alive in which this value arrived.
@@ -114,6 +129,13 @@ mod tests {
             let changed = whole.with_part(members.get(name).unwrap(), &value);
             assert_eq!(changed.as_str(), expected);
         }
+        let parts = ["a", "c"].map(|name| (members.get(name).unwrap(), &value));
+        let changed = whole.with_parts(parts);
+        assert_eq!(
+            changed.as_str(),
+            r#" {"a": "new", "b":1e400 ,"\u0063":"new"} "#
+        );
+        assert_eq!(whole.with_parts([]), whole);
         let inner = Members::of(members.get("a").unwrap()).unwrap();
         let changed = whole.with_part(inner.get("b").unwrap(), &value);
         assert_eq!(

@@ -2,6 +2,7 @@
 
 use cocode_client::ListKind;
 use cocode_core::{Era, ServerName};
+use cocode_wire::members::Members;
 use cocode_wire::{RawJson, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -40,7 +41,14 @@ impl Merged {
         let (server, uri) = self.find_resource(shown, request.caller.era()).await?;
         let params = request.params.as_ref();
         let params = params.and_then(|params| with_text(params, "uri", &uri));
-        self.pass_to(&server, request, params).await
+        let reply = self.pass_to(&server, request, params).await?;
+        if uri == *shown {
+            return Ok(reply);
+        }
+        let known = reply
+            .result()
+            .and_then(|result| known_as(&result, &uri, shown));
+        Ok(known.map_or(reply, Reply::Result))
     }
 
     pub(super) async fn complete(&self, request: &Request) -> Result<Reply, RpcError> {
@@ -152,6 +160,23 @@ impl Merged {
         }
         find()?.ok_or_else(|| unknown_resource(shown, era))
     }
+}
+
+/// What was read, with the URI that the client knows in the place of the server's own.
+fn known_as(result: &RawJson, uri: &str, shown: &str) -> Option<RawJson> {
+    #[derive(Deserialize)]
+    struct Read<'a> {
+        #[serde(borrow)]
+        contents: Vec<&'a RawValue>,
+    }
+    let shown = RawJson::of(shown).ok()?;
+    let read: Read<'_> = result.decode().ok()?;
+    let parts = read.contents.into_iter().filter_map(|content| {
+        let own = Members::of(content)?.get("uri")?;
+        let text: String = serde_json::from_str(own.get()).ok()?;
+        (text == uri).then_some((own, &shown))
+    });
+    Some(result.with_parts(parts))
 }
 
 fn nothing_to_complete(era: Era) -> Reply {

@@ -206,16 +206,16 @@ impl Member {
             let what = format!("at most {MAX_FOLLOWED} resources can be followed");
             return Err(RpcError::new(code::INVALID_PARAMS, what));
         }
-        instance.follow(uri).await?;
-        let followed = Followed {
-            instance: Arc::downgrade(instance),
-            server: instance.name().clone(),
-            uri: uri.to_owned(),
-        };
+        let followed = Followed::begin(instance, uri).await?;
+        self.add(asked, followed);
+        Ok(())
+    }
+
+    /// Lets it hear of the changes of a resource that is followed already.
+    pub(crate) fn add(&self, asked: &str, followed: Followed) {
         let older = self.lock().followed.insert(asked.to_owned(), followed);
         // Outside of the lock: it is given up.
         drop(older);
-        Ok(())
     }
 
     /// The changes of a resource are of no interest any more.
@@ -284,6 +284,17 @@ impl Listener for Member {
             }
             (_, Who::Session(_)) => self.tell(method, for_session(params).as_ref()),
         }
+    }
+}
+
+impl Followed {
+    pub(crate) async fn begin(instance: &Arc<Instance>, uri: &str) -> Result<Self, RpcError> {
+        instance.follow(uri).await?;
+        Ok(Self {
+            instance: Arc::downgrade(instance),
+            server: instance.name().clone(),
+            uri: uri.to_owned(),
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use cocode_core::Era;
 use cocode_wire::{RawJson, RpcError, code};
 
 use super::Merged;
-use super::audience::Member;
+use super::audience::{Followed, Member};
 use crate::instance::Instance;
 use crate::level::Level;
 use crate::notices::{Filter, Subscription};
@@ -59,25 +59,16 @@ impl Merged {
     /// Serves a subscription of the stateless era until its client ends it.
     pub(super) async fn listen(&self, request: Request) -> Result<Reply, RpcError> {
         let wanted = Filter::read(request.params.as_ref())?;
-        let view = self.view()?;
-        let each = wanted.resource_subscriptions.iter().map(|asked| {
-            let view = &view;
-            async move {
-                let (server, uri) = self.find_resource(asked, Era::Modern).await.ok()?;
-                let instance = view.entry(&server)?.instance;
-                let session = instance.session().await.ok()?;
-                let can = session.server().capabilities.resources_subscribe;
-                can.then(|| (asked.clone(), instance, uri))
-            }
-        });
-        let found = futures_util::future::join_all(each).await;
-        let found: Vec<_> = found.into_iter().flatten().collect();
+        let each = wanted.resource_subscriptions.iter();
+        let each = each.map(|asked| self.followed(asked));
+        let followed = futures_util::future::join_all(each).await;
+        let followed: Vec<_> = followed.into_iter().flatten().collect();
         let agreed = Filter {
-            resource_subscriptions: found.iter().map(|(asked, ..)| asked.clone()).collect(),
+            resource_subscriptions: followed.iter().map(|(asked, _)| asked.clone()).collect(),
             ..wanted
         };
         let number = request.session;
-        let (_, snapshot) = self.current()?;
+        let (view, snapshot) = self.current()?;
         let lists = snapshot.lists.clone();
         drop(snapshot);
         let subscription = Subscription::begin(request.id.clone(), agreed, request.stream);
@@ -90,12 +81,28 @@ impl Merged {
             member.attend(&entry.instance);
         }
         drop(view);
-        for (asked, instance, uri) in found {
-            if let Err(error) = member.follow(&asked, &instance, &uri).await {
-                tracing::warn!(%error, uri, "a resource that can be followed could not be");
-            }
+        for (asked, followed) in followed {
+            member.add(&asked, followed);
         }
         std::future::pending().await
+    }
+
+    /// Follows a resource, if there is one that can be followed.
+    async fn followed(&self, asked: &str) -> Option<(String, Followed)> {
+        let (server, uri) = self.find_resource(asked, Era::Modern).await.ok()?;
+        let (view, snapshot) = self.current().ok()?;
+        let can = snapshot.capabilities(&server);
+        if can.is_some_and(|can| !can.resources_subscribe) {
+            return None;
+        }
+        let instance = view.entry(&server)?.instance;
+        match Followed::begin(&instance, &uri).await {
+            Ok(followed) => Some((asked.to_owned(), followed)),
+            Err(error) => {
+                tracing::debug!(%server, %error, uri, "a resource cannot be followed");
+                None
+            }
+        }
     }
 
     /// Asks all servers that log for messages of this level. A server that is not there yet is asked

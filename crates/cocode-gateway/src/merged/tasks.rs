@@ -1,6 +1,9 @@
 //! Tasks of many servers: `SERVER:ID`, the name of the server percent-encoded, and then the id that
 //! the server gave.
 
+use std::sync::Arc;
+
+use cocode_client::{CallResult, Output};
 use cocode_core::ServerName;
 use cocode_wire::members::Members;
 use cocode_wire::{RawJson, RpcError, code};
@@ -8,6 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Merged, uris};
+use crate::instance::Instance;
 use crate::passing::pass;
 use crate::reply::Reply;
 use crate::request::Request;
@@ -21,9 +25,26 @@ impl Merged {
         let view = self.view()?;
         let entry = view.entry(&server).ok_or_else(unknown)?;
         let instance = self.instance(&entry, request).await?;
-        let reply = pass(instance, request, None, Some(params), view.parking()).await;
-        let renamed = reply.result().and_then(|result| named_in(&server, &result));
-        Ok(renamed.map_or(reply, Reply::Result))
+        let passed = Arc::clone(&instance);
+        let reply = pass(passed, request, None, Some(params), view.parking()).await;
+        let Some(named) = reply.result().and_then(|result| named_in(&server, &result)) else {
+            return Ok(reply);
+        };
+        Ok(Reply::Result(limited(&instance, named).await))
+    }
+}
+
+/// What is known about a task, with its result within the limits if it has one.
+async fn limited(instance: &Instance, task: RawJson) -> RawJson {
+    let members = task.decode::<Members<'_>>().unwrap_or_default();
+    let Some(result) = members.get("result") else {
+        return task;
+    };
+    let whole = CallResult::parse(task.share(result));
+    let limited = instance.manager().limit(instance.name(), "task", whole);
+    match limited.await {
+        (short, Output::Shortened { .. }) => task.with_part(result, &short.raw),
+        _ => task,
     }
 }
 

@@ -2,5 +2,8 @@
 
 mod calls;
 mod house;
+mod listening;
 mod lists;
 mod names;
+mod others;
+mod tasks;

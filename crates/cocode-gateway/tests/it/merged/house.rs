@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cocode_client::{ManagerOptions, Protocol, ServerSpec, Session};
 use cocode_gateway::{Gateway, View, ViewOptions};
 use cocode_testkit::Script;
+use cocode_wire::serve::Endpoint;
 use serde_json::Value;
 
 use crate::support::{Person, RawClient, Server, Visitors};
@@ -43,17 +44,23 @@ impl House {
         });
         let specs: Vec<_> = specs.collect();
         let gateway = Gateway::new();
-        let view = gateway.view(ViewOptions {
-            manager: ManagerOptions {
-                output: options.manager.output,
-                results: options.manager.results.clone(),
-                ..ManagerOptions::with_environment(std::env::vars_os())
-            },
-            ..options
-        });
+        let view = view_of(&gateway, options);
         view.apply(specs).await;
         Self {
             servers,
+            _gateway: gateway,
+            view,
+            visitors: Visitors::default(),
+        }
+    }
+
+    /// Another gateway, with a server that there is already.
+    pub(crate) async fn again(server: &Server, name: &str, options: ViewOptions) -> Self {
+        let gateway = Gateway::new();
+        let view = view_of(&gateway, options);
+        view.apply([server.spec_as(name)]).await;
+        Self {
+            servers: Vec::new(),
             _gateway: gateway,
             view,
             visitors: Visitors::default(),
@@ -74,7 +81,16 @@ impl House {
 
     /// The same, of this revision, and what it was told in the beginning.
     pub(crate) async fn raw_of(&self, revision: &str) -> (RawClient, Value) {
-        let mut client = self.visitors.raw(self.view.all());
+        self.greeted(self.view.all(), revision).await
+    }
+
+    /// A client of one endpoint.
+    pub(crate) async fn raw_at(&self, endpoint: Arc<dyn Endpoint>) -> RawClient {
+        self.greeted(endpoint, "2025-11-25").await.0
+    }
+
+    async fn greeted(&self, endpoint: Arc<dyn Endpoint>, revision: &str) -> (RawClient, Value) {
+        let mut client = self.visitors.raw(endpoint);
         let hello = serde_json::json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": revision,
             "capabilities": {},
@@ -89,6 +105,17 @@ impl House {
     pub(crate) fn stateless(&self) -> RawClient {
         self.visitors.raw(self.view.all())
     }
+}
+
+/// A view whose servers have the environment of the test.
+fn view_of(gateway: &Gateway, options: ViewOptions) -> View {
+    gateway.view(ViewOptions {
+        manager: ManagerOptions {
+            connector: ManagerOptions::with_environment(std::env::vars_os()).connector,
+            ..options.manager
+        },
+        ..options
+    })
 }
 
 /// A request of a session, and its answer as it came.

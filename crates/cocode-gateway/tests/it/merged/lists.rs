@@ -309,3 +309,37 @@ async fn lists_hold_as_long_as_the_server_says_that_says_the_least() {
     assert_eq!(listed["result"]["ttlMs"], 0);
     assert_eq!(listed["result"]["cacheScope"], "private");
 }
+
+#[tokio::test]
+async fn what_is_remembered_of_a_server_is_there_at_once() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let options = || ViewOptions {
+        manager: cocode_client::ManagerOptions {
+            cache: cocode_client::ListCache::open(directory.path()),
+            ..cocode_client::ManagerOptions::default()
+        },
+        ..ViewOptions::default()
+    };
+    let house = House::with(&[("s", Script::new())], options(), |_| {}).await;
+    let mut client = house.raw().await;
+    let before = ask(&mut client, "tools/list", "{}").await;
+    let Server::Stdio(server) = &house.servers[0] else {
+        panic!("a program");
+    };
+    server.wait_for(|message| message.is("prompts/list")).await;
+    let spec = house.servers[0].spec_as("s");
+    let environment = cocode_client::ManagerOptions::with_environment(std::env::vars_os());
+    let identity = environment.connector.identity(&spec).unwrap_or_default();
+    let identity: Vec<_> = identity.iter().map(String::as_str).collect();
+    let key = cocode_client::ListCache::key_for(&spec.fingerprint(), &identity);
+    let cache = cocode_client::ListCache::open(directory.path());
+    while cache.load(&key).is_none() {
+        tokio::task::yield_now().await;
+    }
+    // From now on it does not get up.
+    let gate = Gate::new();
+    server.restart(&Script::new().on("*").hold(&gate).as_usual());
+    let again = House::again(&house.servers[0], "s", options()).await;
+    let mut client = again.raw().await;
+    assert_eq!(ask(&mut client, "tools/list", "{}").await, before);
+}
