@@ -56,7 +56,7 @@ pub use resources::{Aggregated, ResourceReference};
 pub use sandbox::{SANDBOX_STATE_CAPABILITY, SANDBOX_STATE_METHOD};
 pub use starts::Concurrency;
 pub use startup::{RequiredServersMissing, Startup};
-pub use state::{Cause, ConnectionFacts, ServerState, ServerStatus, StateKind, Trouble};
+pub use state::{Cause, ConnectionFacts, ServerState, ServerStatus, StateKind, StateWatch, Trouble};
 pub use wanted::{Applied, Wanted};
 
 use crate::list_cache::ListKind;
@@ -108,6 +108,13 @@ impl Manager {
     /// What happens from now on.
     pub fn events(&self) -> Events {
         self.shared().bus.listen()
+    }
+
+    /// Notices when a server gets into another state than it is in now. Nothing if there is no such
+    /// server.
+    pub fn watch_state(&self, server: &ServerName) -> Option<StateWatch> {
+        let server = self.shared().server(server)?;
+        Some(StateWatch::new(server.watch()))
     }
 
     /// Tells the listeners that a change of the configuration cannot be used, and that what was

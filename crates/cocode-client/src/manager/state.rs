@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use cocode_core::{Revision, ServerName};
 use cocode_wire::{Closed, chain};
+use tokio::sync::watch;
 
 use super::connector::ReachError;
+use super::server::Standing;
 use crate::error::{ConnectError, RequestError};
 
 /// The states of a server.
@@ -116,6 +118,24 @@ pub struct ConnectionFacts {
     pub pid: Option<u32>,
     /// From the beginning of the attempt to the moment it could be used.
     pub time_to_ready: Duration,
+}
+
+/// Notices changes of one server's state. Unlike [`Events`](super::Events), it costs calls nothing.
+#[derive(Debug)]
+pub struct StateWatch(watch::Receiver<Standing>);
+
+impl StateWatch {
+    pub(crate) fn new(standing: watch::Receiver<Standing>) -> Self {
+        Self(standing)
+    }
+
+    /// Ends when the state is another than when this was made, or ended last. `false` if the server
+    /// is gone, and nothing more will happen to it.
+    ///
+    /// Cancel safe.
+    pub async fn changed(&mut self) -> bool {
+        self.0.changed().await.is_ok()
+    }
 }
 
 impl ServerState {
