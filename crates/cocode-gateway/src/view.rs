@@ -3,8 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
+<<<<<<< HEAD
 use cocode_client::{Connector, ManagerOptions};
 use cocode_core::{Prefix, ServerName, ServerSpec, Shadowed, Verdict};
+=======
+use cocode_client::{Connector, Manager, ManagerOptions};
+use cocode_core::{Prefix, ServerName, ServerSpec, Shadowed};
+>>>>>>> cdffa2e (wip: gateway command)
 use cocode_wire::serve::{Conversation, Endpoint, Sink};
 use tokio::sync::watch;
 
@@ -106,8 +111,9 @@ impl View {
         let mut servers = BTreeMap::new();
         for spec in specs {
             let name = spec.name.clone();
-            let instance = self.inner.shared_instance(&spec).await;
-            let known = before.get(&name).map(|entry| Arc::clone(&entry.endpoint));
+            let known = before.get(&name);
+            let instance = self.inner.shared_instance(&spec, known).await;
+            let known = known.map(|entry| Arc::clone(&entry.endpoint));
             let endpoint = known.unwrap_or_else(|| {
                 let view = Arc::downgrade(&self.inner);
                 let name = name.clone();
@@ -148,6 +154,18 @@ impl View {
         let name: ServerName = name.parse().ok()?;
         let entry = self.inner.entry(&name)?;
         Some(entry.endpoint)
+    }
+
+    /// The servers that there are.
+    pub fn names(&self) -> Vec<ServerName> {
+        self.inner.servers().keys().cloned().collect()
+    }
+
+    /// Who runs the server that everybody shares, if there is such a server: to see how it is, hear
+    /// what happens to it, and start it anew.
+    pub fn manager(&self, name: &ServerName) -> Option<Manager> {
+        let entry = self.inner.entry(name)?;
+        Some(entry.instance.manager().clone())
     }
 }
 
@@ -251,9 +269,13 @@ impl Inner {
         own
     }
 
-    async fn shared_instance(&self, spec: &ServerSpec) -> Arc<Instance> {
+    async fn shared_instance(&self, spec: &ServerSpec, known: Option<&Entry>) -> Arc<Instance> {
         let connector: &Arc<dyn Connector> = &self.options.manager.connector;
         let sharing = connector.sharing(spec);
+        // A server of which it cannot be told whether it is like another is at least like itself.
+        if let Some(entry) = known.filter(|entry| sharing.is_none() && *entry.spec == *spec) {
+            return Arc::clone(&entry.instance);
+        }
         let key = sharing.map(|sharing| {
             let mut key = vec![spec.fingerprint()];
             key.extend(sharing);
