@@ -60,7 +60,7 @@ pub use read::MAX_FILE_BYTES;
 pub use schema::{SchemaKind, schema};
 pub use scope::{LOCAL_FILE, PROJECT_FILES, Places, Scope, format_of};
 pub use settings::{
-    CredentialStore, GatewaySettings, HealthSettings, LayerTrust, ModelSettings, OAuthSettings,
+    CredentialStore, GatewayProfile, GatewaySettings, HealthSettings, LayerTrust, ModelSettings, OAuthSettings,
     Permissions, Prefix, ProviderKind, ProviderSettings, RawSettings, RetentionSettings, Setting,
     SettingOrigin, Settings, SettingsFile, SettingsLayer, StartConcurrency, ToolSearchMode,
     ToolSearchSettings, UnknownToolSearchMode, merge_settings, read_settings, remembered_path,

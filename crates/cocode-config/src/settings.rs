@@ -174,6 +174,21 @@ pub struct GatewaySettings {
     pub session_idle: Option<Setting<Duration>>,
     /// How long a shared gateway stays without anybody.
     pub idle_stop: Option<Setting<Duration>>,
+    /// Selections of servers and settings, by name.
+    pub profiles: BTreeMap<String, GatewayProfile>,
+}
+
+/// `[gateway.profiles.NAME]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GatewayProfile {
+    /// Where the entry begins.
+    pub from: SettingOrigin,
+    /// The servers that are served; all, if not given.
+    pub servers: Option<Vec<String>>,
+    /// When tools have prefixes.
+    pub prefix: Option<Prefix>,
+    /// The address to listen at.
+    pub listen: Option<String>,
 }
 
 /// `[health]`.

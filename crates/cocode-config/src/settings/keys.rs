@@ -301,6 +301,31 @@ const GATEWAY: &[SettingKey] = &[
         Kind::Seconds,
         "How long a gateway that was started by `cocode mcp serve` stays after the last one left.",
     ),
+    key(
+        "profiles",
+        Kind::Named(PROFILE),
+        "Selections of servers and settings, by a name of your choice, for `cocode gateway \
+         --profile NAME`. Of two with one name the more important file's counts, as a whole.",
+    ),
+];
+
+/// The keys of `[gateway.profiles.NAME]`.
+const PROFILE: &[SettingKey] = &[
+    key(
+        "servers",
+        Kind::TextList,
+        "The servers that are served. Without this, all of them.",
+    ),
+    key(
+        "prefix",
+        Kind::OneOf(Prefix::WORDS),
+        "When tools are named mcp__SERVER__TOOL, whatever [gateway] says.",
+    ),
+    key(
+        "listen",
+        Kind::Listen,
+        "The address to listen at, whatever [gateway] says.",
+    ),
 ];
 
 const HEALTH: &[SettingKey] = &[

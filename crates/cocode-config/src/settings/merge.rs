@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use cocode_core::{Authority, Rule, RuleEntry, Verdict};
 
+use super::parse::PROFILES;
 use super::permissions::Permissions;
 use super::reader::Given;
 use super::{
-    CredentialStore, GatewaySettings, HealthSettings, LayerTrust, ModelSettings, OAuthSettings,
+    CredentialStore, GatewayProfile, GatewaySettings, HealthSettings, LayerTrust, ModelSettings, OAuthSettings,
     Prefix, ProviderKind, ProviderSettings, RetentionSettings, Setting, SettingOrigin, Settings,
     SettingsLayer, StartConcurrency, ToolSearchMode, ToolSearchSettings,
 };
@@ -50,7 +51,10 @@ pub fn merge_settings(layers: &[SettingsLayer]) -> (Settings, Vec<Problem>) {
             (*key, (given, origin))
         });
         let values = Values(given.collect());
-        if table == "models" {
+        if table == PROFILES {
+            let profile = values.profile(from);
+            settings.gateway.profiles.insert(name.to_owned(), profile);
+        } else if table == "models" {
             let model = values.model(from);
             settings.models.insert(name.to_owned(), model);
         } else if let Some(provider) = values.provider(from) {
@@ -220,6 +224,21 @@ impl Values<'_> {
             max_sessions: self.count("gateway.max_sessions"),
             session_idle: self.get("gateway.session_idle_sec", duration),
             idle_stop: self.get("gateway.idle_stop_sec", duration),
+            profiles: BTreeMap::new(),
+        }
+    }
+
+    fn profile(&self, from: SettingOrigin) -> GatewayProfile {
+        let servers = self.get("servers", |given| match given {
+            Given::Texts(names) => Some(names.clone()),
+            _ => None,
+        });
+        let prefix = self.get("prefix", |given| Prefix::from_word(word(given)?));
+        GatewayProfile {
+            from,
+            servers: servers.map(value),
+            prefix: prefix.map(value),
+            listen: self.text("listen").map(value),
         }
     }
 

@@ -151,7 +151,7 @@ fn every_key_of_the_tables_is_read_into_the_settings() {
             SettingKind::SecretReference => "\"keyring:x\"".to_owned(),
             SettingKind::DocumentUrl => "\"https://example.com/client.json\"".to_owned(),
             SettingKind::Port => "77".to_owned(),
-            SettingKind::Rules => "[\"*\"]".to_owned(),
+            SettingKind::Rules | SettingKind::TextList => "[\"*\"]".to_owned(),
             SettingKind::Answers => "{ shell = \"deny\" }".to_owned(),
             other => panic!("{} is {other:?}", key.name),
         }
@@ -159,11 +159,19 @@ fn every_key_of_the_tables_is_read_into_the_settings() {
     let mut texts = Vec::new();
     for key in SETTINGS {
         match &key.kind {
-            SettingKind::Table(keys) => texts.extend(keys.iter().map(|inner| {
-                (
-                    format!("[{}]\n{} = {}", key.name, inner.name, sample(inner)),
-                    String::new(),
-                )
+            SettingKind::Table(keys) => texts.extend(keys.iter().flat_map(|inner| {
+                if let SettingKind::Named(keys) = &inner.kind {
+                    let start = format!("[{}.{}.x]", key.name, inner.name);
+                    return keys
+                        .iter()
+                        .map(|key| {
+                            let text = format!("{start}\n{} = {}", key.name, sample(key));
+                            (text, start.clone())
+                        })
+                        .collect::<Vec<_>>();
+                }
+                let text = format!("[{}]\n{} = {}", key.name, inner.name, sample(inner));
+                vec![(text, String::new())]
             })),
             SettingKind::Named(keys) => texts.extend(keys.iter().map(|inner| {
                 let start = match (key.name, inner.name) {

@@ -15,6 +15,9 @@ use crate::layers::OVERRIDES;
 use crate::problem::{Origin, Problem};
 use crate::read;
 
+/// The only named entries that are not at the top of a file.
+pub(super) const PROFILES: &str = "gateway.profiles";
+
 /// What one file says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RawSettings {
@@ -218,6 +221,10 @@ fn table(
         let Some(key) = reader.known(keys, &prefix, member) else {
             continue;
         };
+        if let SettingKind::Named(keys) = &key.kind {
+            named(reader, PROFILES, keys, member, settings);
+            continue;
+        }
         let path = format!("{prefix}{}", key.name);
         if let Some(given) = reader.value(key, &path, &member.node) {
             let origin = reader.origin.at(member.line);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cocode_config::{
-    GatewaySettings, HealthSettings, ModelSettings, OAuthSettings, ProviderSettings,
+    GatewayProfile, GatewaySettings, HealthSettings, ModelSettings, OAuthSettings, ProviderSettings,
     RetentionSettings, Setting, SettingOrigin, Settings, StartConcurrency, ToolSearchSettings,
 };
 use serde::Serialize;
@@ -186,6 +186,7 @@ fn of_gateway(rows: &mut Rows, settings: &GatewaySettings) {
         max_sessions,
         session_idle,
         idle_stop,
+        profiles,
     } = settings;
     rows.table = "gateway";
     rows.given("listen", listen.as_ref(), |text| json!(text));
@@ -197,6 +198,29 @@ fn of_gateway(rows: &mut Rows, settings: &GatewaySettings) {
     rows.given("max_sessions", max_sessions.as_ref(), number);
     rows.given("session_idle_sec", session_idle.as_ref(), seconds);
     rows.given("idle_stop_sec", idle_stop.as_ref(), seconds);
+    for (name, profile) in profiles {
+        rows.rows.push(of_profile(name, profile));
+    }
+}
+
+fn of_profile(name: &str, settings: &GatewayProfile) -> Row {
+    let GatewayProfile {
+        from,
+        servers,
+        prefix,
+        listen,
+    } = settings;
+    let mut value = json!({});
+    for (key, given) in [
+        ("servers", servers.as_ref().map(|names| json!(names))),
+        ("prefix", prefix.map(|prefix| json!(prefix.as_str()))),
+        ("listen", listen.as_ref().map(|text| json!(text))),
+    ] {
+        if let Some(given) = given {
+            value[key] = given;
+        }
+    }
+    Row::new(format!("gateway.profiles.{name}"), value, Some(from))
 }
 
 fn of_health(rows: &mut Rows, settings: &HealthSettings) {
