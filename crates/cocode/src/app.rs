@@ -11,6 +11,7 @@ use crate::command_line::{self, CommandLine};
 use crate::environment::Environment;
 use crate::error::{CliError, Exit};
 use crate::explain;
+use crate::gateway;
 use crate::generate;
 use crate::govern;
 use crate::logging;
@@ -82,6 +83,10 @@ fn run(cli: Cli, environment: Environment, printer: &Arc<Printer>) -> Result<Exi
                 McpVerb::Serve(args) => serve::run(&args, &workspace),
                 McpVerb::Use(verb) => session::run(*verb, &workspace),
             }
+        }
+        Command::Gateway(args) => {
+            let workspace = workspace()?.with_store(args.credential_store);
+            gateway::run(&args, &workspace)
         }
         Command::Permissions(verb) => govern::permissions::run(&verb, &workspace()?),
         Command::Policy(verb) => govern::policy::run(&verb, &workspace()?),

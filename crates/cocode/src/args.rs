@@ -2,6 +2,7 @@
 //! would repeat them in its error messages.
 
 pub(crate) mod auth;
+pub(crate) mod gateway;
 pub(crate) mod govern;
 pub(crate) mod manage;
 pub(crate) mod results;
@@ -15,6 +16,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use cocode_client::Protocol;
 
+use gateway::{GATEWAY_HELP, GatewayArgs};
 use govern::{ConfigVerb, CredentialStoreArg, PermissionsVerb, PluginVerb, PolicyVerb, SecretArgs};
 use manage::ManageVerb;
 use results::ResultVerb;
@@ -90,6 +92,9 @@ pub(crate) enum Color {
 pub(crate) enum Command {
     /// Keep MCP servers, and use what they offer
     Mcp(Box<McpArgs>),
+    /// Serve all MCP servers at one address, to clients of every kind
+    #[command(after_help = GATEWAY_HELP)]
+    Gateway(Box<GatewayArgs>),
     /// Decide which tools may be called
     #[command(subcommand)]
     Permissions(PermissionsVerb),

@@ -34,6 +34,7 @@ pub(crate) enum Exit {
 /// [`cocode_client::ERROR_CODES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
+    AddressInUse,
     AlreadyThere,
     BlockedByPolicy,
     FileError,
@@ -43,6 +44,7 @@ pub(crate) enum Code {
     InvalidFilter,
     InvalidTarget,
     InvalidUsage,
+    ListenRefused,
     LoginFailed,
     NotCached,
     PendingTrust,
@@ -60,7 +62,8 @@ pub(crate) enum Code {
 
 impl Code {
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 22] = [
+    pub(crate) const ALL: [Self; 24] = [
+        Self::AddressInUse,
         Self::AlreadyThere,
         Self::BlockedByPolicy,
         Self::FileError,
@@ -70,6 +73,7 @@ impl Code {
         Self::InvalidFilter,
         Self::InvalidTarget,
         Self::InvalidUsage,
+        Self::ListenRefused,
         Self::LoginFailed,
         Self::NotCached,
         Self::PendingTrust,
@@ -87,6 +91,7 @@ impl Code {
 
     pub(crate) fn as_str(self) -> &'static str {
         match self {
+            Self::AddressInUse => "address-in-use",
             Self::AlreadyThere => "already-there",
             Self::BlockedByPolicy => "blocked-by-policy",
             Self::FileError => "file-error",
@@ -96,6 +101,7 @@ impl Code {
             Self::InvalidFilter => "invalid-filter",
             Self::InvalidTarget => "invalid-target",
             Self::InvalidUsage => "invalid-usage",
+            Self::ListenRefused => "listen-refused",
             Self::LoginFailed => "login-failed",
             Self::NotCached => "not-cached",
             Self::PendingTrust => "pending-trust",
@@ -118,7 +124,8 @@ impl Code {
             Self::Interrupted => Exit::Interrupted,
             Self::BlockedByPolicy | Self::PendingTrust | Self::PermissionDenied => Exit::Blocked,
             Self::LoginFailed | Self::SecretUnavailable => Exit::Auth,
-            Self::AlreadyThere
+            Self::AddressInUse
+            | Self::AlreadyThere
             | Self::FileError
             | Self::InvalidConfig
             | Self::ServerDisabled
@@ -127,6 +134,7 @@ impl Code {
             | Self::InvalidFilter
             | Self::InvalidTarget
             | Self::InvalidUsage
+            | Self::ListenRefused
             | Self::NotCached
             | Self::SetupFailed
             | Self::UnknownPrompt

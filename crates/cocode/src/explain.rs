@@ -26,6 +26,7 @@ macro_rules! pages {
 
 /// All pages, in the order of the alphabet.
 pub(crate) const PAGES: &[Page] = pages![
+    "address-in-use",
     "already-there",
     "answer-too-large",
     "auth-required",
@@ -46,6 +47,7 @@ pub(crate) const PAGES: &[Page] = pages![
     "invalid-params",
     "invalid-target",
     "invalid-usage",
+    "listen-refused",
     "login-failed",
     "malformed-answer",
     "message-too-large",

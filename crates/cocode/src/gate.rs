@@ -196,6 +196,7 @@ fn denied(message: String) -> CliError {
         .hint("`cocode permissions list` shows all rules and where they are written")
 }
 
+/// What a tool says about its effects, as rules know it.
 pub(crate) fn hints(annotations: Annotations) -> Hints {
     Hints {
         read_only: annotations.read_only,

@@ -15,6 +15,7 @@ mod error;
 mod explain;
 mod fleet;
 mod gate;
+mod gateway;
 mod generate;
 mod govern;
 mod handler;

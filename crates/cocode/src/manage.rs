@@ -11,7 +11,7 @@ mod get;
 mod import;
 mod list;
 pub(crate) mod logs;
-mod overview;
+pub(crate) mod overview;
 mod remove;
 pub(crate) mod report;
 mod status;

@@ -2,7 +2,7 @@
 //! terminal, once otherwise, or for as long as somebody watches. Servers that are not ready are
 //! shown, and never contacted.
 
-mod view;
+pub(crate) mod view;
 mod watch;
 
 use std::collections::BTreeSet;

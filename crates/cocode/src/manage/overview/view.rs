@@ -48,7 +48,7 @@ pub(super) struct View {
 /// One server at one moment.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Line {
+pub(crate) struct Line {
     name: String,
     state: &'static str,
     /// Nobody waits for its start any more.
@@ -228,7 +228,7 @@ impl Line {
     }
 
     /// A server that is known, and not used.
-    fn withheld(name: &str, server: &Server) -> Self {
+    pub(crate) fn withheld(name: &str, server: &Server) -> Self {
         let (state, kind) = match &server.state {
             State::Disabled(_) => (StateKind::Disabled.as_str(), Kind::Off),
             State::Pending => (StateKind::PendingTrust.as_str(), Kind::Pending),
@@ -245,7 +245,8 @@ impl Line {
         }
     }
 
-    fn used(
+    /// A server as its manager has it.
+    pub(crate) fn used(
         status: &ServerStatus,
         spec: &ServerSpec,
         more_time: &'static str,
@@ -288,6 +289,22 @@ impl Line {
             None => line.unlisted(manager, &status.name),
         }
         line
+    }
+
+    /// With another count of its tools than that of its manager: those that are shown, and those that
+    /// are not.
+    #[must_use]
+    pub(crate) fn with_tools(mut self, shown: usize, hidden: usize) -> Self {
+        if self.tools.is_some() {
+            self.tools = Some(shown);
+            self.hidden_tools = Some(hidden);
+        }
+        self
+    }
+
+    /// Whether it can be used.
+    pub(crate) fn is_good(&self) -> bool {
+        self.kind == Kind::Good
     }
 
     /// A trouble that may be over is still worth knowing.
@@ -360,7 +377,7 @@ impl Line {
     }
 
     /// One line of text, for those who watch without a terminal.
-    pub(super) fn told(&self) -> String {
+    pub(crate) fn told(&self) -> String {
         let mut text = format!("{} {}", self.name, self.state);
         if self.slow {
             text.push_str(" (slow)");

@@ -1,0 +1,137 @@
+//! `cocode gateway`: every server at one address. Listens first, starts servers then, follows the
+//! files of configuration, and ends in order.
+
+mod clients;
+mod listen;
+mod occupant;
+mod plan;
+mod rules;
+mod servers;
+mod site;
+mod voice;
+
+use std::io;
+use std::sync::Arc;
+
+use cocode_config::Watcher;
+use cocode_gateway::{Gateway, View, ViewOptions};
+use cocode_wire::serve::{BindError, HttpServer};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use self::plan::Plan;
+use self::rules::Rules;
+use self::servers::Servers;
+use self::site::Endpoints;
+use self::voice::Voice;
+use crate::args::gateway::GatewayArgs;
+use crate::configured::warn_of_use;
+use crate::error::{CliError, Code, Exit};
+use crate::interrupt::Interrupts;
+use crate::managing::{Purpose, Setup};
+use crate::reach::Configured;
+use crate::session::on_runtime;
+use crate::workspace::Workspace;
+
+/// The name of the server that the built-in tools are.
+const BUILT_IN: &str = "workspace";
+
+pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, CliError> {
+    let plan = Plan::new(args, workspace)?;
+    let setup = Setup::new(Purpose::Watching, workspace)?;
+    let outcome = on_runtime(workspace, serve(&plan, &setup, workspace));
+    setup.end();
+    outcome
+}
+
+async fn serve(plan: &Plan, setup: &Setup, workspace: &Workspace) -> Result<Exit, CliError> {
+    let mut interrupts = Interrupts::catch()?;
+    let config = workspace.config()?;
+    let rules = Arc::new(Rules::new(config));
+    let connector = Arc::new(Configured::new(workspace)?);
+    let gateway = Gateway::new();
+    let mut manager = setup.options();
+    manager.connector = Arc::<Configured>::clone(&connector);
+    manager.log_level = None;
+    let view = gateway.view(ViewOptions {
+        manager,
+        gate: Arc::<Rules>::clone(&rules),
+        ..ViewOptions::default()
+    });
+    let server = listen(plan, &view)?;
+    let voice = Voice::new(plan, server.local_addr(), &workspace.printer);
+    voice.listening()?;
+    warn_of_use(plan.chosen.servers(config).map(|(_, server)| server), workspace)?;
+    workspace.warn_of_files(config);
+    // One change that waits to be read is as good as many.
+    let (changed, mut changes) = mpsc::channel(1);
+    let watcher = Watcher::start(workspace.places.clone(), move || {
+        let _one_waits_already = changed.try_send(());
+    });
+    let watcher = watcher.map_err(|error| {
+        CliError::new(Code::SetupFailed, "the configuration cannot be watched").because(&error)
+    })?;
+    let mut servers = Servers::new(plan, view, connector, rules, &voice, workspace);
+    // Who connects meanwhile waits: nobody is told that there is no such server.
+    servers.apply().await?;
+    let (stop, stopped) = oneshot::channel::<()>();
+    let mut serving = JoinSet::new();
+    serving.spawn(server.serve(async { stopped.await.unwrap_or_default() }));
+    let mut stop = Some(stop);
+    loop {
+        tokio::select! {
+            biased;
+            exit = interrupts.next() => {
+                workspace.printer.leave_line();
+                if stop.take().is_none() {
+                    return Ok(exit);
+                }
+                voice.ending()?;
+            }
+            Some(ended) = serving.join_next() => {
+                ended.map_err(|error| {
+                    CliError::new(Code::SetupFailed, "the gateway failed").because(&error)
+                })?;
+                break;
+            }
+            Some(()) = changes.recv(), if stop.is_some() => servers.reload().await?,
+            () = servers.happened() => servers.tell()?,
+        }
+    }
+    drop((servers, watcher));
+    tokio::select! {
+        () = gateway.finish() => Ok(Exit::Ok),
+        exit = interrupts.next() => Ok(exit),
+    }
+}
+
+fn listen(plan: &Plan, view: &View) -> Result<HttpServer, CliError> {
+    let site = Arc::new(Endpoints::new(view.clone()));
+    HttpServer::bind(plan.http.clone(), site).map_err(|error| match &error {
+        BindError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
+            in_use(*address)
+        }
+        other => CliError::new(Code::SetupFailed, "the gateway cannot listen").because(other),
+    })
+}
+
+fn in_use(address: std::net::SocketAddr) -> CliError {
+    let occupant = occupant::of(address);
+    let whose = match &occupant {
+        Some(occupant) => format!(
+            "`{}` (process {}) listens there",
+            occupant.program, occupant.pid
+        ),
+        None => "another program listens there".to_owned(),
+    };
+    let message = format!("the address {address} is taken: {whose}");
+    let mut error = CliError::new(Code::AddressInUse, message);
+    if occupant.is_some_and(|occupant| occupant.program == "cocode") {
+        error = error.hint(format!(
+            "a gateway may be running already: see http://{address}/"
+        ));
+    }
+    error
+        .hint("`--listen :0` takes any free port, `--listen :PORT` another one")
+        .hint("`listen` in [gateway] of config.toml chooses one for always")
+}

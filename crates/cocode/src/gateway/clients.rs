@@ -1,0 +1,51 @@
+//! What to type or paste so that other tools use the gateway.
+
+use serde_json::json;
+
+/// One tool, and how it learns of the gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Client {
+    /// The word for it in our output for scripts.
+    pub(crate) id: &'static str,
+    /// What it is called.
+    pub(crate) title: &'static str,
+    /// The file to paste into; nothing if it is a command to type.
+    pub(crate) file: Option<&'static str>,
+    /// The line.
+    pub(crate) line: String,
+}
+
+/// The name of the gateway in the configuration of other tools.
+pub(crate) const NAME: &str = "cocode";
+
+/// The lines for the tools that most people use.
+pub(crate) fn lines(url: &str) -> [Client; 4] {
+    let cursor = json!({ "mcpServers": { NAME: { "url": url } } });
+    let vscode = json!({ "name": NAME, "type": "http", "url": url });
+    [
+        Client {
+            id: "claude-code",
+            title: "Claude Code",
+            file: None,
+            line: format!("claude mcp add --transport http {NAME} {url}"),
+        },
+        Client {
+            id: "codex",
+            title: "Codex",
+            file: None,
+            line: format!("codex mcp add {NAME} --url {url}"),
+        },
+        Client {
+            id: "cursor",
+            title: "Cursor",
+            file: Some("~/.cursor/mcp.json"),
+            line: cursor.to_string(),
+        },
+        Client {
+            id: "vscode",
+            title: "VS Code",
+            file: None,
+            line: format!("code --add-mcp '{vscode}'"),
+        },
+    ]
+}

@@ -1,0 +1,169 @@
+//! What this gateway is to be: the command line, the chosen profile, and the settings, in this order.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use cocode_config::{Config, GatewayProfile, Prefix, Server, Setting};
+use cocode_core::nearest;
+use cocode_wire::serve::{HttpServerOptions, tls_from_pem};
+
+use super::listen;
+use crate::args::gateway::{AccessArgs, GatewayArgs};
+use crate::configured;
+use crate::error::{CliError, Code};
+use crate::text::either;
+use crate::workspace::Workspace;
+
+/// Everything that is decided before the gateway listens.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) http: HttpServerOptions,
+    pub(crate) chosen: Chosen,
+    pub(crate) prefix: Prefix,
+}
+
+/// The servers that are wanted: those that are named, or all.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chosen(Option<BTreeSet<String>>);
+
+impl Plan {
+    pub(crate) fn new(args: &GatewayArgs, workspace: &Workspace) -> Result<Self, CliError> {
+        let config = workspace.config()?;
+        let settings = &config.settings.gateway;
+        let profile = args.profile.as_deref();
+        let profile = profile.map(|name| profile_of(name, config)).transpose()?;
+        let mut http = HttpServerOptions::new(address(args, profile, config)?);
+        if let Some((certificate, key)) = certificate(&args.access, config, workspace)? {
+            let tls = tls_from_pem(&certificate, &key).map_err(|error| {
+                CliError::new(Code::FileError, "the certificate cannot be used").because(&error)
+            })?;
+            http.tls = Some(tls);
+        }
+        http.allowed_hosts.clone_from(&args.access.allow_host);
+        http.allowed_origins.clone_from(&args.access.allow_origin);
+        if let Some(most) = &settings.max_sessions {
+            http.limits.max_sessions = usize::try_from(most.value).unwrap_or(usize::MAX);
+        }
+        if let Some(idle) = &settings.session_idle {
+            http.limits.session_idle = idle.value;
+        }
+        let prefix = args.prefix.map(Prefix::from);
+        let prefix = prefix.or_else(|| profile?.prefix);
+        Ok(Self {
+            http,
+            chosen: Chosen::of(args, profile, config)?,
+            prefix: prefix.unwrap_or(settings.prefix.value),
+        })
+    }
+
+    /// The scheme that clients use.
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.http.tls.is_some() { "https" } else { "http" }
+    }
+}
+
+impl Chosen {
+    fn of(
+        args: &GatewayArgs,
+        profile: Option<&GatewayProfile>,
+        config: &Config,
+    ) -> Result<Self, CliError> {
+        let given = (!args.servers.is_empty()).then_some(&args.servers);
+        let Some(names) = given.or_else(|| profile?.servers.as_ref()) else {
+            return Ok(Self::default());
+        };
+        let unknown = names.iter().find(|name| !config.servers.contains_key(*name));
+        match unknown {
+            Some(unknown) => Err(configured::unknown(unknown, config)),
+            None => Ok(Self(Some(names.iter().cloned().collect()))),
+        }
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.as_ref().is_none_or(|names| names.contains(name))
+    }
+
+    /// The wanted servers that files name, in whatever state.
+    pub(crate) fn servers<'a>(
+        &'a self,
+        config: &'a Config,
+    ) -> impl Iterator<Item = (&'a str, &'a Server)> {
+        let all = config.servers.iter();
+        let all = all.map(|(name, server)| (name.as_str(), server));
+        all.filter(|(name, _)| self.has(name))
+    }
+}
+
+fn profile_of<'a>(name: &str, config: &'a Config) -> Result<&'a GatewayProfile, CliError> {
+    let profiles = &config.settings.gateway.profiles;
+    profiles.get(name).ok_or_else(|| {
+        let message = format!("there is no profile `{name}`");
+        let error = CliError::new(Code::InvalidUsage, message);
+        let near: Vec<String> = nearest(name, profiles.keys().map(String::as_str))
+            .into_iter()
+            .map(|name| format!("`{name}`"))
+            .collect();
+        if near.is_empty() {
+            return error.hint(format!("profiles are tables [gateway.profiles.{name}] of config.toml"));
+        }
+        error.hint(format!("did you mean {}?", either(&near)))
+    })
+}
+
+fn address(
+    args: &GatewayArgs,
+    profile: Option<&GatewayProfile>,
+    config: &Config,
+) -> Result<SocketAddr, CliError> {
+    if let Some(text) = &args.listen {
+        return listen::address(text);
+    }
+    if let Some(profile) = profile
+        && let Some(text) = &profile.listen
+    {
+        return listen::address(text).map_err(|error| error.hint(written_in(&profile.from)));
+    }
+    match &config.settings.gateway.listen {
+        None => Ok(listen::DEFAULT),
+        Some(Setting { value, from }) => listen::address(value).map_err(|error| match from {
+            Some(from) => error.hint(written_in(from)),
+            None => error,
+        }),
+    }
+}
+
+fn written_in(from: &cocode_config::SettingOrigin) -> String {
+    format!("this address is written in {from}")
+}
+
+/// The files with certificate and key.
+fn certificate(
+    args: &AccessArgs,
+    config: &Config,
+    workspace: &Workspace,
+) -> Result<Option<(PathBuf, PathBuf)>, CliError> {
+    if let (Some(certificate), Some(key)) = (&args.tls_cert, &args.tls_key) {
+        let directory = workspace.places.directory.as_deref();
+        let place = |file: &Path| directory.map_or_else(|| file.to_owned(), |at| at.join(file));
+        return Ok(Some((place(certificate), place(key))));
+    }
+    let settings = &config.settings.gateway;
+    match (&settings.tls_certificate, &settings.tls_key) {
+        (None, None) => Ok(None),
+        (Some(certificate), Some(key)) => Ok(Some((beside(certificate), beside(key)))),
+        (Some(_), None) | (None, Some(_)) => {
+            let message = "`gateway.tls_certificate` and `gateway.tls_key` belong together";
+            Err(CliError::new(Code::InvalidConfig, message)
+                .hint("`cocode config show` says where settings are written"))
+        }
+    }
+}
+
+/// A file that is named by a file: relative paths mean something only there.
+fn beside(setting: &Setting<String>) -> PathBuf {
+    let file = Path::new(&setting.value);
+    let from = setting.from.as_ref();
+    let directory = from.and_then(|from| from.origin.file.parent());
+    directory.map_or_else(|| file.to_owned(), |directory| directory.join(file))
+}

@@ -1,0 +1,184 @@
+//! The servers behind a gateway: those that the configuration says now, and how each of them is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cocode_client::{ServerState, StateWatch};
+use cocode_config::{Config, Live, Reload};
+use cocode_core::{ServerName, ServerSpec};
+use cocode_gateway::{Gate as _, View};
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream, SelectAll};
+
+use super::plan::{Chosen, Plan};
+use super::rules::Rules;
+use super::voice::Voice;
+use crate::environment;
+use crate::error::CliError;
+use crate::manage::overview::view::Line;
+use crate::reach::Configured;
+use crate::workspace::{Workspace, told};
+
+/// How long the start waits for the stores of credentials, which may ask their user something.
+/// Without what they say, servers are not shared with other gateways.
+const RECALLED_WITHIN: Duration = Duration::from_secs(2);
+
+/// What hints say that allows a server more time.
+const MORE_TIME: &str = "connect_timeout_sec";
+
+pub(crate) struct Servers<'a> {
+    chosen: &'a Chosen,
+    view: View,
+    connector: Arc<Configured>,
+    rules: Arc<Rules>,
+    live: Live,
+    /// The servers that are served.
+    specs: Vec<ServerSpec>,
+    /// What was said last of each server.
+    told: BTreeMap<String, String>,
+    /// Something goes on as it was, because what is written now cannot be used.
+    keeps: bool,
+    happenings: SelectAll<BoxStream<'static, ()>>,
+    voice: &'a Voice<'a>,
+}
+
+impl<'a> Servers<'a> {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        view: View,
+        connector: Arc<Configured>,
+        rules: Arc<Rules>,
+        voice: &'a Voice<'a>,
+        workspace: &Workspace,
+    ) -> Self {
+        Self {
+            chosen: &plan.chosen,
+            view,
+            connector,
+            rules,
+            live: Live::new(workspace.places.clone(), environment::text_variable),
+            specs: Vec::new(),
+            told: BTreeMap::new(),
+            keeps: false,
+            happenings: SelectAll::new(),
+            voice,
+        }
+    }
+
+    /// Serves what the configuration says now.
+    pub(crate) async fn apply(&mut self) -> Result<(), CliError> {
+        self.rules.replace(self.live.config());
+        let specs = self.live.specs();
+        let specs = specs.filter(|spec| self.chosen.has(spec.name.as_str()));
+        self.specs = specs.cloned().collect();
+        let recalled = self.connector.recall(&self.specs);
+        if tokio::time::timeout(RECALLED_WITHIN, recalled).await.is_err() {
+            tracing::warn!("the store of credentials takes long");
+        }
+        self.view.apply(self.specs.clone()).await;
+        self.watch();
+        self.tell()
+    }
+
+    /// Reads the files again, says what is other than before, and serves that.
+    pub(crate) async fn reload(&mut self) -> Result<(), CliError> {
+        let reload = self.live.reload();
+        self.say(&reload)?;
+        self.apply().await
+    }
+
+    /// Ends when a server may be in another state, or offer something else. Cancel safe.
+    pub(crate) async fn happened(&mut self) {
+        if self.happenings.next().await.is_none() {
+            std::future::pending().await
+        }
+    }
+
+    /// Says what is other than it was said last.
+    pub(crate) fn tell(&mut self) -> Result<(), CliError> {
+        let mut lines: BTreeMap<String, Line> = BTreeMap::new();
+        for spec in &self.specs {
+            if let Some(line) = self.line(spec) {
+                lines.insert(spec.name.to_string(), line);
+            }
+        }
+        for (name, server) in self.chosen.servers(self.live.config()) {
+            let is_served = self.specs.iter().any(|spec| spec.name.as_str() == name);
+            if !is_served {
+                lines.insert(name.to_owned(), Line::withheld(name, server));
+            }
+        }
+        let is_known = |name: &String| {
+            lines.contains_key(name) || self.specs.iter().any(|spec| spec.name.as_str() == name)
+        };
+        self.told.retain(|name, _| is_known(name));
+        for (name, line) in &lines {
+            let told = line.told();
+            if self.told.get(name) != Some(&told) {
+                self.voice.state(line, name)?;
+                self.told.insert(name.clone(), told);
+            }
+        }
+        Ok(())
+    }
+
+    /// How a server is, unless there is nothing to say yet.
+    fn line(&self, spec: &ServerSpec) -> Option<Line> {
+        let manager = self.view.manager(&spec.name)?;
+        let status = manager.status().into_iter().next()?;
+        if matches!(status.state, ServerState::Starting { slow: false }) {
+            return None;
+        }
+        let line = Line::used(&status, spec, MORE_TIME, &manager);
+        let catalog = manager.catalog();
+        let tools = &catalog.server(&spec.name)?.tools;
+        let shown = tools.iter().filter(|tool| {
+            let annotations = tool.tool.annotations;
+            let verdict = || self.rules.decide(&spec.name, tool.name.as_str(), annotations);
+            spec.tools.admits(tool.name.as_str()) && verdict().allows_listing()
+        });
+        let shown = shown.count();
+        Some(line.with_tools(shown, tools.len() - shown))
+    }
+
+    /// Follows the servers that are served now.
+    fn watch(&mut self) {
+        let watched = self.specs.iter().filter_map(|spec| {
+            let manager = self.view.manager(&spec.name)?;
+            let states = stream::unfold(manager.watch_state(&spec.name)?, next_state);
+            let catalogs = stream::unfold(manager.watch_catalog(), |mut catalogs| async {
+                catalogs.changed().await.ok().map(|()| ((), catalogs))
+            });
+            Some([states.boxed(), catalogs.boxed()])
+        });
+        self.happenings = watched.flatten().collect();
+    }
+
+    /// Says what became of a change of the configuration.
+    fn say(&mut self, reload: &Reload) -> Result<(), CliError> {
+        let Reload {
+            changes,
+            settings_changed,
+            kept,
+            problems,
+        } = reload;
+        let changes = changes.iter();
+        let changes = changes.filter(|change| self.chosen.has(&change.server));
+        let mut changes: Vec<String> = changes.map(ToString::to_string).collect();
+        if *settings_changed {
+            changes.push("settings have changed: rules count at once, others at the next start".into());
+        }
+        let kept: Vec<String> = kept.iter().map(ToString::to_string).collect();
+        if kept.is_empty() && std::mem::take(&mut self.keeps) {
+            changes.push("it is in order again".into());
+        }
+        self.keeps = !kept.is_empty();
+        let problems: Vec<String> = problems.iter().map(told).collect();
+        self.voice.configuration(&changes, &problems, &kept)
+    }
+}
+
+async fn next_state(mut watch: StateWatch) -> Option<((), StateWatch)> {
+    watch.changed().await.then_some(((), watch))
+}

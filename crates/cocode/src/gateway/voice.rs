@@ -1,0 +1,147 @@
+//! What a gateway says about itself while it runs: lines for people, or one JSON object a line for
+//! scripts. A reader that has gone away changes nothing for clients.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::clients;
+use super::plan::Plan;
+use crate::error::CliError;
+use crate::manage::overview::view::Line;
+use crate::printer::{Printer, Style, print_json};
+use crate::text::plain;
+
+/// Says what happens.
+#[derive(Debug)]
+pub(crate) struct Voice<'a> {
+    printer: &'a Printer,
+    /// The address of the gateway, without a path.
+    address: String,
+    begun: Instant,
+}
+
+/// One thing that happened, as scripts see it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Happened<'a> {
+    event: &'static str,
+    /// Since the beginning.
+    at_milliseconds: u128,
+    #[serde(flatten)]
+    what: What<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum What<'a> {
+    Listening {
+        url: &'a str,
+        /// What to type or paste, by tool.
+        clients: BTreeMap<&'static str, &'a str>,
+    },
+    State {
+        server: &'a Line,
+        /// Where it is found, if it is served.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        url: Option<String>,
+    },
+    Configuration {
+        changes: &'a [String],
+        problems: &'a [String],
+        kept: &'a [String],
+    },
+    Nothing {},
+}
+
+impl<'a> Voice<'a> {
+    pub(crate) fn new(plan: &Plan, address: SocketAddr, printer: &'a Printer) -> Self {
+        Self {
+            printer,
+            address: format!("{}://{address}", plan.scheme()),
+            begun: Instant::now(),
+        }
+    }
+
+    /// Clients can connect.
+    pub(crate) fn listening(&self) -> Result<(), CliError> {
+        let url = format!("{}/mcp", self.address);
+        let clients = clients::lines(&url);
+        if self.printer.json() {
+            let clients = clients.iter();
+            let clients = clients.map(|client| (client.id, client.line.as_str()));
+            return self.say_json("listening", What::Listening {
+                url: &url,
+                clients: clients.collect(),
+            });
+        }
+        let paint = self.printer.paint();
+        let bold = |text: &str| paint.paint(Style::Bold, text);
+        let mut text = format!(
+            "listening at {}, each server by itself at {url}/NAME\n",
+            bold(&url)
+        );
+        for client in &clients {
+            let title = format!("{:<12}", client.title);
+            let file = client.file.map(|file| format!("{file}: ")).unwrap_or_default();
+            text.push_str(&format!("  {}{file}{}\n", paint.paint(Style::Dim, &title), client.line));
+        }
+        self.printer.out(text)
+    }
+
+    /// A server is in another state, or offers something else.
+    pub(crate) fn state(&self, line: &Line, name: &str) -> Result<(), CliError> {
+        let url = line.is_good().then(|| format!("{}/mcp/{name}", self.address));
+        if self.printer.json() {
+            return self.say_json("state", What::State { server: line, url });
+        }
+        let told = plain(&line.told());
+        self.printer.out_line(&match url {
+            Some(url) => format!("{told}, at {url}"),
+            None => told,
+        })
+    }
+
+    /// The files of configuration have changed.
+    pub(crate) fn configuration(
+        &self,
+        changes: &[String],
+        problems: &[String],
+        kept: &[String],
+    ) -> Result<(), CliError> {
+        if changes.is_empty() && problems.is_empty() && kept.is_empty() {
+            return Ok(());
+        }
+        if self.printer.json() {
+            let what = What::Configuration {
+                changes,
+                problems,
+                kept,
+            };
+            return self.say_json("configuration", what);
+        }
+        let lines = changes.iter().chain(problems).chain(kept);
+        let lines = lines.map(|line| format!("configuration: {}\n", plain(line)));
+        self.printer.out(lines.collect::<String>())
+    }
+
+    /// Somebody wants the gateway to end.
+    pub(crate) fn ending(&self) -> Result<(), CliError> {
+        if self.printer.json() {
+            return self.say_json("ending", What::Nothing {});
+        }
+        self.printer
+            .out_line("ending: requests under way may finish; another signal ends at once")
+    }
+
+    fn say_json(&self, event: &'static str, what: What<'_>) -> Result<(), CliError> {
+        let happened = Happened {
+            event,
+            at_milliseconds: self.begun.elapsed().as_millis(),
+            what,
+        };
+        print_json(self.printer, &happened)
+    }
+}
