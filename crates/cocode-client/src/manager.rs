@@ -56,7 +56,9 @@ pub use resources::{Aggregated, ResourceReference};
 pub use sandbox::{SANDBOX_STATE_CAPABILITY, SANDBOX_STATE_METHOD};
 pub use starts::Concurrency;
 pub use startup::{RequiredServersMissing, Startup};
-pub use state::{Cause, ConnectionFacts, ServerState, ServerStatus, StateKind, StateWatch, Trouble};
+pub use state::{
+    Cause, ConnectionFacts, ServerState, ServerStatus, StateKind, StateWatch, Trouble,
+};
 pub use wanted::{Applied, Wanted};
 
 use crate::list_cache::ListKind;

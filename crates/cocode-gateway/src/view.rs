@@ -3,13 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
-<<<<<<< HEAD
-use cocode_client::{Connector, ManagerOptions};
-use cocode_core::{Prefix, ServerName, ServerSpec, Shadowed, Verdict};
-=======
 use cocode_client::{Connector, Manager, ManagerOptions};
-use cocode_core::{Prefix, ServerName, ServerSpec, Shadowed};
->>>>>>> cdffa2e (wip: gateway command)
+use cocode_core::{Prefix, ServerName, ServerSpec, Shadowed, Verdict};
 use cocode_wire::serve::{Conversation, Endpoint, Sink};
 use tokio::sync::watch;
 

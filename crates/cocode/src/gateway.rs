@@ -5,7 +5,6 @@ mod clients;
 mod listen;
 mod occupant;
 mod plan;
-mod rules;
 mod servers;
 mod site;
 mod voice;
@@ -20,7 +19,6 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use self::plan::Plan;
-use self::rules::Rules;
 use self::servers::Servers;
 use self::site::Endpoints;
 use self::voice::Voice;
@@ -30,11 +28,9 @@ use crate::error::{CliError, Code, Exit};
 use crate::interrupt::Interrupts;
 use crate::managing::{Purpose, Setup};
 use crate::reach::Configured;
+use crate::serving::gate::Rules;
 use crate::session::on_runtime;
 use crate::workspace::Workspace;
-
-/// The name of the server that the built-in tools are.
-const BUILT_IN: &str = "workspace";
 
 pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let plan = Plan::new(args, workspace)?;
@@ -47,21 +43,26 @@ pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, Cli
 async fn serve(plan: &Plan, setup: &Setup, workspace: &Workspace) -> Result<Exit, CliError> {
     let mut interrupts = Interrupts::catch()?;
     let config = workspace.config()?;
-    let rules = Arc::new(Rules::new(config));
+    let rules = Arc::new(Rules::of(config));
     let connector = Arc::new(Configured::new(workspace)?);
     let gateway = Gateway::new();
-    let mut manager = setup.options();
-    manager.connector = Arc::<Configured>::clone(&connector);
-    manager.log_level = None;
+    let manager = setup.options(|options| {
+        options.connector = Arc::<Configured>::clone(&connector);
+        // Clients say what they want to hear.
+        options.log_level = None;
+    });
     let view = gateway.view(ViewOptions {
         manager,
         gate: Arc::<Rules>::clone(&rules),
+        prefix: plan.prefix,
         ..ViewOptions::default()
     });
     let server = listen(plan, &view)?;
     let voice = Voice::new(plan, server.local_addr(), &workspace.printer);
     voice.listening()?;
-    warn_of_use(plan.chosen.servers(config).map(|(_, server)| server), workspace)?;
+    let wanted = config.servers.iter();
+    let wanted = wanted.filter(|(name, _)| plan.selection.has(name));
+    warn_of_use(wanted.map(|(_, server)| server), workspace)?;
     workspace.warn_of_files(config);
     // One change that waits to be read is as good as many.
     let (changed, mut changes) = mpsc::channel(1);

@@ -2,7 +2,7 @@
 //! configuration names, reached as commands in that workspace reach them, behind the same rules for
 //! tools, and all of it as the files say now.
 
-mod gate;
+pub(crate) mod gate;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -68,6 +68,7 @@ impl Serving {
             gate: Arc::<Rules>::clone(&rules),
             // The connector knows what makes servers others.
             identity: Vec::new(),
+            ..ViewOptions::default()
         });
         let mut followed = Followed {
             live,
@@ -109,13 +110,14 @@ impl Selection {
         Self { servers }
     }
 
-    fn has(&self, name: &str) -> bool {
+    /// Whether a server is served, if there is such a server.
+    pub(crate) fn has(&self, name: &str) -> bool {
         let servers = self.servers.as_ref();
         servers.is_none_or(|servers| servers.contains(name))
     }
 
     /// Names that no file has are mistakes.
-    fn check(&self, config: &Config) -> Result<(), CliError> {
+    pub(crate) fn check(&self, config: &Config) -> Result<(), CliError> {
         let mut names = self.servers.iter().flatten();
         let unknown = names.find(|name| !config.servers.contains_key(*name));
         unknown.map_or(Ok(()), |name| Err(configured::unknown(name, config)))

@@ -9,9 +9,9 @@ use super::parse::PROFILES;
 use super::permissions::Permissions;
 use super::reader::Given;
 use super::{
-    CredentialStore, GatewayProfile, GatewaySettings, HealthSettings, LayerTrust, ModelSettings, OAuthSettings,
-    Prefix, ProviderKind, ProviderSettings, RetentionSettings, Setting, SettingOrigin, Settings,
-    SettingsLayer, StartConcurrency, ToolSearchMode, ToolSearchSettings,
+    CredentialStore, GatewayProfile, GatewaySettings, HealthSettings, LayerTrust, ModelSettings,
+    OAuthSettings, Prefix, ProviderKind, ProviderSettings, RetentionSettings, Setting,
+    SettingOrigin, Settings, SettingsLayer, StartConcurrency, ToolSearchMode, ToolSearchSettings,
 };
 use crate::problem::{Origin, Problem};
 

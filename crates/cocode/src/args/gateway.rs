@@ -32,7 +32,7 @@ pub(crate) struct GatewayArgs {
     /// The servers and settings that `[gateway.profiles.NAME]` selects
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
-    /// When tools at /mcp are named mcp__SERVER__TOOL [default: always]
+    /// When tools at /mcp are named `mcp__SERVER__TOOL` [default: always]
     #[arg(long, value_name = "WHEN")]
     pub(crate) prefix: Option<PrefixArg>,
     #[command(flatten)]
@@ -69,7 +69,7 @@ pub(crate) struct AccessArgs {
     /// The key of that certificate, in PEM
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Let web pages of this origin use the gateway, as in https://example.com
+    /// Let web pages of this origin use the gateway, as in `https://example.com`
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
     /// A name that clients may call this machine by, besides localhost and its address

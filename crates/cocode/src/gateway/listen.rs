@@ -69,7 +69,12 @@ mod tests {
 
     #[test]
     fn what_others_could_reach_is_refused() {
-        for everywhere in ["0.0.0.0:7777", "[::]:0", "192.168.1.2", "[::ffff:10.0.0.1]:1"] {
+        for everywhere in [
+            "0.0.0.0:7777",
+            "[::]:0",
+            "192.168.1.2",
+            "[::ffff:10.0.0.1]:1",
+        ] {
             check(everywhere, "listen-refused");
         }
         check("[::ffff:127.0.0.1]:1", "[::ffff:127.0.0.1]:1");

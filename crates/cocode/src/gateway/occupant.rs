@@ -14,7 +14,9 @@ pub(crate) struct Occupant {
 #[cfg(target_os = "linux")]
 pub(crate) fn of(address: SocketAddr) -> Option<Occupant> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
-    let tables = tables.iter().filter_map(|table| std::fs::read_to_string(table).ok());
+    let tables = tables
+        .iter()
+        .filter_map(|table| std::fs::read_to_string(table).ok());
     let sockets: Vec<String> = tables
         .flat_map(|table| listening(&table, address.port()))
         .map(|inode| format!("socket:[{inode}]"))
@@ -22,17 +24,22 @@ pub(crate) fn of(address: SocketAddr) -> Option<Occupant> {
     if sockets.is_empty() {
         return None;
     }
-    std::fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
-        let pid = entry.file_name().to_str()?.parse().ok()?;
-        let mut open = std::fs::read_dir(entry.path().join("fd")).ok()?.flatten();
-        let is_its = open.any(|descriptor| {
-            let target = std::fs::read_link(descriptor.path()).unwrap_or_default();
-            sockets.iter().any(|socket| target.as_os_str() == socket.as_str())
-        });
-        let program = std::fs::read_to_string(entry.path().join("comm")).ok()?;
-        let program = program.trim_end().to_owned();
-        is_its.then_some(Occupant { program, pid })
-    })
+    std::fs::read_dir("/proc")
+        .ok()?
+        .flatten()
+        .find_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let mut open = std::fs::read_dir(entry.path().join("fd")).ok()?.flatten();
+            let is_its = open.any(|descriptor| {
+                let target = std::fs::read_link(descriptor.path()).unwrap_or_default();
+                sockets
+                    .iter()
+                    .any(|socket| target.as_os_str() == socket.as_str())
+            });
+            let program = std::fs::read_to_string(entry.path().join("comm")).ok()?;
+            let program = program.trim_end().to_owned();
+            is_its.then_some(Occupant { program, pid })
+        })
 }
 
 /// Elsewhere the system does not tell without asking another program.

@@ -1,17 +1,16 @@
 //! What this gateway is to be: the command line, the chosen profile, and the settings, in this order.
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use cocode_config::{Config, GatewayProfile, Prefix, Server, Setting};
+use cocode_config::{Config, GatewayProfile, Prefix, Setting};
 use cocode_core::nearest;
 use cocode_wire::serve::{HttpServerOptions, tls_from_pem};
 
 use super::listen;
 use crate::args::gateway::{AccessArgs, GatewayArgs};
-use crate::configured;
 use crate::error::{CliError, Code};
+use crate::serving::Selection;
 use crate::text::either;
 use crate::workspace::Workspace;
 
@@ -19,13 +18,9 @@ use crate::workspace::Workspace;
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) http: HttpServerOptions,
-    pub(crate) chosen: Chosen,
-    pub(crate) prefix: Prefix,
+    pub(crate) selection: Selection,
+    pub(crate) prefix: cocode_gateway::Prefix,
 }
-
-/// The servers that are wanted: those that are named, or all.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Chosen(Option<BTreeSet<String>>);
 
 impl Plan {
     pub(crate) fn new(args: &GatewayArgs, workspace: &Workspace) -> Result<Self, CliError> {
@@ -52,47 +47,37 @@ impl Plan {
         let prefix = prefix.or_else(|| profile?.prefix);
         Ok(Self {
             http,
-            chosen: Chosen::of(args, profile, config)?,
-            prefix: prefix.unwrap_or(settings.prefix.value),
+            selection: selection(args, profile, config)?,
+            prefix: match prefix.unwrap_or(settings.prefix.value) {
+                Prefix::Always => cocode_gateway::Prefix::Always,
+                Prefix::OnConflict => cocode_gateway::Prefix::OnConflict,
+                Prefix::Never => cocode_gateway::Prefix::Never,
+            },
         })
     }
 
     /// The scheme that clients use.
     pub(crate) fn scheme(&self) -> &'static str {
-        if self.http.tls.is_some() { "https" } else { "http" }
+        if self.http.tls.is_some() {
+            "https"
+        } else {
+            "http"
+        }
     }
 }
 
-impl Chosen {
-    fn of(
-        args: &GatewayArgs,
-        profile: Option<&GatewayProfile>,
-        config: &Config,
-    ) -> Result<Self, CliError> {
-        let given = (!args.servers.is_empty()).then_some(&args.servers);
-        let Some(names) = given.or_else(|| profile?.servers.as_ref()) else {
-            return Ok(Self::default());
-        };
-        let unknown = names.iter().find(|name| !config.servers.contains_key(*name));
-        match unknown {
-            Some(unknown) => Err(configured::unknown(unknown, config)),
-            None => Ok(Self(Some(names.iter().cloned().collect()))),
-        }
-    }
-
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.0.as_ref().is_none_or(|names| names.contains(name))
-    }
-
-    /// The wanted servers that files name, in whatever state.
-    pub(crate) fn servers<'a>(
-        &'a self,
-        config: &'a Config,
-    ) -> impl Iterator<Item = (&'a str, &'a Server)> {
-        let all = config.servers.iter();
-        let all = all.map(|(name, server)| (name.as_str(), server));
-        all.filter(|(name, _)| self.has(name))
-    }
+/// The servers that are wanted: those that the command line names, else those of the profile.
+fn selection(
+    args: &GatewayArgs,
+    profile: Option<&GatewayProfile>,
+    config: &Config,
+) -> Result<Selection, CliError> {
+    let given = (!args.servers.is_empty()).then_some(&args.servers);
+    let names = given.or_else(|| profile?.servers.as_ref());
+    let servers = names.map(|names| names.iter().cloned().collect());
+    let selection = Selection { servers };
+    selection.check(config)?;
+    Ok(selection)
 }
 
 fn profile_of<'a>(name: &str, config: &'a Config) -> Result<&'a GatewayProfile, CliError> {
@@ -105,7 +90,9 @@ fn profile_of<'a>(name: &str, config: &'a Config) -> Result<&'a GatewayProfile, 
             .map(|name| format!("`{name}`"))
             .collect();
         if near.is_empty() {
-            return error.hint(format!("profiles are tables [gateway.profiles.{name}] of config.toml"));
+            return error.hint(format!(
+                "profiles are tables [gateway.profiles.{name}] of config.toml"
+            ));
         }
         error.hint(format!("did you mean {}?", either(&near)))
     })

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cocode_client::{ServerState, StateWatch};
-use cocode_config::{Config, Live, Reload};
-use cocode_core::{ServerName, ServerSpec};
+use cocode_config::{Live, Reload};
+use cocode_core::ServerSpec;
 use cocode_gateway::{Gate as _, View};
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream, SelectAll};
 
-use super::plan::{Chosen, Plan};
-use super::rules::Rules;
+use super::plan::Plan;
 use super::voice::Voice;
-use crate::environment;
 use crate::error::CliError;
 use crate::manage::overview::view::Line;
 use crate::reach::Configured;
+use crate::serving::Selection;
+use crate::serving::gate::Rules;
 use crate::workspace::{Workspace, told};
 
 /// How long the start waits for the stores of credentials, which may ask their user something.
@@ -28,7 +28,7 @@ const RECALLED_WITHIN: Duration = Duration::from_secs(2);
 const MORE_TIME: &str = "connect_timeout_sec";
 
 pub(crate) struct Servers<'a> {
-    chosen: &'a Chosen,
+    selection: &'a Selection,
     view: View,
     connector: Arc<Configured>,
     rules: Arc<Rules>,
@@ -52,12 +52,14 @@ impl<'a> Servers<'a> {
         voice: &'a Voice<'a>,
         workspace: &Workspace,
     ) -> Self {
+        let variables = workspace.environment.variables.clone();
+        let live = Live::new(workspace.places.clone(), move |name| variables.text(name));
         Self {
-            chosen: &plan.chosen,
+            selection: &plan.selection,
             view,
             connector,
             rules,
-            live: Live::new(workspace.places.clone(), environment::text_variable),
+            live,
             specs: Vec::new(),
             told: BTreeMap::new(),
             keeps: false,
@@ -70,10 +72,13 @@ impl<'a> Servers<'a> {
     pub(crate) async fn apply(&mut self) -> Result<(), CliError> {
         self.rules.replace(self.live.config());
         let specs = self.live.specs();
-        let specs = specs.filter(|spec| self.chosen.has(spec.name.as_str()));
+        let specs = specs.filter(|spec| self.selection.has(spec.name.as_str()));
         self.specs = specs.cloned().collect();
         let recalled = self.connector.recall(&self.specs);
-        if tokio::time::timeout(RECALLED_WITHIN, recalled).await.is_err() {
+        if tokio::time::timeout(RECALLED_WITHIN, recalled)
+            .await
+            .is_err()
+        {
             tracing::warn!("the store of credentials takes long");
         }
         self.view.apply(self.specs.clone()).await;
@@ -91,7 +96,7 @@ impl<'a> Servers<'a> {
     /// Ends when a server may be in another state, or offer something else. Cancel safe.
     pub(crate) async fn happened(&mut self) {
         if self.happenings.next().await.is_none() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 
@@ -103,10 +108,10 @@ impl<'a> Servers<'a> {
                 lines.insert(spec.name.to_string(), line);
             }
         }
-        for (name, server) in self.chosen.servers(self.live.config()) {
+        for (name, server) in &self.live.config().servers {
             let is_served = self.specs.iter().any(|spec| spec.name.as_str() == name);
-            if !is_served {
-                lines.insert(name.to_owned(), Line::withheld(name, server));
+            if self.selection.has(name) && !is_served {
+                lines.insert(name.clone(), Line::withheld(name, server));
             }
         }
         let is_known = |name: &String| {
@@ -135,7 +140,10 @@ impl<'a> Servers<'a> {
         let tools = &catalog.server(&spec.name)?.tools;
         let shown = tools.iter().filter(|tool| {
             let annotations = tool.tool.annotations;
-            let verdict = || self.rules.decide(&spec.name, tool.name.as_str(), annotations);
+            let verdict = || {
+                self.rules
+                    .decide(&spec.name, tool.name.as_str(), annotations)
+            };
             spec.tools.admits(tool.name.as_str()) && verdict().allows_listing()
         });
         let shown = shown.count();
@@ -164,10 +172,12 @@ impl<'a> Servers<'a> {
             problems,
         } = reload;
         let changes = changes.iter();
-        let changes = changes.filter(|change| self.chosen.has(&change.server));
+        let changes = changes.filter(|change| self.selection.has(&change.server));
         let mut changes: Vec<String> = changes.map(ToString::to_string).collect();
         if *settings_changed {
-            changes.push("settings have changed: rules count at once, others at the next start".into());
+            changes.push(
+                "settings have changed: rules count at once, others at the next start".into(),
+            );
         }
         let kept: Vec<String> = kept.iter().map(ToString::to_string).collect();
         if kept.is_empty() && std::mem::take(&mut self.keeps) {

@@ -22,7 +22,7 @@ impl Endpoints {
 
     fn introduction(&self) -> String {
         let mut text = format!(
-            "cocode gateway {}\n\nMCP servers, for clients of every protocol revision:\n\n",
+            "cocode gateway {}\n\nMCP, for clients of every protocol revision:\n\n  /mcp\n",
             env!("CARGO_PKG_VERSION")
         );
         for name in self.view.names() {
@@ -35,10 +35,13 @@ impl Endpoints {
 
 impl Site for Endpoints {
     fn endpoint(&self, name: Option<&str>) -> Option<Arc<dyn Endpoint>> {
-        self.view.server(name?)
+        match name {
+            Some(name) => self.view.server(name),
+            None => Some(self.view.all()),
+        }
     }
 
-    fn page<'a>(&'a self, request: Request<Bytes>) -> Page<'a> {
+    fn page(&self, request: Request<Bytes>) -> Page<'_> {
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         let (status, text) = match request.uri().path() {
             "/" | "/healthz" if !is_read => {

@@ -72,28 +72,34 @@ impl<'a> Voice<'a> {
         if self.printer.json() {
             let clients = clients.iter();
             let clients = clients.map(|client| (client.id, client.line.as_str()));
-            return self.say_json("listening", What::Listening {
-                url: &url,
-                clients: clients.collect(),
-            });
+            return self.say_json(
+                "listening",
+                What::Listening {
+                    url: &url,
+                    clients: clients.collect(),
+                },
+            );
         }
         let paint = self.printer.paint();
         let bold = |text: &str| paint.paint(Style::Bold, text);
-        let mut text = format!(
+        let head = format!(
             "listening at {}, each server by itself at {url}/NAME\n",
             bold(&url)
         );
-        for client in &clients {
-            let title = format!("{:<12}", client.title);
-            let file = client.file.map(|file| format!("{file}: ")).unwrap_or_default();
-            text.push_str(&format!("  {}{file}{}\n", paint.paint(Style::Dim, &title), client.line));
-        }
+        let clients = clients.iter().map(|client| {
+            let title = paint.paint(Style::Dim, &format!("{:<13}", client.title));
+            let file = client.file.map(|file| format!("{file}: "));
+            format!("  {title}{}{}\n", file.unwrap_or_default(), client.line)
+        });
+        let text: String = std::iter::once(head).chain(clients).collect();
         self.printer.out(text)
     }
 
     /// A server is in another state, or offers something else.
     pub(crate) fn state(&self, line: &Line, name: &str) -> Result<(), CliError> {
-        let url = line.is_good().then(|| format!("{}/mcp/{name}", self.address));
+        let url = line
+            .is_good()
+            .then(|| format!("{}/mcp/{name}", self.address));
         if self.printer.json() {
             return self.say_json("state", What::State { server: line, url });
         }

@@ -7,12 +7,17 @@ use cocode_client::Annotations;
 use cocode_config::{Config, SettingOrigin};
 use cocode_core::{Authority, RuleSet, ServerName, ToolName, ToolUse, Verdict};
 use cocode_gateway::Gate;
+use tokio::sync::watch;
 
 use crate::gate::hints;
 
 /// The rules that hold now.
 #[derive(Debug)]
-pub(super) struct Rules(RwLock<Arc<Current>>);
+pub(crate) struct Rules {
+    current: RwLock<Arc<Current>>,
+    /// How often they have changed.
+    changes: watch::Sender<u64>,
+}
 
 #[derive(Debug)]
 struct Current {
@@ -24,17 +29,23 @@ struct Current {
 }
 
 impl Rules {
-    pub(super) fn of(config: &Config) -> Self {
-        Self(RwLock::new(Arc::new(Current::of(config))))
+    pub(crate) fn of(config: &Config) -> Self {
+        Self {
+            current: RwLock::new(Arc::new(Current::of(config))),
+            changes: watch::Sender::default(),
+        }
     }
 
-    pub(super) fn replace(&self, config: &Config) {
+    /// From now on the rules of this configuration hold.
+    pub(crate) fn replace(&self, config: &Config) {
         let current = Arc::new(Current::of(config));
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = current;
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = current;
+        self.changes.send_modify(|count| *count += 1);
     }
 
     fn current(&self) -> Arc<Current> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        let current = self.current.read();
+        Arc::clone(&current.unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -70,6 +81,10 @@ fn is_open(rules: &RuleSet<SettingOrigin>) -> bool {
 impl Gate for Rules {
     fn is_open(&self) -> bool {
         self.current().is_open
+    }
+
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.changes.subscribe())
     }
 
     fn decide(&self, server: &ServerName, tool: &str, annotations: Annotations) -> Verdict {

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use cocode_config::{
-    GatewayProfile, GatewaySettings, HealthSettings, ModelSettings, OAuthSettings, ProviderSettings,
-    RetentionSettings, Setting, SettingOrigin, Settings, StartConcurrency, ToolSearchSettings,
+    GatewayProfile, GatewaySettings, HealthSettings, ModelSettings, OAuthSettings,
+    ProviderSettings, RetentionSettings, Setting, SettingOrigin, Settings, StartConcurrency,
+    ToolSearchSettings,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
