@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cocode_client::{CallError, CallResult, ListKind, Output};
 use cocode_core::{Revision, ServerName, Verdict, nearest};
+use cocode_wire::encode::push_member;
 use cocode_wire::members::{Members, begins_or_ends_with, never_mentions};
 use cocode_wire::{RawJson, RpcError, code};
 use serde::Deserialize;
@@ -37,15 +38,8 @@ impl Merged {
         let Callee { view, entry, tool } = self.find_tool(&shown).await?;
         let server = &entry.spec.name;
         let verdict = view.verdict(&entry, &tool);
-        match verdict {
-            Verdict::Allow => {}
-            Verdict::Deny => return Err(self.unknown_tool(&shown)),
-            Verdict::Ask => {
-                let asked = view.consents().ask(&mut request, server, &tool).await?;
-                if let Some(reply) = asked {
-                    return Ok(reply);
-                }
-            }
+        if verdict == Verdict::Deny {
+            return Err(self.unknown_tool(&shown));
         }
         crate::headers::check(&entry.instance, &request, &tool)?;
         let arguments = arguments(&request);
@@ -56,6 +50,12 @@ impl Merged {
             Err(CallError::UnknownTool { .. }) => return Err(self.unknown_tool(&shown)),
             Err(error @ CallError::Arguments { .. }) => return refused(&request, &error),
             Err(error) => return Err(told(server, &error)),
+        }
+        // Nobody is asked about a call that would be refused.
+        if verdict == Verdict::Ask
+            && let Some(reply) = view.consents().ask(&mut request, server, &tool).await?
+        {
+            return Ok(reply);
         }
         let params = request.params.as_ref();
         let params = params.and_then(|params| with_text(params, "name", &tool));
@@ -157,9 +157,39 @@ async fn limited(instance: &Instance, tool: &str, reply: Reply) -> Reply {
     let result = CallResult::parse(result);
     let (result, output) = instance.manager().limit(server, tool, result).await;
     match output {
+        Output::Shortened { .. } if promises_structure(instance, tool) => {
+            Reply::Result(as_error(result.raw))
+        }
         Output::Shortened { .. } => Reply::Result(result.raw),
         _ => reply,
     }
+}
+
+fn promises_structure(instance: &Instance, tool: &str) -> bool {
+    let catalog = instance.manager().catalog();
+    let found = catalog.find(instance.name(), tool);
+    found.is_some_and(|found| found.tool.output.is_some())
+}
+
+/// A result without the structured content that its tool promises: clients take that only from a
+/// call that failed, and would show nothing of it otherwise.
+fn as_error(result: RawJson) -> RawJson {
+    let Ok(members) = result.decode::<Members<'_>>() else {
+        return result;
+    };
+    let Ok(yes) = RawJson::of(&true) else {
+        return result;
+    };
+    if let Some(flag) = members.get("isError") {
+        return result.with_part(flag, &yes);
+    }
+    let mut text = b"{\"isError\":true".to_vec();
+    for (key, value) in &members.0 {
+        text.push(b',');
+        push_member(&mut text, key, value.get());
+    }
+    text.push(b'}');
+    RawJson::parse(text).unwrap_or(result)
 }
 
 /// Whether a result says that there will be one, and by what to ask for it.

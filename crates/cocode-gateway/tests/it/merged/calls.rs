@@ -1,6 +1,8 @@
 //! Calls of tools, each at its server.
 
-use cocode_client::{OutputLimits, Protocol, RawJson, RequestOptions};
+use cocode_client::{
+    OutputLimits, Protocol, RawJson, RequestOptions, ResultStore, ResultStoreOptions,
+};
 use cocode_gateway::ViewOptions;
 use cocode_testkit::{Gate, Script};
 use serde_json::{Value, json};
@@ -149,6 +151,44 @@ async fn results_that_are_too_large_are_shortened() {
             called.raw
         );
     }
+}
+
+#[tokio::test]
+async fn a_shortened_result_that_should_have_structured_content_is_one_that_strict_clients_take() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let store = ResultStore::open(ResultStoreOptions::new(directory.path()));
+    let options = ViewOptions {
+        manager: cocode_client::ManagerOptions {
+            output: OutputLimits::with_cap(500),
+            results: Some(store.clone()),
+            ..cocode_client::ManagerOptions::default()
+        },
+        ..ViewOptions::default()
+    };
+    let large = "word ".repeat(10_000);
+    let whole = json!({ "content": [{ "type": "text", "text": large }], "structuredContent": {} });
+    let tools = json!({ "tools": [{
+        "name": "promising", "inputSchema": { "type": "object" }, "outputSchema": { "type": "object" },
+    }]});
+    let script = Script::new().on("tools/list").result(tools);
+    let script = script.on("tools/call").result(whole.clone());
+    let house = House::with(&[("s", script)], options, |_| {}).await;
+    let mut client = house.raw().await;
+    let params = json!({ "name": "mcp__s__promising" });
+    let called = result(&mut client, "tools/call", params).await;
+    assert_eq!(called["isError"], true);
+    assert_eq!(called["structuredContent"], Value::Null);
+    // All of it can still be had.
+    let text = called.to_string();
+    let handle = text
+        .split_once("kept as ")
+        .unwrap()
+        .1
+        .split_once('.')
+        .unwrap()
+        .0;
+    let kept = store.read(&handle.parse().unwrap()).unwrap();
+    assert_eq!(kept.raw.as_str(), whole.to_string());
 }
 
 #[tokio::test]
