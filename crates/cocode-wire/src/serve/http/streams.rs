@@ -339,3 +339,7 @@ impl Sink for Outlet {
         self.0.send(STANDALONE, &message)
     }
 }
+
+#[cfg(test)]
+#[path = "streams_tests.rs"]
+mod tests;
