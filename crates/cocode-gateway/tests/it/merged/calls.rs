@@ -254,3 +254,45 @@ async fn log_messages_say_which_server_they_are_of() {
         }
     }
 }
+
+/// Wants everybody to be asked.
+struct Asking;
+
+impl cocode_gateway::Gate for Asking {
+    fn decide(
+        &self,
+        _server: &cocode_core::ServerName,
+        _tool: &str,
+        _annotations: cocode_client::Annotations,
+    ) -> cocode_core::Verdict {
+        cocode_core::Verdict::Ask
+    }
+}
+
+#[tokio::test]
+async fn somebody_is_asked_about_a_call_where_that_is_wanted_unless_it_would_be_refused_anyway() {
+    let options = || ViewOptions {
+        gate: std::sync::Arc::new(Asking),
+        ..ViewOptions::default()
+    };
+    for protocol in [Protocol::Legacy, Protocol::Modern] {
+        let script = counting(Script::dual())
+            .on("tools/call")
+            .text_result("done");
+        let house = House::with(&[("s", script)], options(), |_| {}).await;
+        let person = Person::willing("Ada");
+        let client = house.client(protocol, &person).await;
+        assert_eq!(client.tools().await.unwrap().items.len(), 1);
+        for (arguments, is_error, n_asked) in
+            [(r#"{"to":"x"}"#, true, 0), (r#"{"to":1}"#, false, 1)]
+        {
+            let arguments = RawJson::parse(arguments).unwrap();
+            let options = RequestOptions::default();
+            let called = client
+                .call_tool("mcp__s__count", Some(&arguments), options)
+                .await;
+            assert_eq!(called.unwrap().is_error, is_error);
+            assert_eq!(person.asked.lock().unwrap().len(), n_asked, "{protocol:?}");
+        }
+    }
+}
