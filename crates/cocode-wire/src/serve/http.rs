@@ -26,6 +26,7 @@ mod stateless;
 mod streams;
 mod tls;
 mod upgrade;
+mod work;
 
 pub use options::{BindError, HttpLimits, HttpServerOptions, Page, Site};
 pub use server::HttpServer;

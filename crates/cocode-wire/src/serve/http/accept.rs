@@ -30,6 +30,15 @@ impl Accepts {
         let mut said_something = false;
         for value in headers.get_all(ACCEPT) {
             said_something = true;
+            // What nearly every client says.
+            if value == "application/json, text/event-stream" {
+                return Self {
+                    json: true,
+                    events: true,
+                    names_events: true,
+                    prefers_events: false,
+                };
+            }
             let text = value.to_str().unwrap_or_default();
             for range in text.split(',') {
                 accepts.add(range);

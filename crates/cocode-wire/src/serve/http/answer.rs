@@ -306,14 +306,19 @@ impl Held {
         session: Arc<Session>,
         channel: Option<Arc<Channel>>,
         work: (Serving, Active),
-        opens: bool,
     ) -> Self {
         Self {
             session,
             channel,
             work: Some(work),
-            opens,
+            opens: false,
         }
+    }
+
+    /// For the request that opens the session.
+    pub(super) fn opening(mut self) -> Self {
+        self.opens = true;
+        self
     }
 
     /// Waits for the first sign; see [`first`].

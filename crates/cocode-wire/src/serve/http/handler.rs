@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
@@ -84,36 +85,51 @@ enum Route {
     Page,
 }
 
+/// How a request goes on.
+enum Next {
+    Done(Reply),
+    /// A message to an endpoint: what nearly every request is.
+    Post(Option<String>, HeaderMap, Incoming),
+    Later(Pin<Box<dyn Future<Output = Reply> + Send>>),
+}
+
 impl Handler {
     pub(super) async fn handle(
         self: Arc<Self>,
         request: Request<Incoming>,
     ) -> Result<Response<Body>, Infallible> {
         let busy = self.pulse.busy();
-        let (parts, body) = request.into_parts();
-        let reply = match self.shared.gate.admit(&parts) {
-            Err(refused) => turn_away(refused),
-            Ok(None) => self.route(parts, body).await,
-            Ok(Some(origin)) => {
-                let mut reply = if is_preflight(&parts) {
-                    let mut reply = reply::empty(StatusCode::NO_CONTENT);
-                    *reply.headers_mut() = preflight(&parts.headers);
-                    reply
-                } else {
-                    self.route(parts, body).await
-                };
-                make_readable(reply.headers_mut(), origin);
-                reply
-            }
+        let (next, origin) = self.admit(request);
+        let mut reply = match next {
+            Next::Done(reply) => reply,
+            Next::Post(name, headers, body) => post(&self.shared, name, headers, body).await,
+            Next::Later(reply) => reply.await,
         };
+        if let Some(origin) = origin {
+            make_readable(reply.headers_mut(), origin);
+        }
         Ok(reply.map(|body| body.holding(busy)))
     }
 
-    async fn route(&self, parts: Parts, body: Incoming) -> Reply {
+    /// Lets a request in or not. Gives the origin, if it is of a page that may read the answer.
+    fn admit(self: &Arc<Self>, request: Request<Incoming>) -> (Next, Option<HeaderValue>) {
+        let (parts, body) = request.into_parts();
+        match self.shared.gate.admit(&parts) {
+            Err(refused) => (Next::Done(turn_away(refused)), None),
+            Ok(Some(origin)) if is_preflight(&parts) => {
+                let mut reply = reply::empty(StatusCode::NO_CONTENT);
+                *reply.headers_mut() = preflight(&parts.headers);
+                (Next::Done(reply), Some(origin))
+            }
+            Ok(origin) => (self.route(parts, body), origin),
+        }
+    }
+
+    fn route(self: &Arc<Self>, parts: Parts, body: Incoming) -> Next {
         let shared = &self.shared;
-        match Route::of(parts.uri.path()) {
+        Next::Done(match Route::of(parts.uri.path()) {
             Route::Mcp(name) if parts.method == Method::POST => {
-                post(shared, name, parts.headers, body).await
+                return Next::Post(name, parts.headers, body);
             }
             Route::Mcp(name) | Route::WebSocket(name) if upgrade::is_wanted(&parts) => {
                 upgrade::accept(self, name.as_deref(), Request::from_parts(parts, body))
@@ -128,18 +144,21 @@ impl Handler {
             Route::Sse(name) if parts.method == Method::GET => legacy_sse::open(shared, name),
             Route::Sse(_) => reply::not_allowed("GET"),
             Route::Messages if parts.method == Method::POST => {
-                Box::pin(legacy_sse::message(shared, &parts.uri, parts.headers, body)).await
+                let shared = Arc::clone(shared);
+                return Next::Later(Box::pin(async move {
+                    legacy_sse::message(&shared, &parts.uri, parts.headers, body).await
+                }));
             }
             Route::Messages => reply::not_allowed("POST"),
             Route::WebSocket(_) => {
                 let message = "This is for WebSockets";
                 reply::refusal(StatusCode::UPGRADE_REQUIRED, message)
             }
-            Route::Page => Box::pin(self.page(parts, body)).await,
-        }
+            Route::Page => return Next::Later(Box::pin(Arc::clone(self).page(parts, body))),
+        })
     }
 
-    async fn page(&self, parts: Parts, body: Incoming) -> Reply {
+    async fn page(self: Arc<Self>, parts: Parts, body: Incoming) -> Reply {
         let bytes = match receive(body, &self.shared.options.limits).await {
             Ok(bytes) => bytes,
             Err(problem) => return problem.reply(),

@@ -11,7 +11,7 @@ use super::answer::SessionEvents;
 use super::body::Body;
 use super::events;
 use super::handler::Shared;
-use super::post::parse;
+use super::post::{parse, too_many_requests};
 use super::receive::receive;
 use super::reply::{self, Reply};
 use super::session::{Ground, Transport};
@@ -82,7 +82,7 @@ pub(super) async fn message(
         FrameKind::Response => session.conversation.response(frame),
         FrameKind::Request => {
             let Some(active) = session.begin_request(limits.max_session_requests) else {
-                return reply::unavailable("Too many requests of this session are under way");
+                return too_many_requests();
             };
             let stream = Arc::new(Outlet(Arc::clone(&session.streams)));
             let conversation = Arc::clone(&session.conversation);

@@ -1,25 +1,26 @@
-//! A message that arrives by POST at an endpoint: to which era and session it belongs, and how it is
-//! answered.
+//! A message that arrives by POST at an endpoint: to which era and session it belongs, and what work
+//! it gives.
+//!
+//! All of that is decided at once when the body is there, so that a request that waits for its answer
+//! holds nothing but the work on it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, StatusCode};
 use hyper::body::Incoming;
 
 use super::accept::{Accepts, is_json};
-use super::answer::{Channel, First, Held, Queue, RequestEvents, SessionEvents, first};
-use super::body::Body;
-use super::events::{EventId, event, priming};
+use super::answer::{Channel, Queue};
 use super::handler::Shared;
 use super::names::{PROTOCOL_VERSION, SESSION_ID};
 use super::receive::receive;
 use super::reply::{self, Reply};
-use super::session::{Active, Ground, Session, Transport};
+use super::session::{Ground, Session, Transport};
 use super::stateless::{self, Claims};
 use super::streams::Outlet;
+use super::work::{Alone, InSession, Work};
 use crate::frame::{Frame, FrameKind};
 use crate::raw::RawJson;
 use crate::rpc_error::{RpcError, code};
@@ -34,7 +35,7 @@ enum Said {
     Other,
 }
 
-/// A message and what came with it.
+/// What came with a message.
 struct Incomer {
     headers: HeaderMap,
     accepts: Accepts,
@@ -49,23 +50,37 @@ pub(super) async fn post(
     headers: HeaderMap,
     body: Incoming,
 ) -> Reply {
-    if !is_json(&headers) {
-        let message = "The content type is not application/json";
-        return reply::refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, message);
-    }
-    let accepts = Accepts::of(&headers);
-    if !accepts.json && !accepts.events {
-        let message = "The client takes neither application/json nor text/event-stream";
-        return reply::refusal(StatusCode::NOT_ACCEPTABLE, message);
-    }
-    let Some(endpoint) = shared.site.endpoint(name.as_deref()) else {
-        return reply::refusal(StatusCode::NOT_FOUND, "There is no such endpoint");
+    let incomer = match enter(shared, name, headers) {
+        Ok(incomer) => incomer,
+        Err(reply) => return *reply,
     };
     let bytes = match receive(body, &shared.options.limits).await {
         Ok(bytes) => bytes,
         Err(problem) => return problem.reply(),
     };
-    let incomer = Incomer {
+    match begin(shared, incomer, bytes) {
+        Work::Done(reply) => *reply,
+        Work::Alone(work) => work.answer(shared).await,
+        Work::InSession(work) => work.answer(shared).await,
+    }
+}
+
+/// Looks at the headers.
+fn enter(shared: &Shared, name: Option<String>, headers: HeaderMap) -> Result<Incomer, Box<Reply>> {
+    let refuse = |status, message| Err(Box::new(reply::refusal(status, message)));
+    if !is_json(&headers) {
+        let message = "The content type is not application/json";
+        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message);
+    }
+    let accepts = Accepts::of(&headers);
+    if !accepts.json && !accepts.events {
+        let message = "The client takes neither application/json nor text/event-stream";
+        return refuse(StatusCode::NOT_ACCEPTABLE, message);
+    }
+    let Some(endpoint) = shared.site.endpoint(name.as_deref()) else {
+        return refuse(StatusCode::NOT_FOUND, "There is no such endpoint");
+    };
+    Ok(Incomer {
         headers,
         accepts,
         ground: Ground {
@@ -73,13 +88,22 @@ pub(super) async fn post(
             transport: Transport::Streamable,
         },
         endpoint,
-    };
+    })
+}
+
+/// Looks at the body.
+fn begin(shared: &Arc<Shared>, incomer: Incomer, bytes: Bytes) -> Work {
     if bytes.trim_ascii_start().first() == Some(&b'[') {
-        return several(shared, incomer, &bytes).await;
+        return several(shared, &incomer, &bytes);
     }
-    match parse(bytes) {
-        Ok(frame) => one(shared, incomer, frame).await,
-        Err(reply) => *reply,
+    let frame = match parse(bytes) {
+        Ok(frame) => frame,
+        Err(reply) => return Work::Done(reply),
+    };
+    match stands_alone(shared, &incomer.headers, &frame) {
+        Ok(true) => alone(shared, incomer, frame),
+        Ok(false) => in_session(shared, incomer, frame),
+        Err(reply) => Work::Done(reply),
     }
 }
 
@@ -104,24 +128,32 @@ pub(super) fn parse(bytes: Bytes) -> Result<Frame, Box<Reply>> {
     Ok(frame)
 }
 
-async fn one(shared: &Arc<Shared>, incomer: Incomer, frame: Frame) -> Reply {
-    let has_session = incomer.headers.contains_key(SESSION_ID);
-    let claims = match said(shared, &incomer.headers) {
+/// Whether a message belongs to no session; one that does not is checked.
+fn stands_alone(shared: &Shared, headers: &HeaderMap, frame: &Frame) -> Result<bool, Box<Reply>> {
+    let said = said(shared, headers);
+    if said != Said::Other && headers.contains_key(SESSION_ID) {
         // Nothing inside a message of a session is of interest here.
-        Said::Nothing | Said::Stateful if has_session => None,
-        Said::Nothing | Said::Stateful => {
-            Some(Claims::of(&frame)).filter(|claims| claims.version.is_some())
+        return Ok(false);
+    }
+    let params = frame.params();
+    let claims = Claims::of(frame.method(), params.as_ref());
+    // Only clients with sessions initialize, whatever else they claim.
+    let has_none = said != Said::Other || frame.method() == "initialize";
+    if has_none && claims.version.is_none() {
+        return Ok(false);
+    }
+    if frame.kind() == FrameKind::Response {
+        let message = "Responses are not sent in this revision";
+        let reply = reply::refusal(StatusCode::BAD_REQUEST, message);
+        return Err(Box::new(reply));
+    }
+    match stateless::check(frame, &claims, headers, &shared.options) {
+        Ok(()) => Ok(true),
+        Err(error) => {
+            let id = frame.id();
+            let reply = reply::failure(StatusCode::BAD_REQUEST, id.as_ref(), &error);
+            Err(Box::new(reply))
         }
-        Said::Other => {
-            let claims = Claims::of(&frame);
-            // Only clients with sessions send this, whatever else they claim.
-            let is_handshake = frame.method() == "initialize" && claims.version.is_none();
-            (!is_handshake).then_some(claims)
-        }
-    };
-    match claims {
-        Some(claims) => alone(shared, incomer, frame, &claims).await,
-        None => in_session(shared, incomer, frame).await,
     }
 }
 
@@ -138,93 +170,52 @@ fn said(shared: &Shared, headers: &HeaderMap) -> Said {
 }
 
 /// A message of no session.
-async fn alone(shared: &Arc<Shared>, incomer: Incomer, frame: Frame, claims: &Claims) -> Reply {
-    let Incomer {
-        headers,
-        accepts,
-        ground: _,
-        endpoint,
-    } = incomer;
-    if frame.kind() == FrameKind::Response {
-        let message = "Responses are not sent in this revision";
-        return reply::refusal(StatusCode::BAD_REQUEST, message);
-    }
-    if let Err(error) = stateless::check(&frame, claims, &headers, &shared.options) {
-        return reply::failure(StatusCode::BAD_REQUEST, frame.id().as_ref(), &error);
-    }
-    let conversation = endpoint.stateless();
+fn alone(shared: &Shared, incomer: Incomer, frame: Frame) -> Work {
+    let conversation = incomer.endpoint.stateless();
     if frame.kind() == FrameKind::Notification {
         conversation.notification(frame);
-        return reply::empty(StatusCode::ACCEPTED);
+        return Work::done(reply::empty(StatusCode::ACCEPTED));
     }
-    let limits = &shared.options.limits;
-    let queue = Arc::new(Queue::new(accepts.events, limits.max_queued));
+    let accepts = incomer.accepts;
+    let max_queued = shared.options.limits.max_queued;
+    let queue = Arc::new(Queue::new(accepts.events, max_queued));
     let stream: Arc<dyn Sink> = Arc::clone(&queue) as _;
-    let mut serving = conversation.request(Asked {
+    let serving = conversation.request(Asked {
         frame,
-        headers,
+        headers: incomer.headers,
         stream,
     });
-    let patience = accepts.events.then_some(limits.stream_after);
-    let said = |context: &std::task::Context<'_>| queue.poll_said(context);
-    match first(&mut serving, said, patience, || shared.has_ended()).await {
-        First::GivenUp => reply::unavailable("The server ends"),
-        First::Answer(answer) => whole(&queue, &answer, accepts),
-        First::Stream => {
-            let end = Box::pin(shared.ended());
-            let interval = limits.comment_interval;
-            let events = RequestEvents::new(serving, queue, interval, end);
-            reply::events(Body::request(events))
-        }
-    }
-}
-
-/// An answer that was there before its stream was.
-fn whole(queue: &Queue, answer: &Answer, accepts: Accepts) -> Reply {
-    let status = stateless::status_of(answer.error);
-    let spoken = !queue.is_empty();
-    if !spoken && answer.body.is_empty() {
-        return unanswered(accepts);
-    }
-    if spoken || (!accepts.json && status == StatusCode::OK) {
-        return reply::events(Body::whole(queue.take(Some(answer))));
-    }
-    reply::json(status, answer.body.clone())
-}
-
-/// The answer to a request that its client has cancelled, which has none: a stream that ends.
-fn unanswered(accepts: Accepts) -> Reply {
-    if accepts.events {
-        reply::events(Body::empty())
-    } else {
-        reply::empty(StatusCode::NO_CONTENT)
-    }
+    Work::Alone(Alone {
+        serving,
+        queue,
+        accepts,
+    })
 }
 
 /// A message of a session, or the request that opens one.
-async fn in_session(shared: &Arc<Shared>, incomer: Incomer, frame: Frame) -> Reply {
+fn in_session(shared: &Arc<Shared>, incomer: Incomer, frame: Frame) -> Work {
     if frame.method() == "initialize" && !incomer.headers.contains_key(SESSION_ID) {
-        return open_session(shared, incomer, frame).await;
+        return open_session(shared, incomer, frame);
     }
     let session = match find(shared, &incomer.headers, &incomer.ground) {
         Ok(session) => session,
-        Err(reply) => return *reply,
+        Err(reply) => return Work::Done(reply),
     };
     match frame.kind() {
         FrameKind::Notification => {
             session.touch();
             session.conversation.notification(frame);
-            reply::empty(StatusCode::ACCEPTED)
+            Work::done(reply::empty(StatusCode::ACCEPTED))
         }
         FrameKind::Response => {
             session.touch();
             session.conversation.response(frame);
-            reply::empty(StatusCode::ACCEPTED)
+            Work::done(reply::empty(StatusCode::ACCEPTED))
         }
         FrameKind::Request => {
             let Some(active) = session.begin_request(shared.options.limits.max_session_requests)
             else {
-                return reply::unavailable("Too many requests of this session are under way");
+                return Work::done(too_many_requests());
             };
             let (channel, stream) = ways(&session, incomer.accepts);
             let conversation = Arc::clone(&session.conversation);
@@ -233,10 +224,18 @@ async fn in_session(shared: &Arc<Shared>, incomer: Incomer, frame: Frame) -> Rep
                 headers: incomer.headers,
                 stream,
             });
-            let held = Held::new(Arc::clone(&session), channel, (serving, active), false);
-            answer(shared, &session, held, incomer.accepts).await
+            Work::InSession(InSession::new(
+                session,
+                channel,
+                (serving, active),
+                incomer.accepts,
+            ))
         }
     }
+}
+
+pub(super) fn too_many_requests() -> Reply {
+    reply::unavailable("Too many requests of this session are under way")
 }
 
 /// The session that the headers name.
@@ -272,38 +271,28 @@ fn ways(session: &Session, accepts: Accepts) -> (Option<Arc<Channel>>, Arc<dyn S
     }
 }
 
-async fn open_session(shared: &Arc<Shared>, incomer: Incomer, frame: Frame) -> Reply {
-    let Incomer {
-        headers,
-        accepts,
-        ground,
-        endpoint,
-    } = incomer;
+fn open_session(shared: &Arc<Shared>, incomer: Incomer, frame: Frame) -> Work {
     if frame.kind() != FrameKind::Request {
-        return reply::refusal(StatusCode::BAD_REQUEST, "Initialize is a request");
+        let message = "Initialize is a request";
+        return Work::done(reply::refusal(StatusCode::BAD_REQUEST, message));
     }
-    let Some(session) = shared.sessions.open(&*endpoint, ground) else {
-        return reply::unavailable("There are too many sessions");
+    let opened = shared.sessions.open(&*incomer.endpoint, incomer.ground);
+    let Some(session) = opened else {
+        return Work::done(reply::unavailable("There are too many sessions"));
     };
     let Some(active) = session.begin_request(usize::MAX) else {
-        return reply::unavailable("There are too many requests");
+        return Work::done(too_many_requests());
     };
-    let (channel, stream) = ways(&session, accepts);
+    let (channel, stream) = ways(&session, incomer.accepts);
     let conversation = Arc::clone(&session.conversation);
     let serving = conversation.request(Asked {
         frame,
-        headers,
+        headers: incomer.headers,
         stream,
     });
     let serving = settling(shared, &session, serving);
-    let held = Held::new(Arc::clone(&session), channel, (serving, active), true);
-    let id = HeaderValue::from_str(&session.id);
-    let mut reply = answer(shared, &session, held, accepts).await;
-    if let (Ok(id), false) = (id, session.has_failed()) {
-        shared.sessions.admit(&session);
-        reply.headers_mut().insert(SESSION_ID, id);
-    }
-    reply
+    let work = InSession::new(session, channel, (serving, active), incomer.accepts);
+    Work::InSession(work.opening())
 }
 
 /// Notes how the opening of a session went, whoever gets its answer. A session that failed ends
@@ -325,63 +314,11 @@ fn settling(shared: &Arc<Shared>, session: &Arc<Session>, serving: Serving) -> S
     })
 }
 
-/// The answer to a request of a session, in the form that suits it.
-async fn answer(
-    shared: &Shared,
-    session: &Arc<Session>,
-    mut held: Held,
-    accepts: Accepts,
-) -> Reply {
-    let limits = &shared.options.limits;
-    let patience = if accepts.prefers_events {
-        Duration::ZERO
-    } else {
-        limits.stream_after
-    };
-    let patience = accepts.events.then_some(patience);
-    match held.first(patience, || shared.has_ended()).await {
-        First::GivenUp => reply::unavailable("The server ends"),
-        First::Answer(answer) => match held.close() {
-            None if answer.body.is_empty() => unanswered(accepts),
-            None if accepts.json => reply::json(StatusCode::OK, answer.body),
-            None => reply::events(Body::whole(event(&answer.body, None))),
-            Some(stream) => {
-                session.streams.finish(stream, &answer);
-                streamed(shared, session, stream, None)
-            }
-        },
-        First::Stream => match held.stream() {
-            Some((stream, work)) => streamed(shared, session, stream, work),
-            None => unanswered(accepts),
-        },
-    }
-}
-
-fn streamed(
-    shared: &Shared,
-    session: &Arc<Session>,
-    stream: u64,
-    work: Option<(Serving, Active)>,
-) -> Reply {
-    let Some(turn) = session.streams.attach(stream, None) else {
-        return reply::refusal(StatusCode::NOT_FOUND, "The session has ended");
-    };
-    let interval = shared.options.limits.comment_interval;
-    let mut events = SessionEvents::new(session, stream, turn.reader, interval);
-    if session.primes_streams() {
-        events = events.opening_with(priming(EventId { stream, place: 0 }));
-    }
-    if let Some((serving, active)) = work {
-        events = events.working(serving, active);
-    }
-    reply::events(Body::session(events))
-}
-
 /// A batch, which some revisions with sessions allow.
-async fn several(shared: &Arc<Shared>, incomer: Incomer, bytes: &Bytes) -> Reply {
+fn several(shared: &Shared, incomer: &Incomer, bytes: &Bytes) -> Work {
     let refuse = |code, message: &str| {
         let error = RpcError::new(code, message);
-        reply::failure(StatusCode::BAD_REQUEST, None, &error)
+        Work::done(reply::failure(StatusCode::BAD_REQUEST, None, &error))
     };
     let Ok(members) = Frame::parse_batch(bytes) else {
         return refuse(code::PARSE_ERROR, "Parse error");
@@ -391,13 +328,11 @@ async fn several(shared: &Arc<Shared>, incomer: Incomer, bytes: &Bytes) -> Reply
     }
     let session = match find(shared, &incomer.headers, &incomer.ground) {
         Ok(session) => session,
-        Err(reply) => return *reply,
+        Err(reply) => return Work::Done(reply),
     };
     let limits = &shared.options.limits;
-    let initializes = members
-        .iter()
-        .flatten()
-        .any(|frame| frame.method() == "initialize");
+    let mut frames = members.iter().flatten();
+    let initializes = frames.any(|frame| frame.method() == "initialize");
     if !session.takes_batches() || initializes {
         return refuse(code::INVALID_REQUEST, "No batch is allowed here");
     }
@@ -405,7 +340,7 @@ async fn several(shared: &Arc<Shared>, incomer: Incomer, bytes: &Bytes) -> Reply
         return refuse(code::INVALID_REQUEST, "A batch of that size is not allowed");
     }
     let Some(active) = session.begin_request(limits.max_session_requests) else {
-        return reply::unavailable("Too many requests of this session are under way");
+        return Work::done(too_many_requests());
     };
     let (channel, stream) = ways(&session, incomer.accepts);
     let mut servings: Vec<Serving> = Vec::new();
@@ -431,11 +366,10 @@ async fn several(shared: &Arc<Shared>, incomer: Incomer, bytes: &Bytes) -> Reply
         }
     }
     if servings.is_empty() {
-        return reply::empty(StatusCode::ACCEPTED);
+        return Work::done(reply::empty(StatusCode::ACCEPTED));
     }
     let work = (together(servings), active);
-    let held = Held::new(Arc::clone(&session), channel, work, false);
-    answer(shared, &session, held, incomer.accepts).await
+    Work::InSession(InSession::new(session, channel, work, incomer.accepts))
 }
 
 /// One answer made of all.

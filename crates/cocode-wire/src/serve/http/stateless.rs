@@ -17,11 +17,11 @@ use crate::rpc_error::{RpcError, code};
 
 /// What a request says about itself in its body.
 #[derive(Debug, Default)]
-pub(super) struct Claims {
+pub(super) struct Claims<'a> {
     /// The revision it is written in.
-    pub(super) version: Option<String>,
+    pub(super) version: Option<Cow<'a, str>>,
     has_capabilities: bool,
-    name: Option<String>,
+    name: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
@@ -61,23 +61,21 @@ fn named(method: &str) -> Option<Named> {
     }
 }
 
-impl Claims {
-    /// Reads them. What cannot be read unambiguously, because it is there twice for instance, is
-    /// not there.
-    pub(super) fn of(frame: &Frame) -> Self {
-        let Some(params) = frame.params() else {
+impl<'a> Claims<'a> {
+    /// Reads them from the parameters of a request of that method. What cannot be read
+    /// unambiguously, because it is there twice for instance, is not there.
+    pub(super) fn of(method: &str, params: Option<&'a RawJson>) -> Self {
+        let Some(params) = params.and_then(|params| object::<Params<'_>>(params.as_bytes())) else {
             return Self::default();
         };
-        let Some(params) = object::<Params<'_>>(params.as_str()) else {
-            return Self::default();
-        };
-        let name = match named(frame.method()) {
+        let name = match named(method) {
             Some(Named::Name) => params.name,
             Some(Named::Uri) => params.uri,
             Some(Named::Task) => params.task,
             None => None,
         };
-        let meta = params.meta.and_then(|meta| object::<Meta<'_>>(meta.get()));
+        let meta = params.meta;
+        let meta = meta.and_then(|meta| object::<Meta<'_>>(meta.get().as_bytes()));
         let version = meta.as_ref().and_then(|meta| meta.version);
         let capabilities = meta.as_ref().and_then(|meta| meta.capabilities);
         Self {
@@ -89,22 +87,28 @@ impl Claims {
 }
 
 /// A derived reader would take an array for the list of members.
-fn object<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
-    if !json.starts_with('{') {
+fn object<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Option<T> {
+    if json.first() != Some(&b'{') {
         return None;
     }
-    serde_json::from_str(json).ok()
+    serde_json::from_slice(json).ok()
 }
 
-fn text(raw: &RawValue) -> Option<String> {
-    serde_json::from_str(raw.get()).ok()
+/// The text of a JSON string, which is borrowed where it holds no escapes.
+fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        serde_json::from_str(raw.get()).ok().map(Cow::Owned)
+    } else {
+        Some(Cow::Borrowed(inner))
+    }
 }
 
 /// Checks a request or notification against its headers, in the order in which a client can mend
 /// what is wrong.
 pub(super) fn check(
     frame: &Frame,
-    claims: &Claims,
+    claims: &Claims<'_>,
     headers: &HeaderMap,
     options: &HttpServerOptions,
 ) -> Result<(), RpcError> {
@@ -141,7 +145,7 @@ pub(super) fn check(
     Ok(())
 }
 
-fn check_name(claims: &Claims, headers: &HeaderMap) -> Result<(), RpcError> {
+fn check_name(claims: &Claims<'_>, headers: &HeaderMap) -> Result<(), RpcError> {
     let header = one(headers, &NAME)?;
     match (header, claims.name.as_deref()) {
         (None, None) => Ok(()),
