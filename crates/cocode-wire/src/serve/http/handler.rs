@@ -175,6 +175,7 @@ impl std::fmt::Debug for Handler {
 }
 
 fn turn_away(refused: Refused) -> Reply {
+    tracing::debug!(?refused, "a request was turned away");
     match refused {
         Refused::NoHost => reply::refusal(StatusCode::BAD_REQUEST, "One Host is needed"),
         Refused::Host => reply::refusal(StatusCode::FORBIDDEN, "This host is not served here"),

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::site::{Seen, Server};
+use super::wire::Wire;
 
 struct Collector(mpsc::Sender<Frame>);
 
@@ -197,6 +198,27 @@ async fn with_a_certificate_everything_goes_over_tls() {
         assert_eq!(client.frame().await["id"], id);
         client.link.close().await;
     }
+}
+
+#[tokio::test]
+async fn a_handshake_has_a_time_limit() {
+    let pem = certificate("slow");
+    let tls = tls_from_pem(&pem.certificate, &pem.key).expect("a certificate");
+    let server = Server::with(|options| {
+        options.tls = Some(tls);
+        options.limits.header_timeout = std::time::Duration::from_millis(20);
+    })
+    .await;
+    let mut silent = Wire::to(server.port).await;
+    assert_eq!(silent.rest().await, "");
+    let mut plain = Wire::to(server.port).await;
+    plain
+        .write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        .await;
+    assert!(
+        !plain.rest().await.contains("HTTP/"),
+        "nothing is served without TLS"
+    );
 }
 
 #[test]

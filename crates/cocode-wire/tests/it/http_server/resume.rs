@@ -236,6 +236,23 @@ async fn only_new_clients_get_an_event_without_data() {
 }
 
 #[tokio::test]
+async fn silent_streams_show_that_they_live() {
+    let server = Server::limited(|limits| {
+        limits.comment_interval = std::time::Duration::from_millis(1);
+    })
+    .await;
+    let id = open_session(server.port, "/mcp", "2025-06-18").await;
+    let mut wire = listen(&server, &id, None).await;
+    assert!(next(&mut wire).await.is_comment);
+    assert!(next(&mut wire).await.is_comment);
+    let mut old = Wire::to(server.port).await;
+    old.send("GET /sse", &[EVENTS], None).await;
+    old.head().await;
+    assert_eq!(next(&mut old).await.name, "endpoint");
+    assert!(next(&mut old).await.is_comment);
+}
+
+#[tokio::test]
 async fn unknown_places_are_refused() {
     let server = Server::start().await;
     let id = open_session(server.port, "/mcp", "2025-11-25").await;

@@ -281,7 +281,7 @@ async fn a_session_has_only_so_many_requests() {
 #[tokio::test]
 async fn an_idle_session_ends_and_a_listening_one_does_not() {
     let mut server =
-        Server::limited(|limits| limits.session_idle = Duration::from_millis(20)).await;
+        Server::limited(|limits| limits.session_idle = Duration::from_millis(300)).await;
     let listening = open_session(server.port, "/mcp", "2025-11-25").await;
     let mut listener = Wire::to(server.port).await;
     listener
@@ -311,7 +311,7 @@ async fn an_idle_session_ends_and_a_listening_one_does_not() {
 #[tokio::test]
 async fn a_working_session_is_not_idle() {
     let mut server =
-        Server::limited(|limits| limits.session_idle = Duration::from_millis(20)).await;
+        Server::limited(|limits| limits.session_idle = Duration::from_millis(300)).await;
     let working = open_session(server.port, "/mcp", "2025-11-25").await;
     let mut wire = Wire::to(server.port).await;
     let headers = [JSON, BOTH, (SESSION, working.as_str())];

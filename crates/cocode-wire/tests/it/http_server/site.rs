@@ -286,6 +286,7 @@ impl Talk {
                 result(json!({ "x": header.map(|value| value.to_str().expect("text")) }))
             }
             "none" => Answer::none(),
+            "panic" => panic!("as asked"),
             "fail" => {
                 let code = value["code"].as_i64().expect("a code");
                 Answer::error(&id, &RpcError::new(code, "as asked"))
