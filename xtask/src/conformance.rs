@@ -15,6 +15,7 @@ mod table;
 mod verdict;
 
 pub(crate) use self::client::{Selection, client};
+pub(crate) use self::gateway::gateway;
 use crate::counts::Counts;
 use crate::failure::Failure;
 

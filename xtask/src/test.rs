@@ -62,6 +62,7 @@ const STEPS: &[(&str, Step)] = &[
     ("client conformance", |_| {
         conformance::client(&conformance::Selection::everything())
     }),
+    ("gateway conformance", |_| conformance::gateway()),
 ];
 
 fn run_all(scope: Scope) -> Result<Counts, Failure> {

@@ -79,10 +79,6 @@ pub(super) fn run(arguments: &[String]) -> Result<Counts, Failure> {
 }
 
 /// Runs all legs. The peers must be installed.
-#[expect(
-    dead_code,
-    reason = "a step of `cargo xtask test` as soon as there is a gateway"
-)]
 pub(crate) fn gateway() -> Result<Counts, Failure> {
     run_selected(&Selection::default())
 }
