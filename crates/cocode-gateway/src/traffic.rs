@@ -109,7 +109,9 @@ impl Traffic {
     ) -> Result<OnItsWay, RpcError> {
         let takes_turns = self.owner.is_none() && self.asks().and(witness.can()).any();
         let turn = if takes_turns {
-            Some(self.turn(until).await?)
+            let turn = self.turn(until).await?;
+            self.settled(session, until).await?;
+            Some(turn)
         } else {
             None
         };
@@ -130,16 +132,43 @@ impl Traffic {
         })
     }
 
+    /// Waits for requests of others that began before turns were taken: a question that comes while
+    /// they run may be about them.
+    async fn settled(&self, session: u64, until: Instant) -> Result<(), RpcError> {
+        loop {
+            let changed = self.changed.notified();
+            let is_settled = {
+                let state = self.lock();
+                let asks = state.asks;
+                let may_be_meant = |call: &Call| {
+                    let is_free = call.turn.is_none() && call.waiting == 0;
+                    is_free && call.session != session && call.witness.can().and(asks).any()
+                };
+                !state.calls.values().any(may_be_meant)
+            };
+            if is_settled {
+                return Ok(());
+            }
+            if timeout_at(until, changed).await.is_err() {
+                return Err(self.too_late());
+            }
+        }
+    }
+
+    fn too_late(&self) -> RpcError {
+        let what = format!(
+            "server `{}` takes one call at a time, and it was not the turn of this one in time",
+            self.name
+        );
+        RpcError::new(code::INTERNAL_ERROR, what)
+    }
+
     async fn turn(&self, until: Instant) -> Result<OwnedSemaphorePermit, RpcError> {
         let turn = Arc::clone(&self.turn).acquire_owned();
-        let Ok(Ok(turn)) = timeout_at(until, turn).await else {
-            let what = format!(
-                "server `{}` takes one call at a time, and it was not the turn of this one in time",
-                self.name
-            );
-            return Err(RpcError::new(code::INTERNAL_ERROR, what));
-        };
-        Ok(turn)
+        match timeout_at(until, turn).await {
+            Ok(Ok(turn)) => Ok(turn),
+            Ok(Err(_)) | Err(_) => Err(self.too_late()),
+        }
     }
 
     /// Lets somebody hear what the server tells to everybody.

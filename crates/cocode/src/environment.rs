@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn values_are_never_shown() {
-        let environment = environment(&[("TOKEN", "hunter2"), ("HOME", "/home/me")]);
+        let environment = environment(&[("TOKEN", "hunter2"), ("HOME", "/house/me")]);
         let shown = format!("{:?}", environment.variables);
         assert_eq!(shown, r#"{"HOME", "TOKEN"}"#);
     }

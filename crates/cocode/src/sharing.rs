@@ -143,7 +143,7 @@ mod tests {
     use super::key;
     use crate::environment::Variables;
 
-    const USUAL: &[(&str, &str)] = &[("PATH", "/bin"), ("HOME", "/home/a"), ("TOKEN", "one")];
+    const USUAL: &[(&str, &str)] = &[("PATH", "/bin"), ("HOME", "/house/a"), ("TOKEN", "one")];
 
     fn variables(all: &[(&str, &str)]) -> Variables {
         let all = all.iter();
@@ -183,7 +183,7 @@ mod tests {
         let spec = program();
         assert!(share(&spec, USUAL, "/a"));
         assert!(!share(&spec, USUAL, "/b"));
-        assert!(!shares_with(&spec, "HOME", "/home/b"));
+        assert!(!shares_with(&spec, "HOME", "/house/b"));
         assert!(!shares_with(&spec, "PATH", "/usr/bin"));
         assert!(shares_with(&spec, "TOKEN", "two"), "it is not passed on");
     }
@@ -211,7 +211,7 @@ mod tests {
     fn addresses_are_shared_from_anywhere_by_those_who_are_the_same_there() {
         let mut spec = ServerSpec::remote("web".parse().unwrap(), "https://a.example/mcp");
         assert!(share(&spec, USUAL, "/b"));
-        assert!(shares_with(&spec, "HOME", "/home/b"));
+        assert!(shares_with(&spec, "HOME", "/house/b"));
         let Reach::Remote(remote) = &mut spec.reach else {
             panic!("a remote server");
         };
@@ -230,7 +230,7 @@ mod tests {
         remote.headers.insert("X-Token".to_owned(), template);
         assert!(share(&spec, USUAL, "/a"));
         assert!(!share(&spec, USUAL, "/b"));
-        assert!(!shares_with(&spec, "HOME", "/home/b"));
+        assert!(!shares_with(&spec, "HOME", "/house/b"));
     }
 
     #[test]
