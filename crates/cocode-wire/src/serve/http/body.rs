@@ -7,8 +7,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 
-use super::answer::{RequestEvents, SessionEvents};
+use super::answer::RequestEvents;
 use super::connection::Busy;
+use super::session_events::SessionEvents;
 
 /// What follows the head of a response.
 #[derive(Debug)]

@@ -7,7 +7,6 @@ use http::{HeaderMap, StatusCode, Uri};
 use hyper::body::Incoming;
 
 use super::accept::is_json;
-use super::answer::SessionEvents;
 use super::body::Body;
 use super::events;
 use super::handler::Shared;
@@ -15,6 +14,7 @@ use super::post::{parse, too_many_requests};
 use super::receive::receive;
 use super::reply::{self, Reply};
 use super::session::{Ground, Transport};
+use super::session_events::SessionEvents;
 use super::streams::{Outlet, STANDALONE};
 use crate::frame::FrameKind;
 use crate::serve::service::Asked;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use http::{HeaderMap, StatusCode};
 
 use super::accept::Accepts;
-use super::answer::{SessionEvents, take_work};
 use super::body::Body;
 use super::events::{EventId, priming};
 use super::handler::Shared;
@@ -15,6 +14,7 @@ use super::names::{LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
 use super::post::find;
 use super::reply::{self, Reply};
 use super::session::{Ground, Transport};
+use super::session_events::{SessionEvents, take_work};
 use super::streams::STANDALONE;
 
 /// Answers a GET to the endpoint of that name.

@@ -12,8 +12,9 @@ use http::{HeaderMap, StatusCode};
 use hyper::body::Incoming;
 
 use super::accept::{Accepts, is_json};
-use super::answer::{Channel, Queue};
+use super::answer::Queue;
 use super::handler::Shared;
+use super::held::Channel;
 use super::names::{PROTOCOL_VERSION, SESSION_ID};
 use super::receive::receive;
 use super::reply::{self, Reply};

@@ -7,13 +7,15 @@ use std::time::Duration;
 use http::{HeaderValue, StatusCode};
 
 use super::accept::Accepts;
-use super::answer::{Channel, First, Held, Queue, RequestEvents, SessionEvents, first};
+use super::answer::{First, Queue, RequestEvents, first};
 use super::body::Body;
 use super::events::{EventId, event, priming};
 use super::handler::Shared;
+use super::held::{Channel, Held};
 use super::names::SESSION_ID;
 use super::reply::{self, Reply};
 use super::session::{Active, Session};
+use super::session_events::SessionEvents;
 use super::stateless;
 use crate::serve::service::{Answer, Serving};
 
