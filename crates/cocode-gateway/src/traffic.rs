@@ -44,6 +44,8 @@ struct State {
     listeners: BTreeMap<u64, Weak<dyn Listener>>,
     /// What the server has asked by ways that do not say for whom.
     asks: Abilities,
+    /// Questions of which it is not clear yet whom they are for.
+    unclear: usize,
 }
 
 /// A request on its way.
@@ -75,8 +77,8 @@ enum Whom {
     Nobody(RpcError),
     /// It was asked for no request.
     Unasked,
-    /// Not clear yet.
-    Unclear,
+    /// Not clear yet: it may be about any of so many requests.
+    Unclear(usize),
 }
 
 impl Traffic {
@@ -191,6 +193,7 @@ impl Traffic {
         }
         self.learn(needed);
         let until = Instant::now() + CLEAR_WITHIN;
+        let mut unclear = None;
         let (number, witness) = loop {
             let changed = self.changed.notified();
             match self.whom(needed, method, params.as_ref()) {
@@ -205,13 +208,21 @@ impl Traffic {
                     let what = "no client has a request on its way that this could be about";
                     return Err(internal(what));
                 }
-                Whom::Unclear => {
+                Whom::Unclear(candidates) => {
+                    // Each of them waits for an answer: none will be done before.
+                    if self.unclear_questions(&mut unclear) >= candidates {
+                        return Err(internal(
+                            "several clients are asked at once, and it cannot be told who is \
+                             asked what; from now on they take turns",
+                        ));
+                    }
                     if timeout_at(until, changed).await.is_err() {
                         return Err(internal("it cannot be told which client this is for"));
                     }
                 }
             }
         };
+        drop(unclear);
         let waiting = Waiting::begin(self, number);
         let answer = witness.ask(method, params).await;
         if waiting.had_turn {
@@ -223,6 +234,15 @@ impl Traffic {
         }
         drop(waiting);
         answer
+    }
+
+    /// How many questions wait until it is clear whom they are for, this one included.
+    fn unclear_questions<'a>(&'a self, this: &mut Option<Unclear<'a>>) -> usize {
+        if this.is_none() {
+            self.lock().unclear += 1;
+            *this = Some(Unclear(self));
+        }
+        self.lock().unclear
     }
 
     async fn ask_owner(
@@ -270,10 +290,12 @@ impl Traffic {
         let mut all = able().rev();
         let newest = free.next().or_else(|| all.next());
         let Some((number, call)) = newest else {
-            return Whom::Unclear;
+            return Whom::Unclear(usize::MAX);
         };
-        if free.any(|(_, other)| other.session != call.session) {
-            return Whom::Unclear;
+        let others = free.filter(|(_, other)| other.session != call.session);
+        let n_others = others.count();
+        if n_others > 0 {
+            return Whom::Unclear(n_others + 1);
         }
         Whom::Call(*number, Arc::clone(&call.witness))
     }
@@ -341,6 +363,16 @@ impl Handler for Traffic {
     fn asked(&self, method: &str, params: Option<&RawJson>) -> Option<Asking<'_>> {
         let (method, params) = (method.to_owned(), params.cloned());
         Some(Box::pin(async move { self.route(&method, params).await }))
+    }
+}
+
+/// A question of which it is not clear yet whom it is for.
+struct Unclear<'a>(&'a Traffic);
+
+impl Drop for Unclear<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.unclear = state.unclear.saturating_sub(1);
     }
 }
 

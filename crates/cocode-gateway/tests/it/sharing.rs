@@ -61,6 +61,7 @@ async fn a_question_reaches_the_client_whose_call_it_is_about() {
             received.wait_for(|message| message.is("tools/call")).await;
             gate.open();
             call(&other).await.unwrap();
+            ada.wait_until_asked().await;
             name_in(&call(&other).await.unwrap())
         };
         let (first, last) = tokio::join!(first, rest);
@@ -86,4 +87,37 @@ async fn a_client_that_comes_to_a_server_that_asks_gets_one_of_its_own() {
     // Its first client keeps what it has.
     call(&one).await.unwrap();
     assert_eq!(received.count(|message| message.is("initialize")), 2);
+}
+
+#[tokio::test]
+async fn two_questions_that_could_be_for_either_reach_nobody_wrong() {
+    let gate = Gate::new();
+    let script = Script::new()
+        .on("tools/call")
+        .hold(&gate)
+        .ask("elicitation/create", FORM)
+        .result(r#"{"content":[],"structuredContent":$answer}"#);
+    let server = script.stdio();
+    let received = server.received().clone();
+    let rig = Rig::new(Server::Stdio(server)).await;
+    let (ada, bob) = (Person::willing("Ada"), Person::willing("Bob"));
+    let one = rig.client(Protocol::Legacy, &ada).await;
+    let other = rig.client(Protocol::Legacy, &bob).await;
+    let calls = |all: &[Message]| all.iter().filter(|one| one.is("tools/call")).count();
+    let opening = async {
+        received.wait_until(|all| calls(all) == 2).await;
+        gate.open();
+    };
+    let (ada_is_told, bob_is_told, ()) = tokio::join!(call(&one), call(&other), opening);
+    let told = |result: cocode_client::CallResult| -> Value {
+        result.structured().unwrap().decode().unwrap()
+    };
+    let answers = [told(ada_is_told.unwrap()), told(bob_is_told.unwrap())];
+    // Which of the two is refused depends on which question came first.
+    let refused = answers.iter().filter(|answer| answer["error"].is_object());
+    assert_eq!(refused.count(), 1, "{answers:?}");
+    for (answer, name) in answers.iter().zip(["Ada", "Bob"]) {
+        let content = &answer["result"]["content"];
+        assert!(content.is_null() || content["name"] == name, "{answers:?}");
+    }
 }

@@ -192,6 +192,7 @@ pub(crate) struct Person {
     pub(crate) name: String,
     pub(crate) capabilities: ClientCapabilities,
     pub(crate) asked: Mutex<Vec<String>>,
+    was_asked: tokio::sync::Notify,
     pub(crate) heard: Mutex<Vec<String>>,
     more: Notify,
 }
@@ -215,6 +216,7 @@ impl Person {
             name: name.to_owned(),
             capabilities,
             asked: Mutex::default(),
+            was_asked: tokio::sync::Notify::new(),
             heard: Mutex::default(),
             more: Notify::new(),
         })
@@ -237,8 +239,14 @@ impl Person {
         }
     }
 
+    /// Waits for the next question, if none was asked yet that nobody waited for.
+    pub(crate) async fn wait_until_asked(&self) {
+        self.was_asked.notified().await;
+    }
+
     fn note(&self, what: impl Into<String>) {
         self.asked.lock().unwrap().push(what.into());
+        self.was_asked.notify_one();
     }
 }
 
