@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::consent::Consents;
@@ -29,6 +30,8 @@ pub(crate) struct Core {
     pub(crate) parking: Parking,
     pub(crate) consents: Consents,
     pub(crate) reaper: Reaper,
+    /// Whether the gateway is about to end.
+    ending: watch::Sender<bool>,
     tasks: Mutex<JoinSet<()>>,
     runtime: tokio::runtime::Handle,
 }
@@ -41,6 +44,7 @@ impl Gateway {
             parking: Parking::new(),
             consents: Consents::default(),
             reaper: Reaper::default(),
+            ending: watch::Sender::new(false),
             tasks: Mutex::default(),
             runtime: tokio::runtime::Handle::current(),
         });
@@ -60,6 +64,12 @@ impl Gateway {
     /// A view without servers.
     pub fn view(&self, options: ViewOptions) -> View {
         View::new(Arc::clone(&self.core), options)
+    }
+
+    /// Ends what would go on for ever, such as subscriptions, in the way that tells clients that
+    /// nothing broke. Everything else is served as before.
+    pub fn begin_end(&self) {
+        self.core.ending.send_replace(true);
     }
 
     /// Waits, within bounds, until the servers have ended that nobody uses any more. For the end:
@@ -84,6 +94,15 @@ impl Default for Gateway {
 }
 
 impl Core {
+    /// Ready when the gateway is about to end.
+    pub(crate) fn ending(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut ending = self.ending.subscribe();
+        async move {
+            // A gateway that is gone has ended, too.
+            drop(ending.wait_for(|ending| *ending).await.map(|_| ()));
+        }
+    }
+
     /// Runs something that nobody waits for.
     pub(crate) fn background(&self, work: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);

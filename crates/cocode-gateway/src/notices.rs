@@ -12,6 +12,7 @@ use cocode_wire::{RawJson, RpcError, code};
 use serde::Deserialize;
 
 use crate::downstream::updated_uri;
+use crate::reply::Reply;
 use crate::traffic::Listener;
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
@@ -104,6 +105,18 @@ impl Subscription {
     pub(crate) fn tell(&self, method: &str, params: Option<&RawJson>) {
         if self.filter.wants(method, params) {
             self.send(method, params);
+        }
+    }
+
+    /// What a client is answered whose subscription ends in order.
+    pub(crate) fn end(&self) -> Reply {
+        let result = format!(
+            r#"{{"resultType":"complete","_meta":{{"{SUBSCRIPTION}":{}}}}}"#,
+            self.id
+        );
+        match RawJson::parse(result) {
+            Ok(result) => Reply::Result(result),
+            Err(error) => RpcError::new(code::INTERNAL_ERROR, error.to_string()).into(),
         }
     }
 

@@ -79,7 +79,7 @@ impl Single {
                 }
                 Ok(Reply::empty())
             }
-            (Era::Modern, "subscriptions/listen") => listen(&instance, request).await,
+            (Era::Modern, "subscriptions/listen") => listen(&view, &instance, request).await,
             (_, "tools/call") => self.call(&view, &entry, instance, request).await,
             (_, "tools/list") => {
                 let reply = pass(
@@ -225,8 +225,12 @@ impl Room for Single {
     }
 }
 
-/// Serves a subscription until its client ends it.
-async fn listen(instance: &Arc<Instance>, request: Request) -> Result<Reply, RpcError> {
+/// Serves a subscription until its client ends it, or the gateway does.
+async fn listen(
+    view: &Inner,
+    instance: &Arc<Instance>,
+    request: Request,
+) -> Result<Reply, RpcError> {
     let wanted = Filter::read(request.params.as_ref())?;
     let session = instance.session().await?;
     let can = &session.server().capabilities;
@@ -252,9 +256,9 @@ async fn listen(instance: &Arc<Instance>, request: Request) -> Result<Reply, Rpc
     let subscription = Subscription::begin(request.id.clone(), agreed, request.stream);
     let listener: Weak<Subscription> = Arc::downgrade(&subscription);
     let _listening = instance.traffic.listen(listener as Weak<dyn Listener>);
-    std::future::pending::<()>().await;
-    drop((following, subscription));
-    Ok(Reply::empty())
+    view.ending().await;
+    drop(following);
+    Ok(subscription.end())
 }
 
 /// Resources that a subscription follows.

@@ -202,6 +202,11 @@ impl Inner {
         &self.core.parking
     }
 
+    /// Ready when the gateway is about to end.
+    pub(crate) fn ending(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.core.ending()
+    }
+
     pub(crate) fn consents(&self) -> &Consents {
         &self.core.consents
     }

@@ -87,6 +87,7 @@ async fn serve(plan: &Plan, setup: &Setup, workspace: &Workspace) -> Result<Exit
                 if stop.take().is_none() {
                     return Ok(exit);
                 }
+                gateway.begin_end();
                 voice.ending()?;
             }
             Some(ended) = serving.join_next() => {

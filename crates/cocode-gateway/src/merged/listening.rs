@@ -56,7 +56,7 @@ impl Merged {
         Ok(Reply::empty())
     }
 
-    /// Serves a subscription of the stateless era until its client ends it.
+    /// Serves a subscription of the stateless era until its client ends it, or the gateway does.
     pub(super) async fn listen(&self, request: Request) -> Result<Reply, RpcError> {
         let wanted = Filter::read(request.params.as_ref())?;
         let each = wanted.resource_subscriptions.iter();
@@ -72,7 +72,9 @@ impl Merged {
         let lists = snapshot.lists.clone();
         drop(snapshot);
         let subscription = Subscription::begin(request.id.clone(), agreed, request.stream);
-        let member = self.audience.join_subscription(number, subscription, lists);
+        let member = self
+            .audience
+            .join_subscription(number, Arc::clone(&subscription), lists);
         let _leaving = Leaving {
             merged: self,
             number,
@@ -80,11 +82,13 @@ impl Merged {
         for entry in view.servers().values() {
             member.attend(&entry.instance);
         }
+        let ending = view.ending();
         drop(view);
         for (asked, followed) in followed {
             member.add(&asked, followed);
         }
-        std::future::pending().await
+        ending.await;
+        Ok(subscription.end())
     }
 
     /// Follows a resource, if there is one that can be followed.

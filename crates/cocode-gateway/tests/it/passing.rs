@@ -141,3 +141,20 @@ async fn versions_are_negotiated_with_each_client_and_never_echoed() {
         assert_eq!(answer["result"]["protocolVersion"], expected, "{answer}");
     }
 }
+
+#[tokio::test]
+async fn a_subscription_ends_in_order_when_the_gateway_does() {
+    let rig = Rig::new(Server::Stdio(Script::new().stdio())).await;
+    for endpoint in [rig.endpoint(), rig.view.all()] {
+        let mut client = rig.raw_at(endpoint);
+        let params = serde_json::json!({ "notifications": { "toolsListChanged": true } });
+        let acknowledged = client.modern(7, "subscriptions/listen", params).await;
+        let method = "notifications/subscriptions/acknowledged";
+        assert_eq!(acknowledged["method"], method, "{acknowledged}");
+        rig.gateway.begin_end();
+        let end = client.json().await;
+        assert_eq!(end["id"], 7, "{end}");
+        let meta = &end["result"]["_meta"];
+        assert_eq!(meta["io.modelcontextprotocol/subscriptionId"], 7, "{end}");
+    }
+}

@@ -53,7 +53,7 @@ impl Server {
 /// A gateway with one server.
 pub(crate) struct Rig {
     _server: Server,
-    _gateway: Gateway,
+    pub(crate) gateway: Gateway,
     pub(crate) view: View,
     visitors: Visitors,
 }
@@ -73,7 +73,7 @@ impl Rig {
         view.apply([spec]).await;
         Self {
             _server: server,
-            _gateway: gateway,
+            gateway,
             view,
             visitors: Visitors::default(),
         }
@@ -92,7 +92,12 @@ impl Rig {
 
     /// A client whose every byte the test writes itself.
     pub(crate) fn raw(&self) -> RawClient {
-        self.visitors.raw(self.endpoint())
+        self.raw_at(self.endpoint())
+    }
+
+    /// The same, at another endpoint.
+    pub(crate) fn raw_at(&self, endpoint: Arc<dyn Endpoint>) -> RawClient {
+        self.visitors.raw(endpoint)
     }
 }
 
