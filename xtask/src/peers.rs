@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | `npm` | `peers/npm/package-lock.json` | Node 24, the conformance suites, reference servers |
 //! | `agents` | `peers/agents/package-lock.json` | agents whose configuration cocode takes over |
+//! | `clients` | `peers/clients/package-lock.json` | the Inspector, both TypeScript SDKs |
 //! | `oauth` | `peers/oauth/package-lock.json` | an authorization server, a driver for browsers |
 //! | `python` | `peers/python/requirements.lock` | Python reference servers, FastMCP |
 //! | `websocket` | `peers/python/websocket.lock` | the Python SDK with its WebSocket server |
@@ -51,6 +52,16 @@ const GROUPS: &[Group] = &[
         ],
         program: "node_modules",
         install: |directory| run_npm("agents", directory, &["--ignore-scripts"]),
+    },
+    Group {
+        name: "clients",
+        inputs: &[
+            "clients/package.json",
+            "clients/package-lock.json",
+            "clients/.npmrc",
+        ],
+        program: "node_modules/.bin/mcp-inspector",
+        install: |directory| run_npm("clients", directory, &["--ignore-scripts"]),
     },
     Group {
         name: "oauth",
