@@ -1,0 +1,254 @@
+//! The clients of the public SDKs: each era, over each transport that they have.
+
+use std::io::Write as _;
+use std::process::Stdio;
+use std::vec;
+
+use serde_json::{Value, json};
+
+use super::tours::{all_servers, each_server};
+use super::{NODE, Peers, printed, script};
+use crate::harness::{Finished, start};
+
+const LEGACY: &str = "2025-11-25";
+const MODERN: &str = "2026-07-28";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sdk {
+    Python,
+    TypeScript1,
+    TypeScript2,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Transport {
+    Http,
+    Sse,
+    WebSocket,
+}
+
+/// How a client finds out which era to speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Era {
+    /// It knows only handshakes.
+    Legacy,
+    /// It asks.
+    Auto,
+    /// It knows nothing but requests without a handshake.
+    Modern,
+}
+
+/// A client that connects in one way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Visitor {
+    sdk: Sdk,
+    transport: Transport,
+    era: Era,
+}
+
+/// What a client saw.
+#[derive(Debug)]
+pub(super) struct Seen {
+    /// What servers asked it for, in order.
+    pub(super) asked: Vec<Value>,
+    server: Value,
+    results: vec::IntoIter<Value>,
+}
+
+impl Visitor {
+    fn new(sdk: Sdk, transport: Transport, era: Era) -> Self {
+        Self {
+            sdk,
+            transport,
+            era,
+        }
+    }
+
+    /// Whether it does without a handshake here, where it can choose.
+    pub(super) fn is_modern(self) -> bool {
+        self.era != Era::Legacy
+    }
+
+    /// Whether it says that it can show people web pages: this one does so wherever it can ask them.
+    pub(super) fn can_open_urls(self) -> bool {
+        self.sdk == Sdk::Python
+    }
+
+    /// Follows the steps at the address of one server, or of all.
+    #[track_caller]
+    pub(super) fn visit(self, peers: &Peers, server: Option<&str>, steps: &Value) -> Seen {
+        let path = self.transport.path();
+        let path = server.map_or_else(|| path.to_owned(), |server| format!("{path}/{server}"));
+        let (scheme, transport) = match self.transport {
+            Transport::Http => ("http", "http"),
+            Transport::Sse => ("http", "sse"),
+            Transport::WebSocket => ("ws", "websocket"),
+        };
+        let plan = json!({
+            "url": format!("{scheme}://{}{path}", peers.address),
+            "transport": transport,
+            "era": match self.era {
+                Era::Legacy => "legacy",
+                Era::Auto => "auto",
+                Era::Modern => "modern",
+            },
+            "elicit": { "name": "Ada" },
+            "sample": "a thought",
+            "steps": steps,
+        });
+        let (program, file) = match self.sdk {
+            Sdk::Python => ("python/bin/python", "python/client.py"),
+            Sdk::TypeScript1 => (NODE, "clients/sdk1.mjs"),
+            Sdk::TypeScript2 => (NODE, "clients/sdk2.mjs"),
+        };
+        let mut command = peers.client(program);
+        let mut child = start(command.arg(script(file)).stdin(Stdio::piped()));
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(plan.to_string().as_bytes()).unwrap();
+        drop(stdin);
+        let seen = printed(Finished::of(child.wait_with_output().unwrap()));
+        let version = if self.is_modern() { MODERN } else { LEGACY };
+        assert_eq!(seen["version"], version, "{self:?}");
+        let list = |field: &str| seen[field].as_array().unwrap().clone();
+        let results = list("seen");
+        assert_eq!(results.len(), steps.as_array().unwrap().len());
+        // Without asking, the Python client never hears what the server is.
+        let knows = (self.sdk, self.era) != (Sdk::Python, Era::Modern);
+        assert_eq!(seen["server"].is_object(), knows, "{self:?}");
+        Seen {
+            asked: list("asked"),
+            server: seen["server"].clone(),
+            results: results.into_iter(),
+        }
+    }
+
+    /// Fails unless the client heard of every step. Both TypeScript clients forget whom to tell of
+    /// progress as soon as the result is there, which over these transports they notice first: also
+    /// without a gateway.
+    #[track_caller]
+    pub(super) fn has_progress(self, result: &Value, n_steps: u32) {
+        let heard = result["progress"].as_array().unwrap().iter();
+        let heard = heard.map(|update| (update["progress"].as_f64(), update["total"].as_f64()));
+        let heard: Vec<_> = heard.collect();
+        let total = Some(f64::from(n_steps));
+        let steps = (1..=n_steps).map(|step| (Some(f64::from(step)), total));
+        let mut steps: Vec<_> = steps.collect();
+        if self.sdk != Sdk::Python && self.transport != Transport::Http {
+            steps.truncate(heard.len());
+        }
+        assert_eq!(heard, steps, "{self:?}");
+    }
+}
+
+impl Seen {
+    /// Fails unless this is who the client talked to, if it heard who that is.
+    #[track_caller]
+    pub(super) fn server(&self, wanted: &Value) {
+        assert!(self.server.is_null() || self.server == *wanted);
+    }
+
+    /// What the next step gave.
+    #[track_caller]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it fails where there is none"
+    )]
+    pub(super) fn next(&mut self) -> Value {
+        self.results.next().unwrap()
+    }
+
+    /// The names that the next step listed.
+    #[track_caller]
+    pub(super) fn names(&mut self) -> Vec<String> {
+        serde_json::from_value(self.next()).unwrap()
+    }
+
+    /// The names that the next step listed, where the server decides about the order.
+    #[track_caller]
+    pub(super) fn sorted_names(&mut self) -> Vec<String> {
+        let mut names = self.names();
+        names.sort_unstable();
+        names
+    }
+}
+
+#[test]
+fn the_python_client_uses_all_servers_in_either_era() {
+    let peers = Peers::start();
+    for era in [Era::Legacy, Era::Auto, Era::Modern] {
+        all_servers(&peers, Visitor::new(Sdk::Python, Transport::Http, era));
+    }
+    peers.end();
+}
+
+#[test]
+fn the_python_client_uses_each_server_in_either_era() {
+    let peers = Peers::start();
+    // The second time with a handshake, it has a server of its own.
+    for era in [Era::Legacy, Era::Auto, Era::Legacy] {
+        each_server(&peers, Visitor::new(Sdk::Python, Transport::Http, era));
+    }
+    peers.end();
+}
+
+#[test]
+fn the_python_client_uses_http_with_sse() {
+    let peers = Peers::start();
+    let visitor = Visitor::new(Sdk::Python, Transport::Sse, Era::Legacy);
+    all_servers(&peers, visitor);
+    each_server(&peers, visitor);
+    peers.end();
+}
+
+#[track_caller]
+fn typescript_1(transport: Transport) {
+    let peers = Peers::start();
+    let visitor = Visitor::new(Sdk::TypeScript1, transport, Era::Legacy);
+    all_servers(&peers, visitor);
+    each_server(&peers, visitor);
+    peers.end();
+}
+
+#[test]
+fn the_first_typescript_client_uses_streamable_http() {
+    typescript_1(Transport::Http);
+}
+
+#[test]
+fn the_first_typescript_client_uses_http_with_sse() {
+    typescript_1(Transport::Sse);
+}
+
+#[test]
+fn the_first_typescript_client_uses_websockets() {
+    typescript_1(Transport::WebSocket);
+}
+
+#[test]
+fn the_second_typescript_client_uses_all_servers_in_either_era() {
+    let peers = Peers::start();
+    for era in [Era::Legacy, Era::Auto, Era::Modern] {
+        let visitor = Visitor::new(Sdk::TypeScript2, Transport::Http, era);
+        all_servers(&peers, visitor);
+    }
+    peers.end();
+}
+
+#[test]
+fn the_second_typescript_client_uses_each_server_in_either_era() {
+    let peers = Peers::start();
+    // The second time with a handshake, it has a server of its own.
+    for era in [Era::Legacy, Era::Auto, Era::Legacy] {
+        each_server(&peers, Visitor::new(Sdk::TypeScript2, Transport::Http, era));
+    }
+    peers.end();
+}
+
+#[test]
+fn the_second_typescript_client_uses_http_with_sse() {
+    let peers = Peers::start();
+    let visitor = Visitor::new(Sdk::TypeScript2, Transport::Sse, Era::Legacy);
+    all_servers(&peers, visitor);
+    each_server(&peers, visitor);
+    peers.end();
+}
