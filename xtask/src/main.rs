@@ -9,6 +9,7 @@
     reason = "automation starts programs, reads the environment and talks to a terminal"
 )]
 
+mod agents;
 mod conformance;
 mod counts;
 mod failure;
@@ -50,6 +51,12 @@ const TASKS: &[Task] = &[
         usage: "peers",
         about: "install Node 24 and the public servers that tests talk to, under target/peers",
         run: peers::run,
+    },
+    Task {
+        name: "agents",
+        usage: "agents",
+        about: "start a gateway, and let Claude Code and OpenCode say whether they can use it",
+        run: agents::run,
     },
     Task {
         name: "conformance",
