@@ -87,7 +87,8 @@ impl Peers {
         let listening = peers.next_event();
         let url = listening["url"].as_str().unwrap();
         let address = url.strip_prefix("http://").unwrap();
-        peers.address = address.strip_suffix("/mcp").unwrap().to_owned();
+        let address = address.strip_suffix("/mcp").unwrap();
+        address.clone_into(&mut peers.address);
         let mut waited_for = vec![EVERYTHING, PYTHON];
         while !waited_for.is_empty() {
             let event = peers.next_event();

@@ -1,4 +1,4 @@
-//! Clients that are commands: the Inspector, and the one of FastMCP.
+//! Clients that are commands: the Inspector, and the one of `FastMCP`.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -29,7 +29,7 @@ fn inspect(peers: &Peers, path: &str, words: &[&str]) -> Value {
     printed(Finished::of(command.args(words).output().unwrap()))
 }
 
-/// What FastMCP prints about an address.
+/// What `FastMCP` prints about an address.
 #[track_caller]
 fn fastmcp(peers: &Peers, verb: &str, path: &str, words: &[&str]) -> Value {
     let mut command = peers.client("python/bin/fastmcp");

@@ -149,10 +149,6 @@ impl Seen {
 
     /// What the next step gave.
     #[track_caller]
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "it fails where there is none"
-    )]
     pub(super) fn next(&mut self) -> Value {
         self.results.next().unwrap()
     }
