@@ -1,7 +1,9 @@
 //! `cocode gateway`: every server at one address. Listens first, starts servers then, follows the
 //! files of configuration, and ends in order.
 
-mod clients;
+mod builtin;
+pub(crate) mod clients;
+mod connector;
 mod listen;
 mod occupant;
 mod plan;
@@ -18,6 +20,8 @@ use cocode_wire::serve::{BindError, HttpServer};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use self::builtin::BuiltIn;
+use self::connector::Ways;
 use self::plan::Plan;
 use self::servers::Servers;
 use self::site::Endpoints;
@@ -34,20 +38,29 @@ use crate::workspace::Workspace;
 
 pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let plan = Plan::new(args, workspace)?;
+    let built_in = BuiltIn::wanted(&args.tools, workspace)?;
     let setup = Setup::new(Purpose::Watching, workspace)?;
-    let outcome = on_runtime(workspace, serve(&plan, &setup, workspace));
+    let outcome = on_runtime(workspace, serve(&plan, built_in, &setup, workspace));
     setup.end();
     outcome
 }
 
-async fn serve(plan: &Plan, setup: &Setup, workspace: &Workspace) -> Result<Exit, CliError> {
+async fn serve(
+    plan: &Plan,
+    built_in: Option<BuiltIn>,
+    setup: &Setup,
+    workspace: &Workspace,
+) -> Result<Exit, CliError> {
     let mut interrupts = Interrupts::catch()?;
     let config = workspace.config()?;
     let rules = Arc::new(Rules::of(config));
-    let connector = Arc::new(Configured::new(workspace)?);
+    let connector = Arc::new(Ways {
+        configured: Configured::new(workspace)?,
+        built_in,
+    });
     let gateway = Gateway::new();
     let manager = setup.options(|options| {
-        options.connector = Arc::<Configured>::clone(&connector);
+        options.connector = Arc::<Ways>::clone(&connector);
         // Clients say what they want to hear.
         options.log_level = None;
     });
@@ -60,6 +73,9 @@ async fn serve(plan: &Plan, setup: &Setup, workspace: &Workspace) -> Result<Exit
     let server = listen(plan, &view)?;
     let voice = Voice::new(plan, server.local_addr(), &workspace.printer);
     voice.listening()?;
+    if let Some(built_in) = &connector.built_in {
+        built_in.introduce(config, &workspace.printer);
+    }
     let wanted = config.servers.iter();
     let wanted = wanted.filter(|(name, _)| plan.selection.has(name));
     warn_of_use(wanted.map(|(_, server)| server), workspace)?;

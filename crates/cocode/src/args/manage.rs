@@ -351,8 +351,12 @@ pub(crate) struct ImportArgs {
 )]
 pub(crate) struct ExportArgs {
     /// To which tool
-    #[arg(value_name = "TOOL")]
-    pub(crate) to: String,
+    #[arg(value_name = "TOOL", required_unless_present = "gateway")]
+    pub(crate) to: Option<String>,
+    /// The gateway at this address instead of the servers; without `--write` the lines to paste, and
+    /// without a tool those for the tools that most people use
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url, conflicts_with_all = ["only", "undo"])]
+    pub(crate) gateway: Option<String>,
     /// A file of that tool at another place
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,

@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use crate::printer::{Paint, Style};
+
 /// One tool, and how it learns of the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Client {
@@ -13,6 +15,15 @@ pub(crate) struct Client {
     pub(crate) file: Option<&'static str>,
     /// The line.
     pub(crate) line: String,
+}
+
+impl Client {
+    /// A line for people.
+    pub(crate) fn told(&self, paint: Paint) -> String {
+        let title = paint.paint(Style::Dim, &format!("{:<13}", self.title));
+        let file = self.file.map(|file| format!("{file}: "));
+        format!("{title}{}{}", file.unwrap_or_default(), self.line)
+    }
 }
 
 /// The name of the gateway in the configuration of other tools.

@@ -7,7 +7,7 @@ use cocode_config::{Config, GatewayProfile, Prefix, Setting};
 use cocode_core::nearest;
 use cocode_wire::serve::{HttpServerOptions, tls_from_pem};
 
-use super::listen;
+use super::{builtin, listen};
 use crate::args::gateway::{AccessArgs, GatewayArgs};
 use crate::error::{CliError, Code};
 use crate::serving::Selection;
@@ -74,7 +74,9 @@ fn selection(
 ) -> Result<Selection, CliError> {
     let given = (!args.servers.is_empty()).then_some(&args.servers);
     let names = given.or_else(|| profile?.servers.as_ref());
-    let servers = names.map(|names| names.iter().cloned().collect());
+    let has_built_in = args.tools.root.is_some() || config.servers.is_empty();
+    let is_configured = |name: &&String| !has_built_in || *name != builtin::NAME;
+    let servers = names.map(|names| names.iter().filter(is_configured).cloned().collect());
     let selection = Selection { servers };
     selection.check(config)?;
     Ok(selection)

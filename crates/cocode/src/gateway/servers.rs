@@ -7,15 +7,16 @@ use std::time::Duration;
 use cocode_client::{ServerState, StateWatch};
 use cocode_config::{Live, Reload};
 use cocode_core::ServerSpec;
-use cocode_gateway::{Gate as _, View};
+use cocode_gateway::{Gate as _, Shadowed, View};
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream, SelectAll};
 
+use super::builtin::{self, BuiltIn};
+use super::connector::Ways;
 use super::plan::Plan;
 use super::voice::Voice;
 use crate::error::CliError;
 use crate::manage::overview::view::Line;
-use crate::reach::Configured;
 use crate::serving::Selection;
 use crate::serving::gate::Rules;
 use crate::workspace::{Workspace, told};
@@ -30,13 +31,15 @@ const MORE_TIME: &str = "connect_timeout_sec";
 pub(crate) struct Servers<'a> {
     selection: &'a Selection,
     view: View,
-    connector: Arc<Configured>,
+    connector: Arc<Ways>,
     rules: Arc<Rules>,
     live: Live,
     /// The servers that are served.
     specs: Vec<ServerSpec>,
     /// What was said last of each server.
     told: BTreeMap<String, String>,
+    /// What was said last of names that are taken.
+    shadowed: Vec<String>,
     /// Something goes on as it was, because what is written now cannot be used.
     keeps: bool,
     happenings: SelectAll<BoxStream<'static, ()>>,
@@ -47,7 +50,7 @@ impl<'a> Servers<'a> {
     pub(crate) fn new(
         plan: &'a Plan,
         view: View,
-        connector: Arc<Configured>,
+        connector: Arc<Ways>,
         rules: Arc<Rules>,
         voice: &'a Voice<'a>,
         workspace: &Workspace,
@@ -62,6 +65,7 @@ impl<'a> Servers<'a> {
             live,
             specs: Vec::new(),
             told: BTreeMap::new(),
+            shadowed: Vec::new(),
             keeps: false,
             happenings: SelectAll::new(),
             voice,
@@ -71,10 +75,14 @@ impl<'a> Servers<'a> {
     /// Serves what the configuration says now.
     pub(crate) async fn apply(&mut self) -> Result<(), CliError> {
         self.rules.replace(self.live.config());
+        let built_in = self.connector.built_in.as_ref();
         let specs = self.live.specs();
         let specs = specs.filter(|spec| self.selection.has(spec.name.as_str()));
+        // A name that was free at the start stays with whoever has it.
+        let specs = specs.filter(|spec| built_in.is_none_or(|own| own.spec().name != spec.name));
+        let specs = specs.chain(built_in.map(BuiltIn::spec));
         self.specs = specs.cloned().collect();
-        let recalled = self.connector.recall(&self.specs);
+        let recalled = self.connector.configured.recall(&self.specs);
         if tokio::time::timeout(RECALLED_WITHIN, recalled)
             .await
             .is_err()
@@ -125,7 +133,23 @@ impl<'a> Servers<'a> {
                 self.told.insert(name.clone(), told);
             }
         }
-        Ok(())
+        self.tell_shadowed()
+    }
+
+    /// Says once what is not shown at the address of all servers, because another server has its
+    /// name.
+    fn tell_shadowed(&mut self) -> Result<(), CliError> {
+        let shadowed = self.view.shadowed().into_iter();
+        let shadowed: Vec<String> = shadowed
+            .map(|Shadowed { server, name, by }| {
+                let name = name.as_str();
+                format!("`{name}` of server `{server}` is not shown at /mcp: `{by}` has one too")
+            })
+            .collect();
+        let is_new = |text: &&String| !self.shadowed.contains(*text);
+        let new: Vec<String> = shadowed.iter().filter(is_new).cloned().collect();
+        self.shadowed = shadowed;
+        self.voice.configuration(&[], &new, &[])
     }
 
     /// How a server is, unless there is nothing to say yet.
@@ -184,7 +208,14 @@ impl<'a> Servers<'a> {
             changes.push("it is in order again".into());
         }
         self.keeps = !kept.is_empty();
-        let problems: Vec<String> = problems.iter().map(told).collect();
+        let mut problems: Vec<String> = problems.iter().map(told).collect();
+        let is_taken = self.live.config().servers.contains_key(builtin::NAME);
+        if is_taken && self.connector.built_in.is_some() {
+            problems.push(format!(
+                "server `{}` is not served: the built-in tools have that name until the next start",
+                builtin::NAME
+            ));
+        }
         self.voice.configuration(&changes, &problems, &kept)
     }
 }

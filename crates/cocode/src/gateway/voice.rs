@@ -86,11 +86,8 @@ impl<'a> Voice<'a> {
             "listening at {}, each server by itself at {url}/NAME\n",
             bold(&url)
         );
-        let clients = clients.iter().map(|client| {
-            let title = paint.paint(Style::Dim, &format!("{:<13}", client.title));
-            let file = client.file.map(|file| format!("{file}: "));
-            format!("  {title}{}{}\n", file.unwrap_or_default(), client.line)
-        });
+        let clients = clients.iter();
+        let clients = clients.map(|client| format!("  {}\n", client.told(paint)));
         let text: String = std::iter::once(head).chain(clients).collect();
         self.printer.out(text)
     }

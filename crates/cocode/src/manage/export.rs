@@ -1,6 +1,8 @@
 //! Writes servers into the file of another tool, and brings back what it was. Shows what would be
 //! done, and does it when told to.
 
+mod gateway;
+
 use std::path::{Path, PathBuf};
 
 use cocode_config::{
@@ -20,8 +22,15 @@ use crate::table::{Cell, table};
 use crate::workspace::{Workspace, with_problems};
 
 pub(crate) fn run(args: &ExportArgs, workspace: &Workspace) -> Result<Exit, CliError> {
-    let tool = tool(&args.to)?;
+    let Some(word) = &args.to else {
+        let url = args.gateway.as_deref().unwrap_or_default();
+        return gateway::print_lines(url, &workspace.printer).map(|()| Exit::Ok);
+    };
+    let tool = tool(word)?;
     let place = place(args, tool, workspace)?;
+    if let Some(url) = args.gateway.as_ref().filter(|_| !args.write) {
+        return gateway::print(url, tool, &place, &workspace.printer).map(|()| Exit::Ok);
+    }
     if args.undo {
         return locked(args, &place, workspace, || {
             undo(args, tool, &place, workspace)
@@ -41,7 +50,7 @@ pub(crate) fn run(args: &ExportArgs, workspace: &Workspace) -> Result<Exit, CliE
         })?
     } else {
         let text = text_of(&place.path)?;
-        let rows = select(config, &args.only, &place);
+        let rows = rows(args, config, &place)?;
         let planned = plan(tool, &place, text.as_deref(), rows, args.force)?;
         (planned.rows, None)
     };
@@ -54,6 +63,14 @@ pub(crate) fn run(args: &ExportArgs, workspace: &Workspace) -> Result<Exit, CliE
     };
     shown.print(config, workspace)?;
     Ok(exit(args, &rows))
+}
+
+/// What goes to the tool: the gateway, or our servers.
+fn rows(args: &ExportArgs, config: &Config, place: &Place) -> Result<Vec<Row>, CliError> {
+    match &args.gateway {
+        Some(url) => gateway::row(url).map(|row| vec![row]),
+        None => Ok(select(config, &args.only, place)),
+    }
 }
 
 /// Servers that were asked for by name and did not go along are a failure, as are those that the
@@ -140,7 +157,7 @@ fn write(
     workspace: &Workspace,
 ) -> Result<Written, CliError> {
     let before = text_of(&place.path)?;
-    let rows = select(config, &args.only, place);
+    let rows = rows(args, config, place)?;
     let Plan { rows, text } = plan(tool, place, before.as_deref(), rows, args.force)?;
     let Some(after) = text.filter(|after| before.as_ref() != Some(after)) else {
         return Ok((rows, None));

@@ -23,7 +23,7 @@ pub(crate) fn signal(child: &Child, name: &str) {
 
 /// Whether any process was started with the arguments of this server.
 #[cfg(target_os = "linux")]
-fn is_running(server: &StdioServer) -> bool {
+pub(crate) fn is_running(server: &StdioServer) -> bool {
     let own = server.args().last().unwrap();
     let processes = std::fs::read_dir("/proc").unwrap();
     processes.flatten().any(|process| {

@@ -15,6 +15,7 @@ mod exchange;
 mod exchange_peer;
 mod exit_codes;
 mod fidelity;
+mod gateway;
 mod gateway_peers;
 mod harness;
 mod home;
