@@ -84,8 +84,8 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "soak",
-        usage: "soak [--seconds 60] [--calls 10000] [--servers 50] [--seed N]",
-        about: "call many servers at once while they are killed, and count what is left",
+        usage: "soak [--gateway] [--seconds 60] [--calls 10000] [--servers 50] [--seed N]",
+        about: "call many servers at once while they are killed, directly or through a gateway",
         run: tools::soak,
     },
     Task {

@@ -90,8 +90,10 @@ pub(crate) fn bench(arguments: &[String]) -> Result<(), Failure> {
     if !is_any_named || is_named("startup") || is_named("persistent") {
         peers::ensure()?;
     }
-    // The program itself is timed as well, and found beside the benchmarks.
-    run(cargo().args(["build", "--release", "--locked", "--package", "cocode"]))?;
+    if !is_any_named || is_named("configured") {
+        // The program itself is timed as well, and found beside the benchmarks.
+        run(cargo().args(["build", "--release", "--locked", "--package", "cocode"]))?;
+    }
     run_bench(&[], arguments)
 }
 

@@ -2,6 +2,7 @@
 
 mod call;
 mod configured;
+mod gateway;
 mod large;
 mod list;
 mod manager;
@@ -56,6 +57,10 @@ pub(crate) const ALL: &[Benchmark] = &[
     Benchmark {
         name: "configured",
         run: configured::run,
+    },
+    Benchmark {
+        name: "gateway",
+        run: gateway::run,
     },
     Benchmark {
         name: "memory",

@@ -9,6 +9,8 @@
 
 mod benchmarks;
 mod caller;
+mod gateway;
+mod http;
 mod load;
 mod managed;
 mod ours;
@@ -40,6 +42,12 @@ fn main() -> ExitCode {
         Some("sleep") => sleep(&arguments).map(|()| ExitCode::SUCCESS),
         Some("soak") => soak::run(&arguments[1..]).map(exit_code),
         Some("soak-server") => Ok(scripted_server(&arguments)),
+        Some("soak-counter") => {
+            soak::gateway::server::serve(&arguments).map(|()| ExitCode::SUCCESS)
+        }
+        Some("serve-gateway") => gateway::serve(&arguments).map(|()| ExitCode::SUCCESS),
+        Some("forward") => raw::forwarder::serve(&arguments[1..]).map(|()| ExitCode::SUCCESS),
+        Some("bare-http") => raw::bare::serve(&arguments[1..]).map(|()| ExitCode::SUCCESS),
         Some("soak-farm") => soak_farm(&arguments).map(|()| ExitCode::SUCCESS),
         _ => measure(&arguments),
     };

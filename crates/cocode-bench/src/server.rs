@@ -114,7 +114,7 @@ impl Server {
 }
 
 /// The digits that follow `key`, blanks before them skipped.
-fn number_after<'a>(line: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
+pub(crate) fn number_after<'a>(line: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     let at = memmem::find(line, key)?;
     let rest = line[at + key.len()..].trim_ascii_start();
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -122,7 +122,7 @@ fn number_after<'a>(line: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
 }
 
 /// An answer whose text has `size` characters, one in eight of them escaped if asked for.
-fn echo(size: usize, escapes: bool) -> Vec<u8> {
+pub(crate) fn echo(size: usize, escapes: bool) -> Vec<u8> {
     let pattern: &[&str] = if escapes {
         &["a", "b", "c", "\\\"", "e", "f", "g", "h"]
     } else {

@@ -4,11 +4,14 @@
 //!
 //! The servers are processes of their own, those that are no programs together in one
 //! ([`farm`]), so that whatever is counted in this process belongs to the client.
+//!
+//! [`gateway`] is the soak of a gateway.
 
 mod bits;
 mod callers;
 mod counts;
 pub(crate) mod farm;
+pub(crate) mod gateway;
 mod killer;
 mod listener;
 mod plan;
@@ -38,6 +41,9 @@ const REST_WITHIN: Duration = Duration::from_secs(30);
 
 /// What the soak says, and whether everything held.
 pub(crate) fn run(arguments: &[String]) -> Result<bool, Failure> {
+    if let Some(rest) = arguments.strip_prefix(&["--gateway".to_owned()]) {
+        return gateway::run(rest);
+    }
     let plan = Plan::parse(arguments)?;
     raise_descriptor_limit()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()

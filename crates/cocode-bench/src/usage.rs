@@ -1,4 +1,4 @@
-//! What this process has used so far: processor time and memory.
+//! What this process or another has used so far: processor time and memory.
 
 use std::time::Duration;
 
@@ -18,6 +18,28 @@ pub(crate) fn processor_time() -> Duration {
 /// Resident memory of this process in KiB.
 pub(crate) fn resident_kib() -> Result<u64, Failure> {
     field("/proc/self/status", "VmRSS:")
+}
+
+/// Resident memory of another process in KiB.
+pub(crate) fn resident_kib_of(pid: u32) -> Result<u64, Failure> {
+    field(&format!("/proc/{pid}/status"), "VmRSS:")
+}
+
+/// Open files of another process.
+pub(crate) fn descriptors_of(pid: u32) -> Result<usize, Failure> {
+    Ok(std::fs::read_dir(format!("/proc/{pid}/fd"))?.count())
+}
+
+/// Processor time of all threads that another process has now.
+pub(crate) fn processor_time_of(pid: u32) -> Result<Duration, Failure> {
+    let mut total = Duration::ZERO;
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let path = thread?.path().join("schedstat");
+        let text = std::fs::read_to_string(&path)?;
+        let nanoseconds = text.split(' ').next().unwrap_or_default().parse()?;
+        total += Duration::from_nanos(nanoseconds);
+    }
+    Ok(total)
 }
 
 /// The number after `key` in one of the system's own reports about a process.

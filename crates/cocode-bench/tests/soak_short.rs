@@ -1,8 +1,9 @@
-//! The soak in small: a few seconds of what `cargo xtask soak` does for a minute and more.
+//! The soaks in small: a few seconds of what `cargo xtask soak` does for minutes.
 #![cfg(target_os = "linux")]
 #![expect(
     clippy::disallowed_methods,
-    reason = "the test runs the program that it is about"
+    clippy::unwrap_used,
+    reason = "the tests run the program that they are about"
 )]
 
 use std::process::Command;
@@ -10,12 +11,10 @@ use std::process::Command;
 /// Tests everywhere should see the same kills.
 const SEED: &str = "20261116";
 
-#[test]
-fn calls_under_random_kills_end_once_and_leave_nothing_behind() {
-    let words = ["--seconds", "5", "--calls", "500", "--servers", "10"];
+fn soak(words: &str) {
     let output = Command::new(env!("CARGO_BIN_EXE_cocode-bench"))
         .arg("soak")
-        .args(words)
+        .args(words.split_whitespace())
         .args(["--seed", SEED])
         .output()
         .unwrap();
@@ -25,4 +24,14 @@ fn calls_under_random_kills_end_once_and_leave_nothing_behind() {
     );
     assert!(output.status.success(), "{told}\n{errors}");
     assert!(told.contains("soak: everything holds"), "{told}");
+}
+
+#[test]
+fn calls_under_random_kills_end_once_and_leave_nothing_behind() {
+    soak("--seconds 5 --calls 500 --servers 10");
+}
+
+#[test]
+fn calls_through_a_gateway_under_random_kills_end_once_and_leave_nothing_behind() {
+    soak("--gateway --seconds 5 --sessions 50 --in-flight 20 --servers 4");
 }

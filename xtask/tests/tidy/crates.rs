@@ -60,6 +60,7 @@ const EDGES: &[(&str, Edges)] = &[
         Edges::Within(&[
             "cocode-client",
             "cocode-core",
+            "cocode-gateway",
             "cocode-testkit",
             "cocode-wire",
         ]),

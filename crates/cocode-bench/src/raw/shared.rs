@@ -58,11 +58,16 @@ struct Queue {
 impl Shared {
     /// Starts the server and shakes hands.
     pub(crate) async fn start(n_tools: usize, writing: Writing) -> Result<Self, Failure> {
+        Self::greet(Pipes::start(n_tools)?, writing).await
+    }
+
+    /// Shakes hands with a server that was just started.
+    pub(crate) async fn greet(pipes: Pipes, writing: Writing) -> Result<Self, Failure> {
         let Pipes {
             child,
             stdin,
             stdout,
-        } = Pipes::start(n_tools)?;
+        } = pipes;
         let waiting: Arc<Waiting> = Arc::default();
         let mut tasks = JoinSet::new();
         tasks.spawn(read(stdout, Arc::clone(&waiting)));

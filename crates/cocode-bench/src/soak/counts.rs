@@ -94,13 +94,13 @@ impl fmt::Display for Counts {
 }
 
 /// All processes of the system, by what matters here.
-struct Processes {
+pub(crate) struct Processes {
     parents: BTreeMap<u32, u32>,
-    marked: usize,
+    pub(crate) marked: usize,
 }
 
 impl Processes {
-    fn look(mark: &str) -> Result<Self, Failure> {
+    pub(crate) fn look(mark: &str) -> Result<Self, Failure> {
         let mut parents = BTreeMap::new();
         let mut marked = 0;
         for entry in fs::read_dir("/proc")? {

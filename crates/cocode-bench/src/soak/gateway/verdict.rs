@@ -1,0 +1,196 @@
+//! What the soak of a gateway found, in words, and whether it holds.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use super::crowd::Tally;
+use super::ledger::Ledger;
+use super::plan::Plan;
+use crate::gateway::Inside;
+use crate::report::say;
+use crate::soak::plan::Growth;
+
+/// From the second fifth of the time to the last: the to and fro of an allocator, and no more.
+const GROWTH: Growth = Growth {
+    percent: 10,
+    mebibytes: 4,
+};
+
+/// What a gateway has at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Holdings {
+    pub(crate) inside: Inside,
+    pub(crate) descriptors: usize,
+    /// Processes of this soak.
+    pub(crate) processes: usize,
+}
+
+impl fmt::Display for Holdings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            inside,
+            descriptors,
+            processes,
+        } = self;
+        let Inside {
+            tasks,
+            conversations,
+            requests,
+        } = inside;
+        write!(
+            formatter,
+            "{tasks} tasks, {conversations} conversations, {requests} requests, {descriptors} descriptors, \
+             {processes} processes"
+        )
+    }
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    lines: Vec<(String, String)>,
+    violations: Vec<String>,
+}
+
+impl Verdict {
+    pub(crate) fn of_calls(&mut self, plan: &Plan, tally: &Tally, kills: u64, took: Duration) {
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let per_second = tally.begun as f64 / took.as_secs_f64();
+        self.line("time", format!("{:.1} s", took.as_secs_f64()));
+        self.line("servers killed", kills.to_string());
+        self.line(
+            "sessions opened",
+            format!(
+                "{} (refused while a server was down: {})",
+                tally.sessions, tally.not_opened
+            ),
+        );
+        self.line("calls", format!("{} ({per_second:.0}/s)", tally.begun));
+        self.line("most at once", tally.most_at_once.to_string());
+        self.line("answered, each with its own", tally.answered.to_string());
+        self.line("cancelled, without an answer", tally.cancelled.to_string());
+        self.line("left by their clients", tally.left.to_string());
+        self.line("errors that name the server", shown(&tally.refused));
+        self.line("slowest", format!("{:.1} s", tally.slowest.as_secs_f64()));
+        self.line("wrong", tally.n_wrong.to_string());
+        if tally.ended() + tally.n_wrong < tally.begun {
+            let (ended, begun) = (tally.ended(), tally.begun);
+            self.violate(format!("{ended} of {begun} calls have ended"));
+        }
+        if tally.answered == 0 || kills == 0 {
+            self.violate("nothing was answered, or nothing was killed".into());
+        }
+        if tally.most_at_once < plan.in_flight * 9 / 10 {
+            let most = tally.most_at_once;
+            self.violate(format!("no more than {most} calls were under way at once"));
+        }
+        if tally.n_wrong > 0 {
+            self.violate(format!("{} things went wrong", tally.n_wrong));
+            self.violations.extend(tally.wrong.iter().cloned());
+        }
+    }
+
+    /// What the servers did, beside what clients were told.
+    pub(crate) fn of_effects(&mut self, tally: &Tally, ledger: &Ledger) {
+        self.line(
+            "done by servers",
+            format!("{} in {} processes", ledger.n_done, ledger.n_processes),
+        );
+        self.line("done twice", ledger.again.len().to_string());
+        if !ledger.again.is_empty() {
+            let some: Vec<String> = ledger.again.iter().take(10).map(u64::to_string).collect();
+            self.violate(format!("calls were made twice: {}", some.join(", ")));
+        }
+        let undone = tally.numbers.not_in(&ledger.done);
+        if undone > 0 {
+            self.violate(format!(
+                "{undone} calls were answered that no server has seen"
+            ));
+        }
+    }
+
+    /// Memory over time, in KiB.
+    pub(crate) fn of_memory(&mut self, samples: &[u64]) {
+        let fifth = samples.len() / 5;
+        let mean = |samples: &[u64]| {
+            let count = u64::try_from(samples.len()).unwrap_or(u64::MAX);
+            samples.iter().sum::<u64>() / count.max(1)
+        };
+        let (early, late) = (
+            mean(&samples[fifth..2 * fifth]),
+            mean(&samples[samples.len() - fifth..]),
+        );
+        let limit = GROWTH.limit(early);
+        let Growth { percent, mebibytes } = GROWTH;
+        let peak = samples.iter().max().copied().unwrap_or_default();
+        self.line(
+            "memory",
+            format!(
+                "{early} KiB in the second fifth, {late} KiB in the last, {peak} KiB at most; allowed {limit} KiB \
+                 ({percent} % and {mebibytes} MiB more)"
+            ),
+        );
+        if fifth == 0 {
+            self.violate("memory was looked at too seldom".into());
+        }
+        if late > limit {
+            self.violate("memory has grown".into());
+        }
+    }
+
+    pub(crate) fn of_holdings(&mut self, before: &Holdings, after: &Holdings) {
+        self.line("before any client", before.to_string());
+        self.line("after the last", after.to_string());
+        if before != after {
+            self.violate(format!("something was left: {after}; before: {before}"));
+        }
+    }
+
+    /// Processes that are there when the gateway is not.
+    pub(crate) fn of_the_end(&mut self, processes: usize) {
+        self.line("processes after its end", processes.to_string());
+        if processes > 0 {
+            self.violate(format!("{processes} processes have outlived the gateway"));
+        }
+    }
+
+    pub(crate) fn of_servers(&mut self, lost: Vec<String>) {
+        self.violations.extend(lost);
+    }
+
+    fn line(&mut self, name: &str, value: String) {
+        self.lines.push((name.to_owned(), value));
+    }
+
+    fn violate(&mut self, text: String) {
+        self.violations.push(text);
+    }
+
+    pub(crate) fn holds(&self) -> bool {
+        self.violations.is_empty()
+    }
+
+    pub(crate) fn print(&self) {
+        say("| | |\n|---|---|");
+        for (name, value) in &self.lines {
+            say(&format!("| {name} | {value} |"));
+        }
+        for violation in &self.violations {
+            say(&format!("VIOLATION: {violation}"));
+        }
+        say(if self.holds() {
+            "soak: everything holds"
+        } else {
+            "soak: FAILED"
+        });
+    }
+}
+
+fn shown(counts: &BTreeMap<String, u64>) -> String {
+    if counts.is_empty() {
+        return "none".into();
+    }
+    let each = counts.iter().map(|(name, count)| format!("{name} {count}"));
+    each.collect::<Vec<_>>().join(", ")
+}
