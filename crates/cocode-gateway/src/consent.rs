@@ -1,13 +1,14 @@
 //! Calls that a rule allows only after somebody was asked: the client asks them for us.
 //!
 //! A client with a session is asked on the stream of its call. One of the stateless era is told what
-//! is asked, and comes back with the answer; what was allowed holds until that call has its result.
+//! is asked, and comes back with the answer, which is good for that one call.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cocode_core::{Era, ServerName};
+use cocode_wire::members::Members;
 use cocode_wire::{RawJson, RpcError, code};
 use tokio::time::Instant;
 
@@ -35,7 +36,8 @@ pub(crate) struct Consents {
 struct State {
     /// By the handle under which the client comes back: which call, and until when.
     asked: HashMap<String, (Vec<u8>, Instant)>,
-    /// Which calls were allowed, and until when.
+    /// Calls that were allowed and have to come back for another reason: which, with the state that
+    /// they come back with, and until when.
     given: HashMap<Vec<u8>, Instant>,
 }
 
@@ -78,7 +80,10 @@ impl Consents {
         let mut state = self.lock();
         state.asked.retain(|_, (_, until)| *until > now);
         state.given.retain(|_, until| *until > now);
-        if state.given.contains_key(&call) {
+        let comes_back =
+            request.said.request_state.is_some() || request.said.input_responses.is_some();
+        let attempt = with_state(&call, request.said.request_state.as_ref());
+        if comes_back && state.given.remove(&attempt).is_some() {
             return Ok(None);
         }
         let asked = handle.filter(|handle| {
@@ -92,7 +97,6 @@ impl Consents {
             if !answer.is_some_and(|(_, answer)| is_accepted(answer)) {
                 return Err(refused(server, tool, "the answer was no"));
             }
-            state.given.insert(call, now + HOLDS_FOR);
             drop(state);
             // These were for us, and mean nothing to the server.
             request.params = request.params.as_ref().map(without_answers);
@@ -113,19 +117,33 @@ impl Consents {
         Ok(Some(input_required(&text, &handle)))
     }
 
-    /// A call has got an answer; if it is the last one, what was allowed is used up.
+    /// A call that was allowed has got an answer. If that asks for input, it has to come back, and
+    /// is not asked about again.
     pub(crate) fn answered(&self, request: &Request, server: &ServerName, reply: &Reply) {
-        if request.caller.era() == Era::Legacy || self.lock().given.is_empty() {
+        if request.caller.era() == Era::Legacy {
             return;
         }
-        if !reply.result().as_ref().is_some_and(asks_for_input) {
-            self.lock().given.remove(&digest(server, request));
+        let Some(result) = reply.result().filter(asks_for_input) else {
+            return;
+        };
+        let members = result.decode::<Members<'_>>().unwrap_or_default();
+        let state = members.get("requestState").map(|state| result.share(state));
+        let attempt = with_state(&digest(server, request), state.as_ref());
+        let mut state = self.lock();
+        if state.asked.len() + state.given.len() < MAX_CALLS {
+            state.given.insert(attempt, Instant::now() + HOLDS_FOR);
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A call, together with the state that it comes back with.
+fn with_state(call: &[u8], state: Option<&RawJson>) -> Vec<u8> {
+    let state = state.map_or(&b""[..], RawJson::as_bytes);
+    [call, state].concat()
 }
 
 fn question(server: &ServerName, tool: &str) -> RawJson {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use cocode_client::Notification;
@@ -30,6 +31,9 @@ static SESSIONS: AtomicU64 = AtomicU64::new(1);
 
 /// Questions that one client may have to answer at once.
 const MAX_QUESTIONS: usize = 64;
+
+/// How long a client, and the person behind it, may take to answer.
+const ANSWERS_WITHIN: Duration = Duration::from_mins(10);
 
 /// A conversation with one client, or with all those whose requests stand alone.
 pub(crate) struct Downstream {
@@ -182,9 +186,16 @@ impl Downstream {
             return Err(RpcError::new(code::INTERNAL_ERROR, what));
         }
         let gone = |_| Err(RpcError::new(code::INTERNAL_ERROR, "the client is gone"));
-        let answer = answer.await.unwrap_or_else(gone);
-        open.is_answered = true;
-        answer
+        match tokio::time::timeout(ANSWERS_WITHIN, answer).await {
+            Ok(answer) => {
+                open.is_answered = true;
+                answer.unwrap_or_else(gone)
+            }
+            Err(_elapsed) => {
+                let what = "the client did not answer in time";
+                Err(RpcError::new(code::INTERNAL_ERROR, what))
+            }
+        }
     }
 
     /// Puts a question to the client outside of its requests.
@@ -221,12 +232,13 @@ impl Downstream {
         }
         let (cancel, cancelled) = oneshot::channel();
         let key = id.as_str().to_owned();
-        if self.lock().in_flight.insert(key.clone(), cancel).is_some() {
-            // The older of the two is cancelled by that; ids must not be used twice.
-            tracing::debug!(
-                id = key,
-                "a client uses the id of a request that is on its way"
-            );
+        {
+            let mut state = self.lock();
+            if state.in_flight.contains_key(&key) {
+                let what = "a request with this id is on its way";
+                return Answer::error(&id, &RpcError::new(code::INVALID_REQUEST, what));
+            }
+            state.in_flight.insert(key.clone(), cancel);
         }
         let _done = Done { from: &self, key };
         tokio::select! {
@@ -289,8 +301,20 @@ impl Downstream {
             Err(error) => return error.into(),
         };
         let caller = Arc::new(hello.caller());
-        self.lock().caller = Some(Arc::clone(&caller));
-        Arc::clone(&self.room).welcome(self, &caller).await
+        {
+            let mut state = self.lock();
+            if state.caller.is_some() {
+                let what = "this session was opened before";
+                return RpcError::new(code::INVALID_REQUEST, what).into();
+            }
+            // Servers may ask while they start.
+            state.caller = Some(Arc::clone(&caller));
+        }
+        let reply = Arc::clone(&self.room).welcome(self, &caller).await;
+        if let Reply::Error(_) = reply {
+            self.lock().caller = None;
+        }
+        reply
     }
 
     fn cancelled(&self, params: &RawJson) {
@@ -320,7 +344,11 @@ impl Conversation for Downstream {
         match (frame.method(), &params) {
             ("notifications/cancelled", Some(params)) => self.cancelled(params),
             ("notifications/initialized", _) => {}
-            (method, params) => self.room.told(self, method, params.as_ref()),
+            (method, params) if method.starts_with("notifications/") => {
+                self.room.told(self, method, params.as_ref());
+            }
+            // A request without an id would get past everything that requests have to pass.
+            (method, _) => tracing::debug!(method, "a notification that is none"),
         }
     }
 

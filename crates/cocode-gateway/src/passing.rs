@@ -16,7 +16,7 @@ use cocode_wire::{Frame, RawJson, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::caller::Caller;
+use crate::caller::{Abilities, Caller};
 use crate::instance::{Instance, Passed};
 use crate::parked::Parking;
 use crate::reply::Reply;
@@ -54,6 +54,19 @@ pub(crate) async fn pass(
         witness: request.witness(instance.name()),
     };
     let answer = match (client, server) {
+        (Era::Modern, Era::Legacy) if !may_ask(&request.method) => {
+            // A result of this cannot ask for input, so nobody can be asked.
+            let mut caller = Caller::clone(&request.caller);
+            caller.can = Abilities::default();
+            let caller = Arc::new(caller);
+            let witness = request.witness_of(instance.name(), &caller);
+            let passed = Passed {
+                caller,
+                witness,
+                ..passed
+            };
+            instance.relay(passed).await
+        }
         (Era::Modern, Era::Legacy) => {
             return Box::pin(parking.pass(instance, request, passed)).await;
         }
@@ -64,6 +77,11 @@ pub(crate) async fn pass(
         Ok(frame) => adapted(&request.method, frame, server, client),
         Err(error) => error.into(),
     }
+}
+
+/// Whether results of this may ask for input.
+fn may_ask(method: &str) -> bool {
+    matches!(method, "tools/call" | "prompts/get" | "resources/read")
 }
 
 /// A client with a session has said once which log messages it wants, or leaves that to the server;

@@ -37,7 +37,12 @@ pub(crate) struct Request {
 impl Request {
     /// The client's side of this request, at this server.
     pub(crate) fn witness(&self, server: &ServerName) -> Arc<CallWitness> {
-        CallWitness::new(self, server.clone())
+        self.witness_of(server, &self.caller)
+    }
+
+    /// The same for a client of whom something else is known.
+    pub(crate) fn witness_of(&self, server: &ServerName, caller: &Arc<Caller>) -> Arc<CallWitness> {
+        CallWitness::new(self, caller, server.clone())
     }
 }
 

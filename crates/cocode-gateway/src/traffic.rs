@@ -270,24 +270,14 @@ impl Traffic {
         if state.calls.is_empty() {
             return Whom::Unasked;
         }
-        let is_able = |call: &Call| call.witness.can().and(needed) == needed;
-        let able = || state.calls.iter().filter(|(_, call)| is_able(call));
-        if able().next().is_none() {
-            let mut calls = state.calls.values();
-            if let (Some(only), None) = (calls.next(), calls.next()) {
-                only.witness.lacks(needed);
-            }
-            let refusal = Abilities::default().check(method, params);
-            return Whom::Nobody(
-                refusal
-                    .err()
-                    .unwrap_or_else(|| internal("nobody can answer")),
-            );
-        }
-        // Who waits for an answer already does not ask again before it has it; a server that does
+        // Clients that cannot be asked count, too: the server was told that all can be. Who waits for an answer already does not ask again before it has it; a server that does
         // so nevertheless is believed as long as nobody else is there.
-        let mut free = able().filter(|(_, call)| call.waiting == 0).rev();
-        let mut all = able().rev();
+        let mut free = state
+            .calls
+            .iter()
+            .rev()
+            .filter(|(_, call)| call.waiting == 0);
+        let mut all = state.calls.iter().rev();
         let newest = free.next().or_else(|| all.next());
         let Some((number, call)) = newest else {
             return Whom::Unclear(usize::MAX);
@@ -296,6 +286,10 @@ impl Traffic {
         let n_others = others.count();
         if n_others > 0 {
             return Whom::Unclear(n_others + 1);
+        }
+        if let Err(refusal) = call.witness.can().check(method, params) {
+            call.witness.lacks(needed);
+            return Whom::Nobody(refusal);
         }
         Whom::Call(*number, Arc::clone(&call.witness))
     }
@@ -354,7 +348,11 @@ impl Handler for Traffic {
     fn notified(&self, notification: &Notification) {
         match notification.method.as_str() {
             "notifications/progress" | "notifications/cancelled" => {}
-            "notifications/message" if notification.is_heard => {}
+            "notifications/tools/list_changed"
+            | "notifications/prompts/list_changed"
+            | "notifications/resources/list_changed"
+            | "notifications/resources/updated" => self.tell(notification),
+            _ if notification.is_heard => {}
             "notifications/message" => self.log_message(notification),
             _ => self.tell(notification),
         }

@@ -42,9 +42,9 @@ struct Way {
 }
 
 impl CallWitness {
-    pub(crate) fn new(request: &Request, server: ServerName) -> Arc<Self> {
+    pub(crate) fn new(request: &Request, caller: &Arc<Caller>, server: ServerName) -> Arc<Self> {
         Arc::new(Self {
-            caller: Arc::clone(&request.caller),
+            caller: Arc::clone(caller),
             from: Arc::clone(&request.from),
             server,
             questions: Arc::default(),

@@ -96,3 +96,22 @@ async fn an_answer_that_was_no_or_is_forged_allows_nothing() {
     }
     assert_eq!(received.count(|message| message.is("tools/call")), 0);
 }
+
+#[tokio::test]
+async fn a_request_without_an_id_gets_past_nobody() {
+    let (rig, received) = rig(Verdict::Deny).await;
+    let mut client = rig.raw();
+    let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}"#;
+    client.send(hello).await;
+    client.line().await;
+    let params = r#"{"name":"echo","arguments":{"word":"x"}}"#;
+    let call = format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":{params}}}"#);
+    client.send(&call).await;
+    // What is told in the right way arrives, and after what came before it.
+    let told = r#"{"jsonrpc":"2.0","method":"notifications/custom"}"#;
+    client.send(told).await;
+    received
+        .wait_for(|message| message.is("notifications/custom"))
+        .await;
+    assert_eq!(received.count(|message| message.is("tools/call")), 0);
+}
