@@ -85,7 +85,8 @@ impl Peers {
             has_asked: Cell::new(false),
         };
         let listening = peers.next_event();
-        let url = listening["url"].as_str().unwrap();
+        let url = listening["url"].as_str();
+        let url = url.unwrap_or_else(|| panic!("the gateway does not listen: {listening}"));
         let address = url.strip_prefix("http://").unwrap();
         let address = address.strip_suffix("/mcp").unwrap();
         address.clone_into(&mut peers.address);
