@@ -23,7 +23,8 @@ pub struct HttpServerOptions {
     pub allowed_hosts: Vec<String>,
     /// Origins of web pages that may use this server from a browser, such as
     /// `https://example.com`. Pages on loopback names are let in, but may not read answers unless
-    /// they are listed.
+    /// they are listed, nor open a WebSocket, where everything can be read, unless this server
+    /// itself has sent them.
     pub allowed_origins: Vec<String>,
     /// The revisions with sessions, oldest first.
     pub stateful: &'static [&'static str],

@@ -11,6 +11,9 @@ use http::header::{
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 
+use super::options::HttpServerOptions;
+use super::upgrade;
+
 const REQUEST_PRIVATE_NETWORK: HeaderName =
     HeaderName::from_static("access-control-request-private-network");
 const ALLOW_PRIVATE_NETWORK: HeaderName =
@@ -26,6 +29,8 @@ pub(super) struct Gate {
     origins: Vec<String>,
     /// The address that is listened on. Whoever names it has not been led here by a name.
     address: Option<IpAddr>,
+    /// What pages of this server begin with.
+    scheme: &'static str,
 }
 
 /// Why a request is turned away.
@@ -40,17 +45,33 @@ pub(super) enum Refused {
 }
 
 impl Gate {
-    pub(super) fn new(listen: IpAddr, hosts: &[String], origins: &[String]) -> Self {
+    /// The gate of a server that listens there.
+    pub(super) fn new(options: &HttpServerOptions, listen: IpAddr) -> Self {
         Self {
-            hosts: hosts.to_vec(),
-            origins: origins.to_vec(),
+            hosts: options.allowed_hosts.clone(),
+            origins: options.allowed_origins.clone(),
             address: (!listen.is_unspecified()).then_some(listen),
+            scheme: match options.tls {
+                Some(_) => "https://",
+                None => "http://",
+            },
         }
     }
 
     /// Lets a request in or not. Gives the origin, if it is of a page that may read the answer.
+    ///
+    /// Browsers keep what is answered from pages that may not read it. With a WebSocket they do not
+    /// do that, so only our own pages and those that may read are let in there.
     pub(super) fn admit(&self, parts: &Parts) -> Result<Option<HeaderValue>, Refused> {
-        self.admit_host(&parts.headers, &parts.uri)?;
+        let host = self.admit_host(&parts.headers, &parts.uri)?;
+        let is_upgrade = upgrade::is_wanted(parts);
+        let is_own = |origin: &str| {
+            if is_upgrade {
+                origin.strip_prefix(self.scheme) == Some(host)
+            } else {
+                self.is_of_this_machine(origin)
+            }
+        };
         let mut readable = None;
         for origin in parts.headers.get_all(ORIGIN) {
             let text = origin.to_str().map_err(|_opaque| Refused::Origin)?;
@@ -60,14 +81,15 @@ impl Gate {
                 .any(|one| one.eq_ignore_ascii_case(text))
             {
                 readable = Some(origin.clone());
-            } else if !self.is_own_page(text) {
+            } else if !is_own(text) {
                 return Err(Refused::Origin);
             }
         }
         Ok(readable)
     }
 
-    fn admit_host(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Refused> {
+    /// Gives whom the request is for.
+    fn admit_host<'a>(&self, headers: &'a HeaderMap, uri: &Uri) -> Result<&'a str, Refused> {
         let mut named = headers.get_all(HOST).iter();
         let (Some(host), None) = (named.next(), named.next()) else {
             return Err(Refused::NoHost);
@@ -79,11 +101,11 @@ impl Gate {
         // A request may also name the host in its first line, and that one counts.
         match uri.authority() {
             Some(authority) if !self.is_ours(authority.as_str()) => Err(Refused::Host),
-            _ => Ok(()),
+            _ => Ok(host),
         }
     }
 
-    fn is_own_page(&self, origin: &str) -> bool {
+    fn is_of_this_machine(&self, origin: &str) -> bool {
         let rest = origin
             .strip_prefix("http://")
             .or_else(|| origin.strip_prefix("https://"));
@@ -168,16 +190,19 @@ pub(super) fn preflight(asked: &HeaderMap) -> HeaderMap {
 
 #[cfg(test)]
 mod tests {
-    use super::{Gate, Refused};
+    use super::{Gate, HttpServerOptions, Refused};
     use http::Request;
+
+    fn gate() -> Gate {
+        let mut options = HttpServerOptions::new(([192, 168, 1, 5], 80).into());
+        options.allowed_hosts = vec!["gate.example".into(), "only.example:8443".into()];
+        options.allowed_origins = vec!["https://page.example".into(), "vscode-webview://x".into()];
+        Gate::new(&options, options.listen.ip())
+    }
 
     #[track_caller]
     fn check(headers: &[(&str, &str)], uri: &str, expected: Result<bool, Refused>) {
-        let gate = Gate::new(
-            [192, 168, 1, 5].into(),
-            &["gate.example".into(), "only.example:8443".into()],
-            &["https://page.example".into(), "vscode-webview://x".into()],
-        );
+        let gate = gate();
         let mut request = Request::builder().uri(uri);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -277,5 +302,39 @@ mod tests {
             ("origin", "http://evil.example"),
         ];
         check(&both, "/", Err(Refused::Origin));
+    }
+    #[test]
+    fn only_own_pages_and_allowed_ones_open_sockets() {
+        let with = |host, origin, expected| {
+            let headers = [("host", host), ("origin", origin), ("upgrade", "websocket")];
+            check(&headers, "/mcp", expected);
+        };
+        with("localhost:7777", "http://localhost:7777", Ok(false));
+        with("gate.example", "http://gate.example", Ok(false));
+        with("localhost:7777", "https://page.example", Ok(true));
+        for origin in [
+            "http://localhost:3000",
+            "http://localhost",
+            "https://localhost:7777",
+            "http://127.0.0.1:7777",
+            "http://[::1]:7777",
+            "http://gate.example",
+            "null",
+        ] {
+            with("localhost:7777", origin, Err(Refused::Origin));
+        }
+        check(
+            &[("host", "localhost"), ("upgrade", "websocket")],
+            "/mcp",
+            Ok(false),
+        );
+        let mut secure = gate();
+        secure.scheme = "https://";
+        let request = Request::builder()
+            .header("host", "localhost")
+            .header("origin", "https://localhost")
+            .header("upgrade", "websocket");
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        assert_eq!(secure.admit(&parts), Ok(None));
     }
 }

@@ -69,11 +69,7 @@ impl HttpServer {
         let (listener, address) = listen(requested).map_err(cannot)?;
         let limits = options.limits;
         let (stage, reached) = watch::channel(Stage::Serving);
-        let gate = Gate::new(
-            address.ip(),
-            &options.allowed_hosts,
-            &options.allowed_origins,
-        );
+        let gate = Gate::new(&options, address.ip());
         let mut http = http1::Builder::new();
         // The connections are watched over as a whole, which is cheaper and tells a slow client from
         // one that has nothing to say.
