@@ -14,8 +14,7 @@ mod websocket;
 
 pub use connection::Patience;
 pub use http::{
-    BindError, HttpLimits, HttpServer, HttpServerOptions, Page, Site, TlsError,
-    decoded_header_value, tls_from_pem,
+    BindError, HttpLimits, HttpServer, HttpServerOptions, Page, Site, TlsError, tls_from_pem,
 };
 pub use line::{FirstLine, FirstLineError, LineOptions, read_first_line, serve_lines, stdio};
 pub use service::{Answer, Asked, Conversation, Endpoint, Serving, Sink};

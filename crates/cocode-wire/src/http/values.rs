@@ -1,5 +1,7 @@
 //! Header values made from names, URIs and tool arguments.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
@@ -26,16 +28,24 @@ pub fn header_value(text: &str) -> HeaderValue {
     })
 }
 
-/// The text that a header value stands for: the way back from [`header_value`]. Nothing if the value
-/// is no such text: bytes that are not visible ASCII, or base64 that is none.
-pub fn header_text(value: &HeaderValue) -> Option<String> {
-    let text = value.to_str().ok()?;
+/// The text that a header value stands for, without the blanks around it: the way back from
+/// [`header_value`]. Nothing if the value is no such text: bytes that are not visible ASCII, or base64
+/// that is none.
+pub fn header_text(value: &HeaderValue) -> Option<Cow<'_, str>> {
+    decoded(value.to_str().ok()?.trim_matches([' ', '\t']))
+}
+
+/// The same, of a value that is known to be text.
+pub(crate) fn decoded(text: &str) -> Option<Cow<'_, str>> {
     let encoded = text
         .strip_prefix(PREFIX)
         .and_then(|text| text.strip_suffix(SUFFIX));
     match encoded {
-        None => Some(text.to_owned()),
-        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
+        None => Some(Cow::Borrowed(text)),
+        Some(encoded) => {
+            let bytes = STANDARD.decode(encoded).ok()?;
+            String::from_utf8(bytes).ok().map(Cow::Owned)
+        }
     }
 }
 
@@ -66,5 +76,11 @@ mod tests {
             let value = http::HeaderValue::from_bytes(bad).unwrap();
             assert_eq!(header_text(&value), None, "{value:?}");
         }
+    }
+
+    #[test]
+    fn blanks_around_a_value_mean_nothing() {
+        let value = http::HeaderValue::from_static(" \t=?base64?IHBhZGRlZCA=?= ");
+        assert_eq!(header_text(&value).as_deref(), Some(" padded "));
     }
 }

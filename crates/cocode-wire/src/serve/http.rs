@@ -32,5 +32,4 @@ mod work;
 
 pub use options::{BindError, HttpLimits, HttpServerOptions, Page, Site};
 pub use server::HttpServer;
-pub use stateless::decoded_header_value;
 pub use tls::{TlsError, tls_from_pem};

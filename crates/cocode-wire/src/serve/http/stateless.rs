@@ -3,15 +3,14 @@
 
 use std::borrow::Cow;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, StatusCode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::names::{METHOD, NAME, PROTOCOL_VERSION};
 use super::options::HttpServerOptions;
 use crate::frame::Frame;
+use crate::http::values::decoded;
 use crate::raw::RawJson;
 use crate::rpc_error::{RpcError, code};
 
@@ -152,8 +151,8 @@ fn check_name(claims: &Claims<'_>, headers: &HeaderMap) -> Result<(), RpcError> 
         (None, Some(_)) => Err(missing(&NAME)),
         (Some(header), None) => Err(mismatch(&NAME, header, "")),
         (Some(header), Some(body)) => {
-            let decoded = decode(header).ok_or_else(|| malformed(&NAME))?;
-            if decoded == body {
+            let named = decoded(header).ok_or_else(|| malformed(&NAME))?;
+            if named == body {
                 Ok(())
             } else {
                 Err(mismatch(&NAME, header, body))
@@ -173,25 +172,6 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>,
     }
     let text = value.to_str().map_err(|_opaque| malformed(name))?;
     Ok(Some(text.trim_matches([' ', '\t'])))
-}
-
-/// The text that a header value stands for, which may be carried in base64: the other side of
-/// [`header_value`](crate::header_value). `None` if it is malformed.
-pub fn decoded_header_value(value: &HeaderValue) -> Option<Cow<'_, str>> {
-    decode(value.to_str().ok()?.trim_matches([' ', '\t']))
-}
-
-fn decode(text: &str) -> Option<Cow<'_, str>> {
-    let inner = text
-        .strip_prefix("=?base64?")
-        .and_then(|rest| rest.strip_suffix("?="));
-    match inner {
-        None => Some(Cow::Borrowed(text)),
-        Some(encoded) => {
-            let bytes = STANDARD.decode(encoded).ok()?;
-            String::from_utf8(bytes).ok().map(Cow::Owned)
-        }
-    }
 }
 
 fn missing(name: &HeaderName) -> RpcError {
