@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use cocode_client::Notification;
@@ -73,7 +73,7 @@ impl Downstream {
             room,
             outlet,
             number: next_session(),
-            next_question: AtomicU64::new(1),
+            next_question: AtomicU64::new(first_question()),
             starting: Semaphore::new(1),
             state: Mutex::default(),
         })
@@ -418,6 +418,14 @@ pub(crate) fn updated_uri(params: Option<&RawJson>) -> Option<String> {
         uri: String,
     }
     Some(params?.decode::<Updated>().ok()?.uri)
+}
+
+/// The id of the first question of a session. A client may be brought over from another gateway that
+/// is gone, and answer late what that one has asked: so ids begin with the time, in microseconds.
+fn first_question() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = now.map_or(1, |now| now.as_micros());
+    u64::try_from(now).unwrap_or(1)
 }
 
 fn next_session() -> u64 {

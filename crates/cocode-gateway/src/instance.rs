@@ -34,6 +34,7 @@ pub(crate) struct Instance {
     manager: Manager,
     pub(crate) traffic: Arc<Traffic>,
     spec: Arc<ServerSpec>,
+    since: Instant,
     /// How many want to hear of changes of a resource.
     followed: Mutex<BTreeMap<String, usize>>,
     reaper: Reaper,
@@ -87,6 +88,7 @@ impl Instance {
             manager,
             traffic,
             spec: spec_kept,
+            since: Instant::now(),
             followed: Mutex::default(),
             reaper: Arc::clone(reaper),
             runtime: Handle::current(),
@@ -95,6 +97,11 @@ impl Instance {
 
     pub(crate) fn name(&self) -> &ServerName {
         &self.name
+    }
+
+    /// For how long it has been kept.
+    pub(crate) fn age(&self) -> Duration {
+        self.since.elapsed()
     }
 
     /// The manager of this one server.

@@ -144,6 +144,10 @@ impl View {
         merged.shadowed()
     }
 
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
     /// The endpoint of one server, if there is such a server.
     pub fn server(&self, name: &str) -> Option<Arc<dyn Endpoint>> {
         let name: ServerName = name.parse().ok()?;
@@ -298,6 +302,12 @@ impl Inner {
         let others = clients.iter().filter_map(Weak::upgrade);
         let wanted = others.filter_map(|client| client.wanted_level());
         wanted.chain([level]).min().unwrap_or(level)
+    }
+
+    /// The sessions that talk to this view.
+    pub(crate) fn clients(&self) -> Vec<Arc<Downstream>> {
+        let clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.iter().filter_map(Weak::upgrade).collect()
     }
 
     fn remember(&self, client: &Arc<Downstream>) {

@@ -16,6 +16,9 @@ pub use connection::Patience;
 pub use http::{
     BindError, HttpLimits, HttpServer, HttpServerOptions, Page, Site, TlsError, tls_from_pem,
 };
-pub use line::{FirstLine, FirstLineError, LineOptions, read_first_line, serve_lines, stdio};
+pub use line::{
+    FirstLine, FirstLineError, LineOptions, Restored, StandardStreams, read_first_line,
+    serve_lines, standard_streams, stdio,
+};
 pub use service::{Answer, Asked, Conversation, Endpoint, Serving, Sink};
 pub use unix::{UnixClient, UnixServer, UnixServerError};

@@ -81,6 +81,7 @@ fn run(cli: Cli, environment: Environment, printer: &Arc<Printer>) -> Result<Exi
                 McpVerb::Manage(verb) => manage::run(&verb, &workspace),
                 McpVerb::Result(verb) => results::run(&verb, &workspace),
                 McpVerb::Serve(args) => serve::run(&args, &workspace),
+                McpVerb::Daemon(verb) => manage::daemon::run(verb, &workspace),
                 McpVerb::Use(verb) => session::run(*verb, &workspace),
             }
         }

@@ -20,7 +20,7 @@ use gateway::{GATEWAY_HELP, GatewayArgs};
 use govern::{ConfigVerb, CredentialStoreArg, PermissionsVerb, PluginVerb, PolicyVerb, SecretArgs};
 use manage::ManageVerb;
 use results::ResultVerb;
-use serve::{SERVE_HELP, ServeArgs};
+use serve::{DaemonVerb, SERVE_HELP, ServeArgs};
 
 /// Use any MCP server from a terminal or a script.
 #[derive(Debug, Parser)]
@@ -165,9 +165,12 @@ pub(crate) enum McpVerb {
     /// Read results that were too large to show
     #[command(subcommand)]
     Result(ResultVerb),
-    /// Serve a configured server on the standard streams, for agents
+    /// Serve the configured servers on the standard streams, for agents
     #[command(after_help = SERVE_HELP)]
     Serve(ServeArgs),
+    /// Look after the daemon that all agents share
+    #[command(subcommand)]
+    Daemon(DaemonVerb),
     #[command(flatten)]
     Use(Box<Verb>),
 }

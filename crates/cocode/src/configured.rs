@@ -66,6 +66,13 @@ pub(crate) fn warn_of_passed_over(server: &Server, workspace: &Workspace) {
     }
 }
 
+/// Why a server cannot be used.
+pub(crate) fn unusable(name: &str, config: &Config) -> CliError {
+    let server = config.servers.get(name);
+    let why = server.and_then(|server| usable(name, server).err());
+    why.unwrap_or_else(|| unknown(name, config))
+}
+
 /// No server of this name. It may be in a file that cannot be read.
 pub(crate) fn unknown(name: &str, config: &Config) -> CliError {
     let names: Vec<&str> = config.servers.keys().map(String::as_str).collect();

@@ -63,6 +63,11 @@ impl Variables {
         baseline_environment(self.iter())
     }
 
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<(OsString, OsString)> {
+        self.iter().collect()
+    }
+
     fn iter(&self) -> impl Iterator<Item = (OsString, OsString)> {
         let all = self.0.iter();
         all.map(|(name, value)| (name.clone(), value.clone()))
@@ -92,6 +97,8 @@ pub(crate) struct Homes {
     pub(crate) xdg_config: Option<PathBuf>,
     /// `XDG_STATE_HOME`, where it is an absolute path.
     pub(crate) xdg_state: Option<PathBuf>,
+    /// `XDG_RUNTIME_DIR`, where it is an absolute path.
+    pub(crate) xdg_runtime: Option<PathBuf>,
     /// `CODEX_HOME`.
     pub(crate) codex: Option<PathBuf>,
     /// `CLAUDE_CONFIG_DIR`.
@@ -159,6 +166,7 @@ impl Environment {
                 // The specification of these wants relative paths ignored.
                 xdg_config: absolute(filled("XDG_CONFIG_HOME")),
                 xdg_state: absolute(filled("XDG_STATE_HOME")),
+                xdg_runtime: absolute(filled("XDG_RUNTIME_DIR")),
                 codex: filled("CODEX_HOME").map(PathBuf::from),
                 claude: filled("CLAUDE_CONFIG_DIR").map(PathBuf::from),
             },

@@ -37,6 +37,8 @@ pub(crate) enum Code {
     AddressInUse,
     AlreadyThere,
     BlockedByPolicy,
+    DaemonLost,
+    DaemonUnavailable,
     FileError,
     Interrupted,
     InvalidArguments,
@@ -62,10 +64,12 @@ pub(crate) enum Code {
 
 impl Code {
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 24] = [
+    pub(crate) const ALL: [Self; 26] = [
         Self::AddressInUse,
         Self::AlreadyThere,
         Self::BlockedByPolicy,
+        Self::DaemonLost,
+        Self::DaemonUnavailable,
         Self::FileError,
         Self::Interrupted,
         Self::InvalidArguments,
@@ -94,6 +98,8 @@ impl Code {
             Self::AddressInUse => "address-in-use",
             Self::AlreadyThere => "already-there",
             Self::BlockedByPolicy => "blocked-by-policy",
+            Self::DaemonLost => "daemon-lost",
+            Self::DaemonUnavailable => "daemon-unavailable",
             Self::FileError => "file-error",
             Self::Interrupted => "interrupted",
             Self::InvalidArguments => "invalid-arguments",
@@ -124,6 +130,7 @@ impl Code {
             Self::Interrupted => Exit::Interrupted,
             Self::BlockedByPolicy | Self::PendingTrust | Self::PermissionDenied => Exit::Blocked,
             Self::LoginFailed | Self::SecretUnavailable => Exit::Auth,
+            Self::DaemonLost | Self::DaemonUnavailable => Exit::Server,
             Self::AddressInUse
             | Self::AlreadyThere
             | Self::FileError

@@ -36,6 +36,8 @@ pub(crate) const PAGES: &[Page] = pages![
     "connection-broken",
     "connection-closed",
     "credentials-unavailable",
+    "daemon-lost",
+    "daemon-unavailable",
     "file-error",
     "handshake-refused",
     "http-setup",

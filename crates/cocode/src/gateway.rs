@@ -6,7 +6,7 @@ pub(crate) mod clients;
 mod connector;
 mod listen;
 mod occupant;
-mod plan;
+pub(crate) mod plan;
 mod servers;
 mod site;
 mod voice;

@@ -9,6 +9,7 @@ mod arguments;
 mod auth;
 mod command_line;
 mod configured;
+mod daemon;
 mod elicit;
 mod environment;
 mod error;

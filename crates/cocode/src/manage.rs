@@ -2,6 +2,7 @@
 
 mod add;
 mod add_json;
+pub(crate) mod daemon;
 mod doctor;
 mod enable;
 mod exchange;
@@ -14,6 +15,7 @@ pub(crate) mod logs;
 pub(crate) mod overview;
 mod remove;
 pub(crate) mod report;
+mod restart;
 mod status;
 pub(crate) mod trust;
 pub(crate) mod writing;
@@ -41,6 +43,7 @@ pub(crate) fn run(verb: &ManageVerb, workspace: &Workspace) -> Result<Exit, CliE
         ManageVerb::Doctor(args) => doctor::run(args, workspace),
         ManageVerb::Logs(args) => logs::run(args, workspace),
         ManageVerb::Status(args) => overview::run(args, workspace),
+        ManageVerb::Restart(args) => restart::run(args, workspace),
         ManageVerb::Login(args) => auth::login::run(args, workspace),
         ManageVerb::Logout(args) => auth::logout::run(args, workspace),
         ManageVerb::Auth(AuthVerb::Status(args)) => auth::status::run(args, workspace),

@@ -44,6 +44,24 @@ pub(crate) struct Setup {
     _telemetry: telemetry::Guard,
 }
 
+/// Decides about managers of other workspaces with the same place for our own files: what they write
+/// down and record goes where that of the first one goes, which has to outlive them.
+#[derive(Clone, Debug)]
+pub(crate) struct SetupForOthers(ManagerOptions);
+
+impl SetupForOthers {
+    pub(crate) fn options(
+        &self,
+        purpose: Purpose,
+        workspace: &Workspace,
+    ) -> Result<ManagerOptions, CliError> {
+        let Self(first) = self;
+        let (mut options, _own) = options(purpose, workspace, first.telemetry.clone())?;
+        options.logs = first.logs.clone();
+        Ok(options)
+    }
+}
+
 impl Setup {
     pub(crate) fn new(purpose: Purpose, workspace: &Workspace) -> Result<Self, CliError> {
         let (telemetry, guard) = telemetry::install(&workspace.environment, &workspace.printer);
@@ -53,6 +71,11 @@ impl Setup {
             logs,
             _telemetry: guard,
         })
+    }
+
+    /// What decides about managers of other workspaces.
+    pub(crate) fn for_others(&self) -> SetupForOthers {
+        SetupForOthers(self.options.clone())
     }
 
     /// For a server that stands in no file: its name, under which things would be kept, is that of

@@ -1,12 +1,60 @@
-//! `cocode mcp serve`: the configured servers on the standard streams of this process.
+//! `cocode mcp serve`: the configured servers on the standard streams of this process, as agents are
+//! configured with it. The servers run in the shared daemon if that can be had, else here.
 
+mod front;
 mod standalone;
 
-use crate::args::serve::ServeArgs;
+use std::sync::Arc;
+
+use cocode_config::Config;
+use cocode_gateway::View;
+use cocode_wire::serve::Endpoint;
+
+pub(crate) use standalone::options;
+
+use crate::args::serve::{ServeArgs, WantedArgs};
 use crate::error::{CliError, Exit};
+use crate::gateway::plan::{of_gateway, profile_of};
+use crate::serving::{Selection, Shape};
 use crate::workspace::Workspace;
 
 /// Serves until the client leaves.
 pub(crate) fn run(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliError> {
+    if !args.standalone
+        && let Some(exit) = front::run(args, workspace)?
+    {
+        return Ok(exit);
+    }
     standalone::run(args, workspace)
+}
+
+/// What a client is to see: the servers that were named, else those of the profile.
+pub(crate) fn shape(wanted: &WantedArgs, config: &Config) -> Result<Shape, CliError> {
+    let WantedArgs {
+        servers,
+        profile,
+        server,
+    } = wanted;
+    let profile = profile.as_deref();
+    let profile = profile.map(|name| profile_of(name, config)).transpose()?;
+    let named = match server {
+        Some(only) => Some(std::slice::from_ref(only)),
+        None if servers.is_empty() => profile.and_then(|profile| profile.servers.as_deref()),
+        None => Some(servers.as_slice()),
+    };
+    let prefix = profile.and_then(|profile| profile.prefix);
+    Ok(Shape {
+        selection: Selection {
+            servers: named.map(|names| names.iter().cloned().collect()),
+        },
+        prefix: of_gateway(prefix.unwrap_or(config.settings.gateway.prefix.value)),
+    })
+}
+
+/// What a client talks to: one server as it is, or all as one. Nothing if the one is not there.
+pub(crate) fn endpoint(view: &View, only: Option<&str>) -> Option<Arc<dyn Endpoint>> {
+    match only {
+        Some(only) => view.server(only),
+        None => Some(view.all()),
+    }
 }

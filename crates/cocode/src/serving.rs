@@ -7,15 +7,16 @@ pub(crate) mod gate;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use cocode_client::ManagerOptions;
 use cocode_config::{Config, Live, Reload, Watcher};
 use cocode_core::ServerSpec;
-use cocode_gateway::{Gateway, View, ViewOptions};
+use cocode_gateway::{Gateway, Prefix, View, ViewOptions};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::admission::Admissions;
 use crate::configured;
 use crate::error::{CliError, Code};
-use crate::managing::Setup;
 use crate::reach::Configured;
 use crate::workspace::{Workspace, told};
 
@@ -28,11 +29,20 @@ pub(crate) struct Selection {
     pub(crate) servers: Option<BTreeSet<String>>,
 }
 
+/// What clients are to see.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shape {
+    pub(crate) selection: Selection,
+    /// Whether names say whose they are, where all servers are one.
+    pub(crate) prefix: Prefix,
+}
+
 /// What is served of a workspace, for as long as this is held.
 #[derive(Debug)]
 pub(crate) struct Serving {
     view: View,
     warnings: Vec<String>,
+    admissions: Arc<Admissions>,
     // Ends following before there is nothing to follow.
     _following: JoinSet<()>,
     _watcher: Watcher,
@@ -42,10 +52,11 @@ impl Serving {
     /// Begins to serve, and to follow the files. Servers are started when they are needed.
     pub(crate) async fn of(
         workspace: &Workspace,
-        setup: &Setup,
+        mut manager: ManagerOptions,
         gateway: &Gateway,
-        selection: Selection,
+        shape: Shape,
     ) -> Result<Self, CliError> {
+        let Shape { selection, prefix } = shape;
         // Wrong files that were asked for by name, and everything wrong if that is wanted, end it here.
         let first = workspace.config()?;
         selection.check(first)?;
@@ -62,13 +73,13 @@ impl Serving {
         let warnings = selection.warnings(live.config());
         let connector = Arc::new(Configured::new(workspace)?);
         let rules = Arc::new(Rules::of(live.config()));
+        manager.connector = Arc::<Configured>::clone(&connector);
         let view = gateway.view(ViewOptions {
-            manager: setup
-                .options(|options| options.connector = Arc::<Configured>::clone(&connector)),
+            manager,
+            prefix,
             gate: Arc::<Rules>::clone(&rules),
             // The connector knows what makes servers others.
             identity: Vec::new(),
-            ..ViewOptions::default()
         });
         let mut followed = Followed {
             live,
@@ -87,6 +98,7 @@ impl Serving {
         Ok(Self {
             view,
             warnings,
+            admissions: Arc::clone(workspace.admissions()?),
             _following: following,
             _watcher: watcher,
         })
@@ -97,6 +109,11 @@ impl Serving {
         &self.view
     }
 
+    /// Waits until what was renewed is stored.
+    pub(crate) async fn settle(&self) {
+        self.admissions.settle().await;
+    }
+
     /// What whoever began this should know: files that cannot be read, servers that are not served.
     pub(crate) fn warnings(&self) -> &[String] {
         &self.warnings
@@ -104,12 +121,6 @@ impl Serving {
 }
 
 impl Selection {
-    /// Only the servers of these names.
-    pub(crate) fn of(names: &[String]) -> Self {
-        let servers = (!names.is_empty()).then(|| names.iter().cloned().collect());
-        Self { servers }
-    }
-
     /// Whether a server is served, if there is such a server.
     pub(crate) fn has(&self, name: &str) -> bool {
         let servers = self.servers.as_ref();

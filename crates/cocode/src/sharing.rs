@@ -78,6 +78,15 @@ pub(crate) fn key(
     vec![fields.hexadecimal()]
 }
 
+/// A hash of these texts, in hexadecimal.
+pub(crate) fn digest<T: AsRef<OsStr>>(texts: impl IntoIterator<Item = T>) -> String {
+    let mut fields = Fields(Sha256::new());
+    for text in texts {
+        fields.add(text);
+    }
+    fields.hexadecimal()
+}
+
 /// The variables that a program is given by name.
 fn of_program(program: &Program) -> Vec<&str> {
     program.env_vars.iter().map(String::as_str).collect()

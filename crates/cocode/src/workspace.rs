@@ -78,6 +78,11 @@ impl Workspace {
         })
     }
 
+    /// Whether anything wrong is an error.
+    pub(crate) fn is_strict(&self) -> bool {
+        self.strict
+    }
+
     /// With credentials kept where the command line says.
     #[must_use]
     pub(crate) fn with_store(mut self, store: Option<CredentialStoreArg>) -> Self {

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::futures::Notified;
 
 pub use self::first::{FirstLine, FirstLineError, read_first_line};
-pub use self::stdio::stdio;
+pub use self::stdio::{Restored, StandardStreams, standard_streams, stdio};
 use super::connection::{self, Incoming, Patience, Wire};
 use super::service::{Endpoint, Sink};
 use crate::error::Closed;

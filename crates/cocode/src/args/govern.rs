@@ -134,6 +134,19 @@ pub(crate) enum CredentialStoreArg {
     File,
 }
 
+impl CredentialStoreArg {
+    /// The word for it.
+    pub(crate) fn name(self) -> Option<String> {
+        let value = self.to_possible_value()?;
+        Some(value.get_name().to_owned())
+    }
+
+    /// The one that this word means.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::from_str(name, false).ok()
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum SecretVerb {
     /// Keep a secret, read from stdin or asked for at the terminal

@@ -45,6 +45,8 @@ pub(crate) enum ManageVerb {
     /// Connect to all servers and show how they are, as it happens
     #[command(after_help = STATUS_HELP)]
     Status(StatusArgs),
+    /// Start a server anew that runs in the shared daemon
+    Restart(RestartArgs),
     /// Show what a server wrote and what became of it
     #[command(after_help = LOGS_HELP)]
     Logs(LogsArgs),
@@ -388,6 +390,12 @@ pub(crate) struct StatusArgs {
     /// `connect_timeout_sec`, or 60]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestartArgs {
+    /// The server
+    pub(crate) name: String,
 }
 
 #[derive(Debug, Args)]

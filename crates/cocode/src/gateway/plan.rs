@@ -48,11 +48,7 @@ impl Plan {
         Ok(Self {
             http,
             selection: selection(args, profile, config)?,
-            prefix: match prefix.unwrap_or(settings.prefix.value) {
-                Prefix::Always => cocode_gateway::Prefix::Always,
-                Prefix::OnConflict => cocode_gateway::Prefix::OnConflict,
-                Prefix::Never => cocode_gateway::Prefix::Never,
-            },
+            prefix: of_gateway(prefix.unwrap_or(settings.prefix.value)),
         })
     }
 
@@ -63,6 +59,15 @@ impl Plan {
         } else {
             "http"
         }
+    }
+}
+
+/// The same, as the gateway has it.
+pub(crate) fn of_gateway(prefix: Prefix) -> cocode_gateway::Prefix {
+    match prefix {
+        Prefix::Always => cocode_gateway::Prefix::Always,
+        Prefix::OnConflict => cocode_gateway::Prefix::OnConflict,
+        Prefix::Never => cocode_gateway::Prefix::Never,
     }
 }
 
@@ -82,7 +87,11 @@ fn selection(
     Ok(selection)
 }
 
-fn profile_of<'a>(name: &str, config: &'a Config) -> Result<&'a GatewayProfile, CliError> {
+/// The profile of this name.
+pub(crate) fn profile_of<'a>(
+    name: &str,
+    config: &'a Config,
+) -> Result<&'a GatewayProfile, CliError> {
     let profiles = &config.settings.gateway.profiles;
     profiles.get(name).ok_or_else(|| {
         let message = format!("there is no profile `{name}`");

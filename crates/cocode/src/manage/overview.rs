@@ -2,6 +2,7 @@
 //! terminal, once otherwise, or for as long as somebody watches. Servers that are not ready are
 //! shown, and never contacted.
 
+mod shared;
 pub(crate) mod view;
 mod watch;
 
@@ -25,6 +26,7 @@ use crate::screen::Screen;
 use crate::session::{interrupted, on_runtime};
 use crate::workspace::Workspace;
 
+use shared::Shared;
 use view::{Outlook, View};
 
 pub(crate) fn run(args: &StatusArgs, workspace: &Workspace) -> Result<Exit, CliError> {
@@ -80,12 +82,18 @@ async fn once(
 ) -> Result<Exit, CliError> {
     let config = workspace.config()?;
     let printer = &workspace.printer;
-    let specs: Vec<ServerSpec> = chosen
+    let kept = Shared::ask(workspace).await;
+    let ready: Vec<&ServerSpec> = chosen
         .servers(config)
         .filter_map(|(_, server)| match &server.state {
-            State::Ready(spec) => Some(hurried(spec, args.timeout)),
+            State::Ready(spec) => Some(&**spec),
             _ => None,
         })
+        .collect();
+    let specs: Vec<ServerSpec> = ready
+        .iter()
+        .filter(|spec| !kept.has(spec))
+        .map(|spec| hurried(spec, args.timeout))
         .collect();
     let mut interrupts = Interrupts::catch()?;
     let wishes = Wishes {
@@ -98,6 +106,7 @@ async fn once(
     let outlook = || Outlook {
         servers: chosen.servers(config).collect(),
         specs: &specs,
+        shared: ready.iter().flat_map(|spec| kept.ready(spec)).collect(),
         more_time: "--timeout",
         calls: None,
     };

@@ -1,16 +1,20 @@
 //! Serves within this process, with servers that nobody else uses.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cocode_gateway::Gateway;
-use cocode_wire::serve::{LineOptions, Patience, stdio};
+use cocode_wire::serve::{Endpoint, LineOptions, Patience, serve_lines, stdio};
+use tokio::net::UnixStream;
+use tokio::task::JoinSet;
 
+use super::{endpoint, shape};
 use crate::args::serve::ServeArgs;
 use crate::configured;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, Code, Exit};
 use crate::interrupt::Interrupts;
 use crate::managing::{Purpose, Setup};
-use crate::serving::{Selection, Serving};
+use crate::serving::Serving;
 use crate::session::on_runtime;
 use crate::workspace::Workspace;
 
@@ -19,35 +23,93 @@ use crate::workspace::Workspace;
 pub(crate) const LINGER: Duration = Duration::from_secs(5);
 
 pub(super) fn run(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliError> {
-    let setup = Setup::new(Purpose::Serving, workspace)?;
-    let outcome = on_runtime(workspace, serve(args, &setup, workspace));
-    setup.end();
-    outcome
+    on_runtime(workspace, serve(args, workspace))
 }
 
-async fn serve(args: &ServeArgs, setup: &Setup, workspace: &Workspace) -> Result<Exit, CliError> {
+async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let mut interrupts = Interrupts::catch()?;
-    let gateway = Gateway::new();
-    let selection = Selection::of(std::slice::from_ref(&args.server));
-    let serving = Serving::of(workspace, setup, &gateway, selection).await?;
-    for warning in serving.warnings() {
+    let local = Local::begin(args, workspace).await?;
+    for warning in local.serving.warnings() {
         workspace.printer.warn(warning);
     }
-    let Some(endpoint) = serving.view().server(&args.server) else {
-        return Err(configured::unknown(&args.server, workspace.config()?));
-    };
-    let options = LineOptions {
+    let mut signaled = None;
+    let shutdown = async { signaled = Some(interrupts.next().await) };
+    let closed = stdio(&*local.endpoint, options(), shutdown).await;
+    tracing::debug!(%closed, "the client is served no longer");
+    local.end().await;
+    Ok(signaled.unwrap_or(Exit::Ok))
+}
+
+/// How a client is served, whoever does it.
+pub(crate) fn options() -> LineOptions {
+    LineOptions {
         patience: Patience {
             linger: LINGER,
             ..Patience::default()
         },
         ..LineOptions::default()
-    };
-    let mut signaled = None;
-    let shutdown = async { signaled = Some(interrupts.next().await) };
-    let closed = stdio(&*endpoint, options, shutdown).await;
-    tracing::debug!(%closed, "the client is served no longer");
-    drop((endpoint, serving));
-    gateway.finish().await;
-    Ok(signaled.unwrap_or(Exit::Ok))
+    }
+}
+
+/// Whatever serves within this process.
+pub(super) struct Local {
+    endpoint: Arc<dyn Endpoint>,
+    serving: Serving,
+    gateway: Gateway,
+    clients: JoinSet<()>,
+    setup: Setup,
+}
+
+impl Local {
+    pub(super) async fn begin(args: &ServeArgs, workspace: &Workspace) -> Result<Self, CliError> {
+        let setup = Setup::new(Purpose::Serving, workspace)?;
+        let gateway = Gateway::new();
+        let wanted = &args.wanted;
+        let only = wanted.server.as_deref();
+        let shape = shape(wanted, workspace.config()?)?;
+        let manager = setup.options(|options| options.log_level = None);
+        let serving = Serving::of(workspace, manager, &gateway, shape).await?;
+        let Some(endpoint) = endpoint(serving.view(), only) else {
+            let name = only.unwrap_or_default();
+            return Err(configured::unusable(name, workspace.config()?));
+        };
+        Ok(Self {
+            endpoint,
+            serving,
+            gateway,
+            clients: JoinSet::new(),
+            setup,
+        })
+    }
+
+    /// A connection to it, as if it were elsewhere.
+    pub(super) fn connect(&mut self) -> Result<UnixStream, CliError> {
+        let (ours, theirs) = UnixStream::pair().map_err(|error| {
+            CliError::new(Code::SetupFailed, "cannot make a pair of sockets").because(&error)
+        })?;
+        let endpoint = Arc::clone(&self.endpoint);
+        self.clients.spawn(async move {
+            let (source, sink) = theirs.into_split();
+            let forever = std::future::pending();
+            let closed = serve_lines(source, sink, &*endpoint, options(), forever).await;
+            tracing::debug!(%closed, "the client is served no longer");
+        });
+        Ok(ours)
+    }
+
+    /// Ends the servers.
+    pub(super) async fn end(self) {
+        let Self {
+            endpoint,
+            serving,
+            gateway,
+            mut clients,
+            setup,
+        } = self;
+        clients.shutdown().await;
+        serving.settle().await;
+        drop((endpoint, serving));
+        gateway.finish().await;
+        setup.end();
+    }
 }

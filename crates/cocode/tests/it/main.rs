@@ -9,12 +9,15 @@
 mod calling;
 mod config_files;
 mod credentials_peer;
+mod daemon;
+mod daemon_verbs;
 mod doctor;
 mod elicitation;
 mod exchange;
 mod exchange_peer;
 mod exit_codes;
 mod fidelity;
+mod fronts;
 mod gateway;
 mod gateway_peers;
 mod harness;

@@ -9,8 +9,10 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixStream as StdUnixStream;
+use std::pin::Pin;
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
@@ -29,9 +31,35 @@ pub async fn stdio(
     options: LineOptions,
     shutdown: impl Future<Output = ()> + Send,
 ) -> Closed {
+    let StandardStreams {
+        source,
+        sink,
+        restore: _restore,
+    } = standard_streams();
+    serve_lines(source, sink, endpoint, options, shutdown).await
+}
+
+/// The standard streams of this process.
+pub struct StandardStreams {
+    /// Standard input.
+    pub source: Pin<Box<dyn AsyncRead + Send>>,
+    /// Standard output.
+    pub sink: Pin<Box<dyn AsyncWrite + Send>>,
+    /// Gives the streams back as they were when it is dropped.
+    pub restore: Restored,
+}
+
+/// Gives the standard streams back as they were when it is dropped.
+#[derive(Debug)]
+pub struct Restored {
+    _both: [io::Result<Restore>; 2],
+}
+
+/// Takes the standard streams of this process. What is said of [`stdio`] about threads holds here, too.
+pub fn standard_streams() -> StandardStreams {
     let (input, output) = (io::stdin(), io::stdout());
     // Both flags are read before one of them is set: the two may be one stream.
-    let _restore = (Restore::of(input.as_fd()), Restore::of(output.as_fd()));
+    let both = [Restore::of(input.as_fd()), Restore::of(output.as_fd())];
     let source = source_of(input.as_fd()).unwrap_or_else(|error| {
         tracing::debug!(%error, "standard input is read by a thread");
         Box::pin(tokio::io::stdin())
@@ -40,7 +68,19 @@ pub async fn stdio(
         tracing::debug!(%error, "standard output is written by a thread");
         Box::pin(tokio::io::stdout())
     });
-    serve_lines(source, sink, endpoint, options, shutdown).await
+    StandardStreams {
+        source,
+        sink,
+        restore: Restored { _both: both },
+    }
+}
+
+impl std::fmt::Debug for StandardStreams {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("StandardStreams")
+            .finish_non_exhaustive()
+    }
 }
 
 fn source_of(stream: BorrowedFd<'_>) -> io::Result<Source> {
@@ -84,6 +124,7 @@ impl Stream {
 }
 
 /// Gives a stream its flags back when it is dropped, if they have changed.
+#[derive(Debug)]
 struct Restore {
     stream: OwnedFd,
     flags: OFlags,

@@ -1,17 +1,19 @@
 //! How all servers are at one moment: as a table for people, as one object for scripts, and as an
 //! exit code.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cocode_client::{ListKind, Manager, ServerState, ServerStatus, StateKind};
 use cocode_config::{Server, State};
-use cocode_core::{ServerName, ServerSpec};
+use cocode_core::{Revision, ServerName, ServerSpec};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::super::report::reason;
 use super::tools;
+use crate::daemon::InstanceReport;
 use crate::error::{CliError, Exit};
 use crate::fleet::{error_object, short};
 use crate::printer::{Paint, Printer, Style};
@@ -27,6 +29,8 @@ pub(super) struct Outlook<'a> {
     pub(super) specs: &'a [ServerSpec],
     /// The option that allows more time.
     pub(super) more_time: &'static str,
+    /// Those that run in the daemon.
+    pub(super) shared: Vec<&'a InstanceReport>,
     /// The calls of each server, where somebody counts them.
     pub(super) calls: Option<&'a BTreeMap<ServerName, Calls>>,
 }
@@ -60,7 +64,7 @@ pub(crate) struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    transport: Option<&'static str>,
+    transport: Option<Cow<'static, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     server_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,6 +81,9 @@ pub(crate) struct Line {
     reconnects: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     calls: Option<Calls>,
+    /// Who shares it in the daemon.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    daemon: Option<SharedBy>,
     /// Why it is not used, or what is to be known about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -88,6 +95,14 @@ pub(crate) struct Line {
     took: Option<Duration>,
     #[serde(skip)]
     last: String,
+}
+
+/// Those who use a server of the daemon.
+#[derive(Debug, Serialize)]
+struct SharedBy {
+    sharing: String,
+    fronts: Vec<i32>,
+    seconds: u64,
 }
 
 /// What a server means for the whole.
@@ -109,6 +124,15 @@ pub(super) struct Report<'a> {
     servers: &'a [Line],
 }
 
+impl SharedBy {
+    fn told(&self) -> String {
+        match self.fronts.len() {
+            1 => format!("{} in the daemon, 1 front", self.sharing),
+            fronts => format!("{} in the daemon, {fronts} fronts", self.sharing),
+        }
+    }
+}
+
 impl View {
     pub(super) fn of(outlook: &Outlook<'_>, manager: &Manager) -> Self {
         let statuses = manager.status();
@@ -122,6 +146,7 @@ impl View {
             Some(line)
         });
         let mut lines: Vec<Line> = used.collect();
+        lines.extend(outlook.shared.iter().map(|server| Line::shared(server)));
         let withheld: Vec<Line> = outlook
             .servers
             .iter()
@@ -186,8 +211,15 @@ impl View {
         }
     }
 
+    fn is_any_shared(&self) -> bool {
+        self.lines.iter().any(|line| line.daemon.is_some())
+    }
+
     pub(super) fn table(&self, paint: Paint) -> String {
         let mut head = vec!["NAME", "STATE", "ERA", "TRANSPORT", "TOOLS", "READY"];
+        if self.is_any_shared() {
+            head.push("SHARED");
+        }
         if self.counts_calls {
             head.extend(["CALLS", "RECONNECTS"]);
         }
@@ -195,7 +227,7 @@ impl View {
         let rows: Vec<Vec<Cell>> = self
             .lines
             .iter()
-            .map(|line| line.cells(self.counts_calls))
+            .map(|line| line.cells(self.is_any_shared(), self.counts_calls))
             .collect();
         table(&head, &rows, paint)
     }
@@ -219,6 +251,7 @@ impl Line {
             hidden_tools: None,
             reconnects: 0,
             calls: None,
+            daemon: None,
             reason: None,
             error: None,
             kind,
@@ -245,6 +278,28 @@ impl Line {
         }
     }
 
+    /// A server that runs in the daemon, and can be used.
+    fn shared(server: &InstanceReport) -> Self {
+        let mut line = Self::new(&server.name, StateKind::Ready.as_str(), Kind::Good);
+        let revision = server.revision.as_deref();
+        let revision = revision.and_then(|revision| revision.parse::<Revision>().ok());
+        line.era = revision.map(|revision| revision.era().to_string());
+        line.revision = revision.map(Revision::as_str);
+        line.transport = server.transport.clone().map(Cow::Owned);
+        line.pid = server.pid;
+        line.tools = server.tools;
+        line.reconnects = server.reconnects;
+        line.ready_milliseconds = server.ready_milliseconds.map(u128::from);
+        line.took = server.ready_milliseconds.map(Duration::from_millis);
+        line.last = server.trouble.clone().unwrap_or_default();
+        line.daemon = Some(SharedBy {
+            sharing: server.sharing.clone(),
+            fronts: server.fronts.clone(),
+            seconds: server.seconds,
+        });
+        line
+    }
+
     /// A server as its manager has it.
     pub(crate) fn used(
         status: &ServerStatus,
@@ -268,7 +323,7 @@ impl Line {
         if let Some(facts) = &status.connection {
             line.era = Some(facts.revision.era().to_string());
             line.revision = Some(facts.revision.as_str());
-            line.transport = Some(facts.transport);
+            line.transport = Some(facts.transport.into());
             line.server_name.clone_from(&facts.server_name);
             line.server_version.clone_from(&facts.server_version);
             line.pid = facts.pid.filter(|_| state == StateKind::Ready);
@@ -334,7 +389,7 @@ impl Line {
         }
     }
 
-    fn cells(&self, counts_calls: bool) -> Vec<Cell> {
+    fn cells(&self, shows_sharing: bool, counts_calls: bool) -> Vec<Cell> {
         let or_dash = |text: Option<String>| Cell::new(text.unwrap_or_else(|| "-".into()));
         let state = if self.slow {
             Cell::new(format!("{} (slow)", self.state))
@@ -355,10 +410,13 @@ impl Line {
             Cell::new(&self.name).styled(Style::Bold),
             state,
             or_dash(self.era.clone()),
-            or_dash(self.transport.map(str::to_owned)),
+            or_dash(self.transport.as_deref().map(str::to_owned)),
             or_dash(tools),
             or_dash(self.took.map(duration)),
         ];
+        if shows_sharing {
+            cells.push(or_dash(self.daemon.as_ref().map(SharedBy::told)));
+        }
         if counts_calls {
             let calls = self.calls.unwrap_or_default();
             let running = calls.started.saturating_sub(calls.finished);
@@ -385,7 +443,8 @@ impl Line {
         if self.kind == Kind::Good {
             let facts = [
                 self.era.clone(),
-                self.transport.map(str::to_owned),
+                self.transport.as_deref().map(str::to_owned),
+                self.daemon.as_ref().map(SharedBy::told),
                 self.tools.map(|tools| format!("{tools} tools")),
                 self.took.map(duration),
             ];

@@ -10,10 +10,13 @@ use cocode_config::{Live, Reload, Watcher};
 use cocode_core::ServerSpec;
 use serde::Serialize;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
+use super::shared::Shared;
 use super::view::{Calls, Line, Outlook, View};
 use super::{Chosen, wanted};
 use crate::args::manage::StatusArgs;
+use crate::daemon::{Asking, Report};
 use crate::error::{CliError, Code, Exit};
 use crate::interrupt::Interrupts;
 use crate::manage::status::hurried;
@@ -109,6 +112,8 @@ async fn watch(
         CliError::new(Code::SetupFailed, "the configuration cannot be watched").because(&error)
     })?;
     let variables = workspace.environment.variables.clone();
+    let (kept, asking) = Shared::follow(workspace).await;
+    let (mut reports, _asking) = reports(asking);
     let live = Live::new(workspace.places.clone(), move |name| variables.text(name));
     let printer = &*workspace.printer;
     let mut events = manager.events();
@@ -118,6 +123,8 @@ async fn watch(
         manager: &manager,
         connector: &connector,
         live,
+        kept,
+        ready: Vec::new(),
         specs: Vec::new(),
         calls: BTreeMap::new(),
         running: HashMap::new(),
@@ -144,6 +151,7 @@ async fn watch(
                 watch.reloaded(&reload)?;
                 watch.apply().await;
             }
+            Some(report) = reports.recv() => watch.shared(Shared::of(Ok::<_, CliError>(report))).await?,
             Some(event) = events.next() => watch.happened(&event)?,
         }
     };
@@ -152,13 +160,36 @@ async fn watch(
     Ok(exit)
 }
 
+/// What the daemon says from now on, and whoever listens to it.
+fn reports(asking: Option<Asking>) -> (mpsc::Receiver<Report>, JoinSet<()>) {
+    let (tell, told) = mpsc::channel(1);
+    let mut listening = JoinSet::new();
+    if let Some(mut asking) = asking {
+        listening.spawn(async move {
+            while let Ok(Some(report)) = asking.next().await {
+                if tell.send(report).await.is_err() {
+                    return;
+                }
+            }
+            // A daemon that has ended keeps nothing.
+            let nothing = Report::default();
+            drop(tell.send(nothing).await);
+        });
+    }
+    (told, listening)
+}
+
 struct Watch<'a> {
     args: &'a StatusArgs,
     chosen: &'a Chosen,
     manager: &'a Manager,
     connector: &'a Configured,
     live: Live,
-    /// The servers that are used.
+    /// What runs in the daemon.
+    kept: Shared,
+    /// The servers that are wanted.
+    ready: Vec<ServerSpec>,
+    /// Those of them that are used here.
     specs: Vec<ServerSpec>,
     calls: BTreeMap<ServerName, Calls>,
     running: HashMap<CallId, ServerName>,
@@ -176,7 +207,9 @@ impl Watch<'_> {
             .live
             .specs()
             .filter(|spec| self.chosen.has(spec.name.as_str()));
-        self.specs = chosen
+        self.ready = chosen.cloned().collect();
+        let own = self.ready.iter().filter(|spec| !self.kept.has(spec));
+        self.specs = own
             .map(|spec| match self.args.timeout {
                 Some(limit) => hurried(spec, Some(limit)),
                 None => spec.clone(),
@@ -192,10 +225,41 @@ impl Watch<'_> {
         let outlook = Outlook {
             servers: self.chosen.servers(self.live.config()).collect(),
             specs: &self.specs,
+            shared: self
+                .ready
+                .iter()
+                .flat_map(|spec| self.kept.ready(spec))
+                .collect(),
             more_time: MORE_TIME,
             calls: Some(&self.calls),
         };
         View::of(&outlook, self.manager)
+    }
+
+    /// Something else runs in the daemon, or runs otherwise.
+    async fn shared(&mut self, kept: Shared) -> Result<(), CliError> {
+        let before = self.told_shared();
+        self.kept = kept;
+        self.apply().await;
+        let view = self.view();
+        for spec in self.ready.iter().filter(|spec| self.kept.has(spec)) {
+            let Some(line) = view.line(&spec.name) else {
+                continue;
+            };
+            let told = line.told();
+            if !before.contains(&told) {
+                self.say("state", What::State { server: line }, || told)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What there is to say of those that run in the daemon.
+    fn told_shared(&self) -> Vec<String> {
+        let view = self.view();
+        let kept = self.ready.iter().filter(|spec| self.kept.has(spec));
+        let lines = kept.filter_map(|spec| view.line(&spec.name));
+        lines.map(super::view::Line::told).collect()
     }
 
     fn draw(&mut self) -> Result<(), CliError> {

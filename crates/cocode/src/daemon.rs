@@ -1,0 +1,18 @@
+//! The shared daemon: one process of a user that serves all fronts (`cocode mcp serve`), so that
+//! equal servers run once. Where it is, how it is found or started, how fronts and commands talk to
+//! it, and the daemon itself.
+
+mod asking;
+mod build;
+mod control;
+mod hello;
+mod host;
+mod place;
+mod summon;
+
+pub(crate) use asking::{Asking, ask};
+pub(crate) use control::{Ask, FrontStatus, InstanceReport, Report, Restarted};
+pub(crate) use hello::{Front, Hello, Refusal, Wants};
+pub(crate) use host::run;
+pub(crate) use place::Place;
+pub(crate) use summon::{Summoned, Unavailable, summon};

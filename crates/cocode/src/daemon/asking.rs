@@ -1,0 +1,88 @@
+//! Commands that ask the daemon: it is never started for that.
+
+use std::time::Duration;
+
+use cocode_wire::serve::read_first_line;
+use serde::de::DeserializeOwned;
+
+use super::control::Ask;
+use super::hello::{Hello, MAX_HELLO_BYTES, Wants, Welcome};
+use super::place::Place;
+use super::summon::{ANSWER_WITHIN, Summoned, Unavailable, connect, greet};
+use crate::error::{CliError, Code};
+use crate::workspace::Workspace;
+
+/// Longer than anybody watches.
+const FOREVER: Duration = Duration::from_hours(24 * 365);
+
+/// A daemon that is asked something.
+#[derive(Debug)]
+pub(crate) struct Asking {
+    summoned: Summoned,
+}
+
+/// Asks the daemon of those who work here. Nothing if none runs.
+pub(crate) async fn ask(ask: Ask, workspace: &Workspace) -> Result<Option<Asking>, CliError> {
+    let Some(place) = Place::of(workspace) else {
+        return Ok(None);
+    };
+    let stream = match connect(&place).await {
+        Ok(stream) => stream,
+        Err(Unavailable::Connect { source, .. }) => {
+            tracing::debug!(%source, "no daemon runs");
+            return Ok(None);
+        }
+        Err(error) => return Err(failed(&error)),
+    };
+    let hello = Hello::new(Wants::Control(ask));
+    let summoned = greet(stream, &hello).await;
+    let summoned = summoned.map_err(|error| failed(&error))?;
+    Ok(Some(Asking { summoned }))
+}
+
+impl Asking {
+    /// The process of the daemon.
+    pub(crate) fn pid(&self) -> u32 {
+        self.summoned.welcome.pid
+    }
+
+    /// What it answered.
+    pub(crate) fn answer<T: DeserializeOwned>(&self) -> Result<T, CliError> {
+        read(&self.summoned.welcome)
+    }
+
+    /// What it says next. Nothing when it has ended.
+    pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, CliError> {
+        let Summoned { stream, unread, .. } = &mut self.summoned;
+        let mut source = tokio::io::AsyncReadExt::chain(&unread[..], stream);
+        // It may be silent for as long as nothing happens.
+        let first = read_first_line(&mut source, MAX_HELLO_BYTES, FOREVER).await;
+        let Ok(first) = first else {
+            return Ok(None);
+        };
+        let welcome: Welcome = serde_json::from_slice(&first.line)
+            .map_err(|error| failed(&Unavailable::Answer(error)))?;
+        *unread = first.rest;
+        read(&welcome).map(Some)
+    }
+
+    /// Waits until the daemon has ended.
+    pub(crate) async fn until_end(mut self) {
+        let stream = &mut self.summoned.stream;
+        let end = read_first_line(stream, MAX_HELLO_BYTES, ANSWER_WITHIN).await;
+        tracing::debug!(?end, "the daemon has ended");
+    }
+}
+
+fn read<T: DeserializeOwned>(welcome: &Welcome) -> Result<T, CliError> {
+    let answer = welcome
+        .answer
+        .as_ref()
+        .map_or("null", |answer| answer.get());
+    serde_json::from_str(answer).map_err(|error| failed(&Unavailable::Answer(error)))
+}
+
+fn failed(error: &Unavailable) -> CliError {
+    let error = CliError::new(Code::DaemonUnavailable, "the daemon cannot be asked").because(error);
+    error.hint("`cocode mcp daemon stop` ends it, and the next front starts another")
+}

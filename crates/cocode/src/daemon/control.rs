@@ -1,0 +1,79 @@
+//! What commands ask the daemon, and what it tells of itself: as data, for both ends.
+
+use serde::{Deserialize, Serialize};
+
+/// What a command wants of the daemon.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Ask {
+    /// How everything is.
+    Status,
+    /// The same, and again whenever it is other than before.
+    Watch,
+    /// To connect anew to every server of this name. Answered with how many there are.
+    Restart(String),
+    /// To end. The connection ends when the daemon and its servers have.
+    Stop,
+}
+
+/// How a daemon is.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Report {
+    pub(crate) pid: u32,
+    pub(crate) version: String,
+    pub(crate) socket: String,
+    pub(crate) seconds: u64,
+    pub(crate) fronts: Vec<FrontStatus>,
+    pub(crate) servers: Vec<InstanceReport>,
+}
+
+/// Somebody who is served.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct FrontStatus {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pid: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) directory: Option<String>,
+    /// The one server that it sees as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) server: Option<String>,
+    pub(crate) seconds: u64,
+}
+
+/// A server that the daemon keeps.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct InstanceReport {
+    pub(crate) name: String,
+    /// Tells servers of one name apart, as the configuration has them.
+    pub(crate) fingerprint: String,
+    pub(crate) state: String,
+    pub(crate) sharing: String,
+    /// The processes of the fronts that use it, or may.
+    pub(crate) fronts: Vec<i32>,
+    pub(crate) directories: Vec<String>,
+    pub(crate) seconds: u64,
+    pub(crate) in_flight: usize,
+    pub(crate) reconnects: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pid: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) revision: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) transport: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tools: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ready_milliseconds: Option<u64>,
+    /// What is or was wrong with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) trouble: Option<String>,
+}
+
+/// How many servers were connected anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Restarted {
+    pub(crate) servers: usize,
+}

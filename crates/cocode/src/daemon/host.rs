@@ -1,0 +1,312 @@
+//! The daemon itself: lets fronts in, serves each what it would serve itself, answers commands, and
+//! ends when nobody has needed it for a while.
+
+mod fronts;
+mod status;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cocode_gateway::Gateway;
+use cocode_wire::serve::{UnixClient, UnixServer, UnixServerError};
+use serde::Serialize;
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use self::fronts::{Fronts, Guest};
+use super::build::build;
+use super::control::Ask;
+use super::hello::{self, CHANNEL, Front, Hello, MAX_HELLO_BYTES, Refusal, Wants, Welcome};
+use super::place::Place;
+use crate::error::{CliError, Code, Exit};
+use crate::interrupt::Interrupts;
+use crate::managing::{Purpose, Setup};
+use crate::session::on_runtime;
+use crate::workspace::Workspace;
+
+/// How long a daemon stays without anybody.
+const IDLE: Duration = Duration::from_mins(1);
+/// How long whoever connects may take to say what they want.
+const HELLO_WITHIN: Duration = Duration::from_secs(10);
+
+/// Variables that hold for a whole process, since libraries read them.
+const OF_PROCESS: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
+
+/// Runs the daemon until nobody needs it.
+pub(crate) fn run(workspace: &Workspace) -> Result<Exit, CliError> {
+    let Some(place) = Place::of(workspace) else {
+        return Err(CliError::new(
+            Code::SetupFailed,
+            "there is no place for the socket of the daemon",
+        ));
+    };
+    let setup = Setup::new(Purpose::Serving, workspace)?;
+    let outcome = on_runtime(workspace, serve(&place, &setup, workspace));
+    setup.end();
+    outcome
+}
+
+async fn serve(place: &Place, setup: &Setup, workspace: &Workspace) -> Result<Exit, CliError> {
+    let mut interrupts = Interrupts::catch()?;
+    let idle = workspace.config()?.settings.gateway.idle_stop.as_ref();
+    let idle = idle.map_or(IDLE, |setting| setting.value);
+    let server = UnixServer::bind(&place.socket).await;
+    let server = server.map_err(|error| cannot_listen(&error))?;
+    let (orders, ordered) = watch::channel(Order::Serve);
+    let host = Arc::new(Host {
+        build: build(),
+        begun: Instant::now(),
+        socket: place.socket.display().to_string(),
+        gateway: Gateway::new(),
+        fronts: Fronts::new(setup.for_others(), workspace.environment.variables.clone()),
+        orders,
+    });
+    tracing::info!(socket = %place.socket.display(), idle = idle.as_secs(), "listening");
+    let printer = &workspace.printer;
+    printer.out_line(&format!("listening at {}", place.socket.display()))?;
+    let mut guests = JoinSet::new();
+    let mut asked_to_end = ordered.clone();
+    let mut unneeded = std::pin::pin!(host.fronts.unneeded(idle));
+    let exit = loop {
+        tokio::select! {
+            biased;
+            exit = interrupts.next() => break exit,
+            _order = asked_to_end.wait_for(|order| *order != Order::Serve) => break Exit::Ok,
+            Some(ended) = guests.join_next() => {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "serving a front failed");
+                }
+            }
+            () = &mut unneeded => break Exit::Ok,
+            client = server.accept() => {
+                guests.spawn(Arc::clone(&host).meet(client, ordered.clone()));
+            }
+        }
+    };
+    // Whoever comes from here on starts another daemon.
+    drop(server);
+    host.orders.send_replace(Order::Leave);
+    tracing::info!("ending");
+    // Requests that are on their way may be answered yet. Whoever asked for the end stays.
+    let is_over = tokio::select! {
+        () = host.fronts.none() => true,
+        _again = interrupts.next() => false,
+    };
+    if is_over {
+        host.gateway.finish().await;
+    } else {
+        guests.abort_all();
+    }
+    host.orders.send_replace(Order::Over);
+    // Those who asked for the end learn of it.
+    while guests.join_next().await.is_some() {}
+    Ok(exit)
+}
+
+fn cannot_listen(error: &UnixServerError) -> CliError {
+    let running = matches!(error, UnixServerError::AlreadyRunning { .. });
+    let error = CliError::new(Code::SetupFailed, "the daemon cannot listen").because(error);
+    if running {
+        return error.hint("`cocode mcp daemon status` shows the one that runs");
+    }
+    error
+}
+
+/// How far the end of the daemon is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Order {
+    Serve,
+    /// Somebody wants it to end.
+    End,
+    /// The socket is gone, and fronts have to leave.
+    Leave,
+    /// Nothing is left.
+    Over,
+}
+
+#[derive(Debug)]
+struct Host {
+    build: String,
+    begun: Instant,
+    socket: String,
+    gateway: Gateway,
+    fronts: Fronts,
+    orders: watch::Sender<Order>,
+}
+
+impl Host {
+    /// Hears what somebody wants, and does it.
+    async fn meet(self: Arc<Self>, mut client: UnixClient, mut orders: watch::Receiver<Order>) {
+        let pid = client.pid();
+        let line = match client.first_line(MAX_HELLO_BYTES, HELLO_WITHIN).await {
+            Ok(line) => line,
+            Err(error) => {
+                tracing::debug!(%error, ?pid, "somebody connected and said nothing");
+                return;
+            }
+        };
+        let Some((channel, build)) = Hello::head(&line) else {
+            self.refuse(&mut client, Refusal::NotUnderstood).await;
+            return;
+        };
+        if channel != CHANNEL || build != self.build {
+            self.make_way(&mut client, &line, &mut orders).await;
+            return;
+        }
+        let hello: Hello<Wants> = match serde_json::from_slice(&line) {
+            Ok(hello) => hello,
+            Err(error) => {
+                tracing::warn!(%error, "a first line was not understood");
+                self.refuse(&mut client, Refusal::NotUnderstood).await;
+                return;
+            }
+        };
+        match hello.wants {
+            Wants::Front(front) => self.serve(client, *front, orders).await,
+            Wants::Control(ask) => self.control(client, ask, orders).await,
+        }
+    }
+
+    /// Ends for a front of another build, if nobody else is served. Commands are answered as far as
+    /// they are understood: how to end a daemon has to be.
+    async fn make_way(
+        &self,
+        client: &mut UnixClient,
+        line: &[u8],
+        orders: &mut watch::Receiver<Order>,
+    ) {
+        let wants = serde_json::from_slice::<Hello<Wants>>(line);
+        let stops = wants.is_ok_and(|hello| matches!(hello.wants, Wants::Control(Ask::Stop)));
+        if !stops && !self.fronts.is_empty() {
+            self.refuse(client, Refusal::OtherBuild).await;
+            return;
+        }
+        tracing::info!("making way for another build");
+        if stops {
+            self.say(client, &Welcome::new(&self.build)).await;
+        } else {
+            self.refuse(client, Refusal::SteppingAside).await;
+        }
+        self.end();
+        let until = if stops { Order::Over } else { Order::Leave };
+        // The end of the connection says that the place is free.
+        drop(orders.wait_for(|order| *order >= until).await);
+    }
+
+    fn end(&self) {
+        self.orders.send_if_modified(|order| {
+            let is_first = *order == Order::Serve;
+            if is_first {
+                *order = Order::End;
+            }
+            is_first
+        });
+    }
+
+    async fn serve(
+        &self,
+        mut client: UnixClient,
+        front: Front,
+        mut orders: watch::Receiver<Order>,
+    ) {
+        if *orders.borrow() != Order::Serve {
+            self.refuse(&mut client, Refusal::Ending).await;
+            return;
+        }
+        if self.fronts.differs_in(&front, &OF_PROCESS) {
+            self.refuse(&mut client, Refusal::OtherCertificates).await;
+            return;
+        }
+        let pid = client.pid();
+        let guest = match self.fronts.enter(&self.gateway, front, pid).await {
+            Ok(guest) => guest,
+            Err(error) => {
+                tracing::info!(?pid, "a front cannot be served: {}", error.message);
+                self.refuse(&mut client, Refusal::Failed).await;
+                return;
+            }
+        };
+        let Guest {
+            endpoint,
+            warnings,
+            serving,
+            presence,
+        } = guest;
+        let welcome = Welcome {
+            warnings,
+            ..Welcome::new(&self.build)
+        };
+        if !self.say(&mut client, &welcome).await {
+            return;
+        }
+        tracing::info!(?pid, "a front is served");
+        let shutdown = async move {
+            drop(orders.wait_for(|order| *order >= Order::Leave).await);
+        };
+        let closed = client
+            .serve(&*endpoint, crate::serve::options(), shutdown)
+            .await;
+        tracing::info!(?pid, %closed, "a front has left");
+        serving.settle().await;
+        drop((endpoint, serving, presence));
+    }
+
+    async fn control(&self, mut client: UnixClient, ask: Ask, mut orders: watch::Receiver<Order>) {
+        match ask {
+            Ask::Status => {
+                self.answer(&mut client, &self.report()).await;
+            }
+            Ask::Watch => self.watch(client, orders).await,
+            Ask::Restart(name) => {
+                let restarted = self.restart(&name).await;
+                self.answer(&mut client, &restarted).await;
+            }
+            Ask::Stop => {
+                if self.say(&mut client, &Welcome::new(&self.build)).await {
+                    self.end();
+                    drop(orders.wait_for(|order| *order == Order::Over).await);
+                }
+            }
+        }
+    }
+
+    /// Sends what was asked for. Whether it was taken.
+    async fn answer(&self, client: &mut UnixClient, answer: &impl Serialize) -> bool {
+        match serde_json::value::to_raw_value(answer) {
+            Ok(answer) => {
+                let welcome = Welcome {
+                    answer: Some(answer),
+                    ..Welcome::new(&self.build)
+                };
+                self.say(client, &welcome).await
+            }
+            Err(error) => {
+                tracing::error!(%error, "cannot write an answer");
+                false
+            }
+        }
+    }
+
+    async fn refuse(&self, client: &mut UnixClient, why: Refusal) {
+        tracing::info!(pid = ?client.pid(), ?why, "refused");
+        self.say(client, &Welcome::refused(&self.build, why)).await;
+    }
+
+    /// Sends one line. Whether it was taken.
+    async fn say(&self, client: &mut UnixClient, welcome: &Welcome) -> bool {
+        let written = match hello::line(welcome) {
+            Ok(line) => {
+                let writing = client.stream().write_all(&line);
+                let written = tokio::time::timeout(HELLO_WITHIN, writing).await;
+                written.unwrap_or_else(|_elapsed| Err(std::io::ErrorKind::TimedOut.into()))
+            }
+            Err(error) => Err(error.into()),
+        };
+        if let Err(error) = &written {
+            tracing::debug!(%error, "an answer was not taken");
+        }
+        written.is_ok()
+    }
+}

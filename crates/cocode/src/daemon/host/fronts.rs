@@ -1,0 +1,233 @@
+//! Who is served, and what of: fronts that ask for the same in the same place share it.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use cocode_gateway::Gateway;
+use cocode_wire::serve::Endpoint;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
+
+use crate::args::govern::CredentialStoreArg;
+use crate::args::{ConfigArgs, OutputArgs};
+use crate::configured;
+use crate::daemon::hello::{Front, Text};
+use crate::environment::{Environment, Variables};
+use crate::error::CliError;
+use crate::managing::{Purpose, SetupForOthers};
+use crate::printer::Printer;
+use crate::serve::{endpoint, shape};
+use crate::serving::Serving;
+use crate::workspace::Workspace;
+
+/// All fronts.
+#[derive(Debug)]
+pub(super) struct Fronts {
+    setup: SetupForOthers,
+    /// Those of this process.
+    variables: Variables,
+    next: AtomicU64,
+    here: watch::Sender<HashMap<u64, Arc<Present>>>,
+    /// What is served, by what was asked for.
+    served: Mutex<HashMap<Front, Arc<Slot>>>,
+}
+
+/// Something that is served, or about to be.
+#[derive(Debug)]
+struct Slot {
+    /// Lets one begin to serve, while the others wait for it.
+    beginning: Semaphore,
+    serving: Mutex<Weak<Serving>>,
+}
+
+/// A front that is there.
+#[derive(Debug)]
+pub(super) struct Present {
+    pub(super) pid: Option<i32>,
+    pub(super) directory: Option<String>,
+    pub(super) server: Option<String>,
+    pub(super) since: Instant,
+    pub(super) serving: Weak<Serving>,
+}
+
+/// A front that was let in.
+pub(super) struct Guest<'a> {
+    pub(super) endpoint: Arc<dyn Endpoint>,
+    pub(super) warnings: Vec<String>,
+    pub(super) serving: Arc<Serving>,
+    pub(super) presence: Presence<'a>,
+}
+
+/// Counts among those who are there until it is dropped.
+pub(super) struct Presence<'a> {
+    fronts: &'a Fronts,
+    number: u64,
+}
+
+impl Fronts {
+    pub(super) fn new(setup: SetupForOthers, variables: Variables) -> Self {
+        Self {
+            setup,
+            variables,
+            next: AtomicU64::new(1),
+            here: watch::Sender::default(),
+            served: Mutex::default(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.here.borrow().is_empty()
+    }
+
+    /// Those who are there, in the order in which they came.
+    pub(super) fn all(&self) -> Vec<Arc<Present>> {
+        let here = self.here.borrow();
+        let mut all: Vec<_> = here.iter().collect();
+        all.sort_by_key(|(number, _)| **number);
+        all.into_iter()
+            .map(|(_, present)| Arc::clone(present))
+            .collect()
+    }
+
+    /// Ends when nobody is there.
+    pub(super) async fn none(&self) {
+        // The sender is held by us.
+        drop(self.here.subscribe().wait_for(HashMap::is_empty).await);
+    }
+
+    /// Ends when nobody has been there for this long.
+    pub(super) async fn unneeded(&self, idle: Duration) {
+        let mut here = self.here.subscribe();
+        loop {
+            // The sender is held by us.
+            drop(here.wait_for(HashMap::is_empty).await);
+            let somebody = here.wait_for(|here| !here.is_empty());
+            if tokio::time::timeout(idle, somebody).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Whether a front sees other values of these variables than this process does.
+    pub(super) fn differs_in(&self, front: &Front, names: &[&str]) -> bool {
+        names.iter().any(|name| {
+            let of_front = front.environment.iter();
+            let mut of_front = of_front.filter(|(Text(known), _)| known == OsStr::new(name));
+            let value = of_front.next().map(|(_, Text(value))| value.clone());
+            value != self.variables.get(name.as_ref())
+        })
+    }
+
+    /// Lets a front in.
+    pub(super) async fn enter(
+        &self,
+        gateway: &Gateway,
+        front: Front,
+        pid: Option<i32>,
+    ) -> Result<Guest<'_>, CliError> {
+        let slot = self.slot(&front);
+        let serving = {
+            // The semaphore is never closed.
+            let _one_at_a_time = slot.beginning.acquire().await.ok();
+            let known = lock(&slot.serving).upgrade();
+            if let Some(known) = known {
+                known
+            } else {
+                let workspace = workspace(&front)?;
+                let serving = Arc::new(self.begin(&workspace, gateway, &front).await?);
+                *lock(&slot.serving) = Arc::downgrade(&serving);
+                serving
+            }
+        };
+        let only = front.wanted.server.as_deref();
+        let endpoint = endpoint(serving.view(), only);
+        let Some(endpoint) = endpoint else {
+            let name = only.unwrap_or_default();
+            return Err(configured::unusable(name, workspace(&front)?.config()?));
+        };
+        let directory = front.directory.map(|Text(path)| path.display().to_string());
+        let present = Present {
+            pid,
+            directory,
+            server: front.wanted.server,
+            since: Instant::now(),
+            serving: Arc::downgrade(&serving),
+        };
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.here.send_modify(|here| {
+            here.insert(number, Arc::new(present));
+        });
+        Ok(Guest {
+            endpoint,
+            warnings: serving.warnings().to_vec(),
+            serving,
+            presence: Presence {
+                fronts: self,
+                number,
+            },
+        })
+    }
+
+    fn slot(&self, front: &Front) -> Arc<Slot> {
+        let mut served = lock(&self.served);
+        // What nobody is served of any more, nor waits for.
+        served.retain(|_, slot| {
+            Arc::strong_count(slot) > 1 || lock(&slot.serving).strong_count() > 0
+        });
+        let slot = served.entry(front.clone()).or_insert_with(|| {
+            Arc::new(Slot {
+                beginning: Semaphore::new(1),
+                serving: Mutex::default(),
+            })
+        });
+        Arc::clone(slot)
+    }
+
+    async fn begin(
+        &self,
+        workspace: &Workspace,
+        gateway: &Gateway,
+        front: &Front,
+    ) -> Result<Serving, CliError> {
+        let manager = self.setup.options(Purpose::Serving, workspace)?;
+        let shape = shape(&front.wanted, workspace.config()?)?;
+        Serving::of(workspace, manager, gateway, shape).await
+    }
+}
+
+/// What a command would work in that was started where the front was.
+fn workspace(front: &Front) -> Result<Workspace, CliError> {
+    let pairs = front.environment.iter().cloned();
+    let variables: Variables = pairs
+        .map(|(Text(name), Text(value))| (name, value))
+        .collect();
+    let environment = Environment::of(variables, front.home.clone().map(Text::into_path));
+    let output = OutputArgs {
+        quiet: true,
+        ..OutputArgs::default()
+    };
+    let printer = Arc::new(Printer::new(&output, &environment));
+    let config = ConfigArgs {
+        config: front.config.iter().cloned().map(Text::into_path).collect(),
+        strict_config: front.strict,
+    };
+    let directory = front.directory.clone().map(Text::into_path);
+    let workspace = Workspace::at(directory, environment, printer, output, &config)?;
+    let store = front.store.as_deref().and_then(CredentialStoreArg::named);
+    Ok(workspace.with_store(store))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Presence<'_> {
+    fn drop(&mut self) {
+        self.fronts.here.send_modify(|here| {
+            here.remove(&self.number);
+        });
+    }
+}

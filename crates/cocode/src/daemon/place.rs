@@ -1,0 +1,93 @@
+//! Where the daemon of a user is found: a socket in a directory that nobody else can change.
+//!
+//! Whoever keeps state elsewhere has another daemon: the name of the socket is made of the place of
+//! the state.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use crate::sharing;
+use crate::workspace::Workspace;
+
+/// Digits of the name of a socket. Its path must fit into a hundred bytes.
+const NAME_DIGITS: usize = 16;
+
+/// Where a daemon is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The socket.
+    pub(crate) socket: PathBuf,
+    /// What the daemon writes down about itself.
+    pub(crate) log: PathBuf,
+}
+
+impl Place {
+    /// The place of the daemon for those who work here.
+    pub(crate) fn of(workspace: &Workspace) -> Option<Self> {
+        let state = &workspace.places.state;
+        let user = rustix::process::geteuid().as_raw();
+        let given = workspace.environment.homes.xdg_runtime.clone();
+        // Sessions that were not told where it is still have it there.
+        let usual = || PathBuf::from(format!("/run/user/{user}"));
+        let runtime = given.or_else(|| Some(usual()));
+        let runtime = runtime.filter(|directory| is_own(directory, user));
+        let socket = socket(runtime.as_deref(), state, user)?;
+        let log = state.join("daemon.log");
+        Some(Self { socket, log })
+    }
+
+    /// Whether nobody else can put something in a directory.
+    pub(super) fn is_private(directory: &Path) -> bool {
+        let user = rustix::process::geteuid().as_raw();
+        let found = std::fs::metadata(directory);
+        found.is_ok_and(|found| found.uid() == user && found.mode() & 0o022 == 0)
+    }
+
+    /// Who holds this file starts the daemon; the others wait.
+    pub(super) fn starting(&self) -> PathBuf {
+        let mut name = self.socket.as_os_str().to_owned();
+        name.push(".start");
+        PathBuf::from(name)
+    }
+}
+
+/// The first place whose name is short enough for a socket.
+fn socket(runtime: Option<&Path>, state: &Path, user: u32) -> Option<PathBuf> {
+    let digest = sharing::digest([state.as_os_str()]);
+    let name = digest.get(..NAME_DIGITS)?;
+    let in_runtime = runtime.map(|directory| directory.join("cocode").join(format!("{name}.sock")));
+    let in_state = state.join("run").join("daemon.sock");
+    let last = PathBuf::from(format!("/tmp/cocode-{user}/{name}.sock"));
+    let mut all = in_runtime.into_iter().chain([in_state, last]);
+    all.find(|path| SocketAddr::from_pathname(path).is_ok())
+}
+
+fn is_own(directory: &Path, user: u32) -> bool {
+    let found = std::fs::metadata(directory);
+    found.is_ok_and(|found| found.is_dir() && found.uid() == user)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::socket;
+
+    #[test]
+    fn the_socket_is_in_the_runtime_directory_and_named_after_the_state() {
+        let at = |state: &str| socket(Some(Path::new("/run/user/7")), Path::new(state), 7).unwrap();
+        assert!(at("/home/a/.local/state/cocode").starts_with("/run/user/7/cocode"));
+        assert_eq!(at("/home/a"), at("/home/a"));
+        assert_ne!(at("/home/a"), at("/home/b"));
+    }
+
+    #[test]
+    fn without_a_runtime_directory_it_is_in_the_state_or_where_its_name_fits() {
+        let short = socket(None, Path::new("/home/a/state"), 7).unwrap();
+        assert_eq!(short, Path::new("/home/a/state/run/daemon.sock"));
+        let deep = format!("/{}", "x".repeat(120));
+        let elsewhere = socket(None, Path::new(&deep), 7).unwrap();
+        assert!(elsewhere.starts_with("/tmp/cocode-7"), "{elsewhere:?}");
+    }
+}

@@ -1,0 +1,300 @@
+//! Finds the daemon of the user, or starts it: exactly one, however many want it at once.
+
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use cocode_process::{ProcessSpec, SpawnError, spawn_detached};
+use cocode_wire::serve::{FirstLineError, read_first_line};
+use serde::Serialize;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+
+use super::hello::{self, CHANNEL, Hello, MAX_HELLO_BYTES, Refusal, Welcome};
+use super::place::Place;
+use crate::environment::Variables;
+
+/// How long a daemon may take to answer the first line: it reads the configuration before that.
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(20);
+/// How long a daemon may take until it listens.
+const UP_WITHIN: Duration = Duration::from_secs(10);
+/// How long somebody else may take to start it.
+const STARTED_WITHIN: Duration = Duration::from_secs(15);
+/// How often a daemon that ends just now is taken for bad luck.
+const MAX_ATTEMPTS: usize = 5;
+/// The log of a daemon is begun anew when it is larger than this.
+const MAX_LOG_BYTES: u64 = 4 * 1024 * 1024;
+/// What a daemon writes down unless told otherwise.
+const LOG_FILTER: &str = "warn,cocode=info,cocode_auth=info,cocode_client=info,\
+                          cocode_config=info,cocode_gateway=info,cocode_process=info,\
+                          cocode_wire=info";
+
+/// Why there is no daemon.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unavailable {
+    /// Nothing listens, or nothing that would be ours.
+    #[error("cannot connect to the daemon at {}", path.display())]
+    Connect {
+        path: std::path::PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// Somebody else listens there.
+    #[error("the socket {} belongs to another user", path.display())]
+    Foreign { path: std::path::PathBuf },
+    /// It did not answer as a daemon does.
+    #[error("the daemon does not answer")]
+    Silent(#[source] FirstLineError),
+    /// It answers something else.
+    #[error("the daemon's answer is not understood")]
+    Answer(#[source] serde_json::Error),
+    /// It does not want to.
+    #[error("the daemon refuses: {}", told(*.0))]
+    Refused(Refusal),
+    /// It could not be started.
+    #[error("the daemon could not be started")]
+    Start(#[source] StartError),
+    /// It comes and goes.
+    #[error("the daemon ended {MAX_ATTEMPTS} times in a row")]
+    ComesAndGoes,
+}
+
+/// Why a daemon could not be started.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error("cannot {action} {}", path.display())]
+    Io {
+        action: &'static str,
+        path: std::path::PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("this program cannot be started again")]
+    Program(#[source] SpawnError),
+    #[error("somebody else has been starting it for too long")]
+    TooLong,
+    #[error("it did not say that it listens")]
+    NotUp(#[source] FirstLineError),
+}
+
+/// A connection to a daemon that has agreed to serve.
+#[derive(Debug)]
+pub(crate) struct Summoned {
+    pub(crate) stream: UnixStream,
+    /// What the daemon said after its first line.
+    pub(crate) unread: Bytes,
+    pub(crate) welcome: Welcome,
+}
+
+fn told(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::OtherBuild => "it is of another version, and serves others",
+        Refusal::SteppingAside => "it is of another version, and ends",
+        Refusal::OtherCertificates => "it trusts other certificates",
+        Refusal::Failed => "the servers could not be served",
+        Refusal::Ending => "it is about to end",
+        Refusal::NotUnderstood => "it does not understand what is wanted",
+    }
+}
+
+/// Connects to the daemon at this place, if one listens there and is the user's own.
+pub(super) async fn connect(place: &Place) -> Result<UnixStream, Unavailable> {
+    let path = || place.socket.clone();
+    let failed = |source| Unavailable::Connect {
+        path: path(),
+        source,
+    };
+    let stream = UnixStream::connect(&place.socket).await.map_err(failed)?;
+    let peer = stream.peer_cred().map_err(failed)?;
+    if is_foreign(peer.uid(), rustix::process::geteuid().as_raw()) {
+        return Err(Unavailable::Foreign { path: path() });
+    }
+    Ok(stream)
+}
+
+/// Whoever listens gets to see the environment, and its word is believed.
+fn is_foreign(peer: u32, own: u32) -> bool {
+    peer != own
+}
+
+/// Says what is wanted, and hears whether it is granted.
+pub(super) async fn greet(
+    mut stream: UnixStream,
+    hello: &Hello<impl Serialize>,
+) -> Result<Summoned, Unavailable> {
+    let line = hello::line(hello).map_err(Unavailable::Answer)?;
+    let written = stream.write_all(&line).await;
+    written.map_err(|error| Unavailable::Silent(FirstLineError::Io(error)))?;
+    let first = read_first_line(&mut stream, MAX_HELLO_BYTES, ANSWER_WITHIN).await;
+    let first = first.map_err(Unavailable::Silent)?;
+    let welcome: Welcome = serde_json::from_slice(&first.line).map_err(Unavailable::Answer)?;
+    let refused = welcome.refused;
+    let refused = refused.or((welcome.channel != CHANNEL).then_some(Refusal::OtherBuild));
+    if let Some(refusal) = refused {
+        if refusal == Refusal::SteppingAside {
+            until_end(&mut stream).await;
+        }
+        return Err(Unavailable::Refused(refusal));
+    }
+    Ok(Summoned {
+        stream,
+        unread: first.rest,
+        welcome,
+    })
+}
+
+/// A daemon that steps aside keeps the connection until its place is free.
+async fn until_end(stream: &mut UnixStream) {
+    let end = read_first_line(stream, MAX_HELLO_BYTES, UP_WITHIN).await;
+    tracing::debug!(?end, "the other daemon has stepped aside");
+}
+
+/// A daemon that serves this front. It is started if there is none.
+pub(crate) async fn summon(
+    place: &Place,
+    hello: &Hello<impl Serialize>,
+    variables: &Variables,
+) -> Result<Summoned, Unavailable> {
+    for _attempt in 0..MAX_ATTEMPTS {
+        let stream = match connect(place).await {
+            Ok(stream) => stream,
+            Err(Unavailable::Connect { .. }) => started(place, variables).await?,
+            Err(error) => return Err(error),
+        };
+        match greet(stream, hello).await {
+            // It has ended, or is about to; the next one is ours.
+            Err(
+                Unavailable::Refused(Refusal::SteppingAside | Refusal::Ending)
+                | Unavailable::Silent(FirstLineError::Ended | FirstLineError::Io(_)),
+            ) => {}
+            answer => return answer,
+        }
+    }
+    Err(Unavailable::ComesAndGoes)
+}
+
+/// Starts a daemon, unless somebody else does.
+async fn started(place: &Place, variables: &Variables) -> Result<UnixStream, Unavailable> {
+    let lock = start_lock(place).await.map_err(Unavailable::Start)?;
+    // Somebody may have been quicker.
+    if let Ok(stream) = connect(place).await {
+        return Ok(stream);
+    }
+    let up = start(place, variables).await;
+    let connected = connect(place).await;
+    drop(lock);
+    match (connected, up) {
+        (Err(_), Err(error)) => Err(Unavailable::Start(error)),
+        (connected, _) => connected,
+    }
+}
+
+/// The right to start a daemon.
+async fn start_lock(place: &Place) -> Result<File, StartError> {
+    let path = place.starting();
+    let failed = |action, path: &Path| {
+        let path = path.to_owned();
+        move |source| StartError::Io {
+            action,
+            path,
+            source,
+        }
+    };
+    if let Some(directory) = path.parent() {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
+            .map_err(failed("make the directory", directory))?;
+        if !Place::is_private(directory) {
+            let open = io::Error::from(io::ErrorKind::PermissionDenied);
+            return Err(failed("trust the directory", directory)(open));
+        }
+    }
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&path)
+        .map_err(failed("open", &path))?;
+    let locking = tokio::task::spawn_blocking(move || file.lock().map(|()| file));
+    let locked = tokio::time::timeout(STARTED_WITHIN, locking).await;
+    let locked = locked.map_err(|_elapsed| StartError::TooLong)?;
+    let locked = locked.map_err(io::Error::other).and_then(|locked| locked);
+    locked.map_err(failed("lock", &path))
+}
+
+/// Starts a daemon, and waits until it listens.
+async fn start(place: &Place, variables: &Variables) -> Result<(), StartError> {
+    let program = std::env::current_exe().map_err(|source| StartError::Io {
+        action: "find",
+        path: "this program".into(),
+        source,
+    })?;
+    let log = open_log(&place.log);
+    let mut spec = ProcessSpec::new(program);
+    if log.is_some() {
+        spec.args = vec!["--log-file".into(), place.log.clone().into()];
+    }
+    spec.args
+        .extend(["mcp", "daemon", "run"].map(OsString::from));
+    spec.env = variables.all();
+    if variables.get("COCODE_LOG".as_ref()).is_none() {
+        spec.env.push(("COCODE_LOG".into(), LOG_FILTER.into()));
+    }
+    spec.cwd = Some("/".into());
+    let up = spawn_detached(&spec, log).map_err(StartError::Program)?;
+    let up = pipe::Receiver::from_owned_fd(OwnedFd::from(up));
+    let mut up = up.map_err(|source| StartError::Io {
+        action: "hear",
+        path: "the daemon".into(),
+        source,
+    })?;
+    let line = read_first_line(&mut up, MAX_HELLO_BYTES, UP_WITHIN).await;
+    line.map(drop).map_err(StartError::NotUp)
+}
+
+/// The log, begun anew if it is large. Without one, the daemon says nothing.
+fn open_log(path: &Path) -> Option<File> {
+    let is_large = std::fs::metadata(path).is_ok_and(|found| found.len() > MAX_LOG_BYTES);
+    let opened = path
+        .parent()
+        .map_or(Ok(()), std::fs::create_dir_all)
+        .and_then(|()| {
+            let mut options = OpenOptions::new();
+            options.create(true).mode(0o600);
+            if is_large {
+                options.write(true).truncate(true);
+            } else {
+                options.append(true);
+            }
+            options.open(path)
+        });
+    match opened {
+        Ok(file) => Some(file),
+        Err(error) => {
+            tracing::debug!(%error, path = %path.display(), "the daemon has no log");
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_foreign;
+
+    #[test]
+    fn only_the_user_is_believed_not_even_root() {
+        assert!(!is_foreign(1000, 1000));
+        assert!(is_foreign(1001, 1000));
+        assert!(is_foreign(0, 1000));
+        assert!(is_foreign(1000, 0));
+    }
+}

@@ -1,0 +1,136 @@
+//! `cocode mcp daemon`: who is served by the shared daemon, which servers run for whom, and its end.
+
+use crate::args::serve::DaemonVerb;
+use crate::daemon::{self, Ask, FrontStatus, InstanceReport, Report, ask};
+use crate::error::{CliError, Exit};
+use crate::printer::{Paint, Printer, Style, print_json};
+use crate::session::on_runtime;
+use crate::table::{Cell, table};
+use crate::text::duration;
+use crate::workspace::Workspace;
+
+pub(crate) fn run(verb: DaemonVerb, workspace: &Workspace) -> Result<Exit, CliError> {
+    match verb {
+        DaemonVerb::Run => daemon::run(workspace),
+        DaemonVerb::Status => on_runtime(workspace, status(workspace)),
+        DaemonVerb::Stop => on_runtime(workspace, stop(workspace)),
+    }
+}
+
+async fn status(workspace: &Workspace) -> Result<Exit, CliError> {
+    let printer = &workspace.printer;
+    let Some(asking) = ask(Ask::Status, workspace).await? else {
+        return none(printer);
+    };
+    let report: Report = asking.answer()?;
+    if printer.json() {
+        print_json(printer, &report)?;
+    } else {
+        printer.out(told(&report, printer.paint()))?;
+    }
+    Ok(Exit::Ok)
+}
+
+async fn stop(workspace: &Workspace) -> Result<Exit, CliError> {
+    let printer = &workspace.printer;
+    let Some(asking) = ask(Ask::Stop, workspace).await? else {
+        return none(printer);
+    };
+    let pid = asking.pid();
+    asking.until_end().await;
+    if printer.json() {
+        print_json(printer, &serde_json::json!({ "stopped": pid }))?;
+    } else {
+        printer.out_line(&format!("stopped the daemon (process {pid})"))?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn none(printer: &Printer) -> Result<Exit, CliError> {
+    if printer.json() {
+        print_json(printer, &serde_json::json!({ "running": false }))?;
+    } else {
+        printer.note("no daemon runs: the next `cocode mcp serve` starts it");
+    }
+    Ok(Exit::Ok)
+}
+
+/// A daemon for people.
+fn told(report: &Report, paint: Paint) -> String {
+    let Report {
+        pid,
+        version,
+        socket,
+        seconds,
+        fronts,
+        servers,
+    } = report;
+    let age = age(*seconds);
+    let mut text = format!("daemon {version}, process {pid}, for {age}, at {socket}\n\n");
+    let head = ["FRONT", "FOR", "SERVES", "DIRECTORY"];
+    let rows: Vec<Vec<Cell>> = fronts.iter().map(front).collect();
+    text.push_str(&if rows.is_empty() {
+        "no fronts\n".to_owned()
+    } else {
+        table(&head, &rows, paint)
+    });
+    text.push('\n');
+    let head = [
+        "NAME",
+        "STATE",
+        "SHARING",
+        "FRONTS",
+        "PROCESS",
+        "TOOLS",
+        "FOR",
+        "LAST ERROR",
+    ];
+    let rows: Vec<Vec<Cell>> = servers.iter().map(server).collect();
+    text.push_str(&if rows.is_empty() {
+        "no servers\n".to_owned()
+    } else {
+        table(&head, &rows, paint)
+    });
+    text
+}
+
+fn front(front: &FrontStatus) -> Vec<Cell> {
+    let FrontStatus {
+        pid,
+        directory,
+        server,
+        seconds,
+    } = front;
+    let pid = pid.map(|pid| pid.to_string());
+    vec![
+        Cell::new(pid.as_deref().unwrap_or("-")).styled(Style::Bold),
+        Cell::new(age(*seconds)),
+        Cell::new(server.as_deref().unwrap_or("all")),
+        Cell::new(directory.as_deref().unwrap_or("-")),
+    ]
+}
+
+fn server(server: &InstanceReport) -> Vec<Cell> {
+    let or_dash = |text: Option<String>| Cell::new(text.unwrap_or_else(|| "-".to_owned()));
+    let state = Cell::new(&server.state);
+    let state = match server.state.as_str() {
+        "ready" => state,
+        "failed" => state.styled(Style::Red),
+        "stopped" => state.styled(Style::Dim),
+        _ => state.styled(Style::Yellow),
+    };
+    vec![
+        Cell::new(&server.name).styled(Style::Bold),
+        state,
+        Cell::new(&server.sharing),
+        Cell::new(server.fronts.len().to_string()),
+        or_dash(server.pid.map(|pid| pid.to_string())),
+        or_dash(server.tools.map(|tools| tools.to_string())),
+        Cell::new(age(server.seconds)),
+        Cell::new(server.trouble.as_deref().unwrap_or_default()),
+    ]
+}
+
+fn age(seconds: u64) -> String {
+    duration(std::time::Duration::from_secs(seconds))
+}

@@ -1,0 +1,350 @@
+//! The front: copies between the standard streams and the daemon, and brings the conversation over
+//! to another daemon when one is lost.
+
+mod ledger;
+mod peek;
+mod pieces;
+
+use std::cell::RefCell;
+use std::io;
+use std::time::Duration;
+
+use cocode_client::chain;
+use cocode_wire::serve::{StandardStreams, standard_streams};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::time::Instant;
+
+use self::ledger::{Ledger, Loss};
+use self::pieces::{Piece, Pieces};
+use super::standalone::Local;
+use crate::args::govern::CredentialStoreArg;
+use crate::args::serve::ServeArgs;
+use crate::daemon::{Front, Hello, Place, Refusal, Summoned, Unavailable, Wants, summon};
+use crate::error::{CliError, Exit};
+use crate::interrupt::Interrupts;
+use crate::session::on_runtime;
+use crate::workspace::Workspace;
+
+/// A daemon that is lost sooner than this is of no use.
+const USEFUL_AFTER: Duration = Duration::from_secs(2);
+/// How many daemons of no use in a row are borne.
+const MAX_USELESS: u32 = 3;
+
+/// Serves by the daemon. Nothing if that cannot be had: then nothing was read yet.
+pub(super) fn run(args: &ServeArgs, workspace: &Workspace) -> Result<Option<Exit>, CliError> {
+    on_runtime(workspace, serve(args, workspace))
+}
+
+async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Option<Exit>, CliError> {
+    let mut interrupts = Interrupts::catch()?;
+    let printer = &workspace.printer;
+    let alone = "each client of `cocode mcp serve` has servers of its own then";
+    let Some(place) = Place::of(workspace) else {
+        printer.warn(&format!("there is no place for a shared daemon; {alone}"));
+        return Ok(None);
+    };
+    let hello = Hello::new(Wants::Front(Box::new(front(args, workspace))));
+    let summoned = tokio::select! {
+        biased;
+        exit = interrupts.next() => return Ok(Some(exit)),
+        summoned = summon(&place, &hello, &workspace.environment.variables) => summoned,
+    };
+    let daemon = match summoned {
+        Ok(summoned) => summoned,
+        // Whoever serves alone finds out what is wrong, and says so.
+        Err(Unavailable::Refused(Refusal::Failed)) => return Ok(None),
+        Err(error) => {
+            printer.warn(&format!("{}; {alone}", chain(&error)));
+            return Ok(None);
+        }
+    };
+    for warning in &daemon.welcome.warnings {
+        printer.warn(warning);
+    }
+    let relay = Relay {
+        args,
+        workspace,
+        place,
+        hello,
+        ledger: RefCell::default(),
+        local: None,
+    };
+    relay.run(daemon.into(), interrupts).await.map(Some)
+}
+
+/// What the daemon has to know of this front.
+fn front(args: &ServeArgs, workspace: &Workspace) -> Front {
+    let Workspace {
+        environment,
+        places,
+        store,
+        ..
+    } = workspace;
+    let variables = environment.variables.all().into_iter();
+    Front {
+        directory: places.directory.as_ref().map(Into::into),
+        home: environment.homes.home.as_ref().map(Into::into),
+        environment: variables
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect(),
+        config: places.explicit.iter().map(Into::into).collect(),
+        strict: workspace.is_strict(),
+        store: store.and_then(CredentialStoreArg::name),
+        wanted: args.wanted.clone(),
+    }
+}
+
+/// A connection to whoever serves.
+struct Daemon {
+    from: OwnedReadHalf,
+    to: OwnedWriteHalf,
+    pieces: Pieces,
+    since: Instant,
+}
+
+impl From<Summoned> for Daemon {
+    fn from(summoned: Summoned) -> Self {
+        let Summoned { stream, unread, .. } = summoned;
+        Self::new(stream, &unread)
+    }
+}
+
+impl Daemon {
+    fn new(stream: UnixStream, unread: &[u8]) -> Self {
+        let (from, to) = stream.into_split();
+        Self {
+            from,
+            to,
+            pieces: Pieces::new(unread),
+            since: Instant::now(),
+        }
+    }
+}
+
+/// How copying ended.
+enum End {
+    /// The client has left, or does not listen any more.
+    Client,
+    /// The daemon is gone.
+    Daemon,
+    /// Somebody wants the front to end.
+    Signal(Exit),
+}
+
+struct Relay<'a> {
+    args: &'a ServeArgs,
+    workspace: &'a Workspace,
+    place: Place,
+    hello: Hello<Wants>,
+    ledger: RefCell<Ledger>,
+    /// Serves when no daemon can be had.
+    local: Option<Local>,
+}
+
+impl Relay<'_> {
+    async fn run(
+        mut self,
+        mut daemon: Daemon,
+        mut interrupts: Interrupts,
+    ) -> Result<Exit, CliError> {
+        let StandardStreams {
+            mut source,
+            mut sink,
+            restore: _restore,
+        } = standard_streams();
+        let mut pieces = Pieces::new(b"");
+        let mut useless = 0;
+        let exit = loop {
+            let end = {
+                let up = up(&mut source, &mut pieces, &mut daemon.to, &self.ledger);
+                let down = down(
+                    &mut daemon.from,
+                    &mut daemon.pieces,
+                    &mut sink,
+                    &self.ledger,
+                );
+                copy(up, down, &mut interrupts).await
+            };
+            match end {
+                End::Client => break Exit::Ok,
+                End::Signal(exit) => break exit,
+                End::Daemon => {}
+            }
+            let is_useful = daemon.since.elapsed() >= USEFUL_AFTER;
+            useless = if is_useful { 0 } else { useless + 1 };
+            let loss = self.ledger.borrow_mut().lost();
+            let replaced = async {
+                // The client has the beginning of a line, and never gets its end.
+                if daemon.pieces.is_cut() {
+                    sink.write_all(b"\n").await?;
+                }
+                sink.write_all(&loss.told).await?;
+                sink.flush().await?;
+                pieces.skip_cut(&mut source).await
+            };
+            if let Err(error) = replaced.await {
+                tracing::debug!(%error, "the client is gone");
+                break Exit::Ok;
+            }
+            daemon = tokio::select! {
+                biased;
+                exit = interrupts.next() => break exit,
+                daemon = self.another(useless) => daemon?,
+            };
+            let greeted = self.greet(&mut daemon, &mut sink, &loss);
+            tokio::select! {
+                biased;
+                exit = interrupts.next() => break exit,
+                greeted = greeted => if let Err(error) = greeted {
+                    // Whoever copies will find out what is wrong.
+                    tracing::debug!(%error, "the conversation was not brought over");
+                }
+            }
+        };
+        if let Some(local) = self.local {
+            local.end().await;
+        }
+        Ok(exit)
+    }
+
+    /// Another daemon, or whoever serves within this process if there is none.
+    async fn another(&mut self, useless: u32) -> Result<Daemon, CliError> {
+        let printer = &self.workspace.printer;
+        if let Some(local) = &mut self.local {
+            return local.connect().map(|stream| Daemon::new(stream, b""));
+        }
+        let why = if useless < MAX_USELESS {
+            let variables = &self.workspace.environment.variables;
+            match summon(&self.place, &self.hello, variables).await {
+                Ok(summoned) => {
+                    printer.warn("the shared daemon was lost; another one goes on");
+                    return Ok(summoned.into());
+                }
+                Err(error) => chain(&error),
+            }
+        } else {
+            format!("the shared daemon was lost {useless} times in a row")
+        };
+        printer.warn(&format!(
+            "{why}; this client goes on with servers of its own"
+        ));
+        let mut local = Local::begin(self.args, self.workspace).await?;
+        let stream = local.connect()?;
+        self.local = Some(local);
+        Ok(Daemon::new(stream, b""))
+    }
+
+    /// Tells a new daemon how far the conversation is.
+    async fn greet(
+        &self,
+        daemon: &mut Daemon,
+        sink: &mut (impl AsyncWrite + Unpin),
+        loss: &Loss,
+    ) -> io::Result<()> {
+        if let Some(greeting) = &loss.greeting {
+            daemon.to.write_all(greeting).await?;
+            while self.ledger.borrow().is_greeting() {
+                let Some(piece) = daemon.pieces.next(&mut daemon.from).await? else {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                };
+                pass_down(piece, sink, &self.ledger).await?;
+            }
+        }
+        for line in &loss.rest {
+            daemon.to.write_all(line).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Copies both ways until one of them ends.
+async fn copy(
+    up: impl Future<Output = End>,
+    down: impl Future<Output = End>,
+    interrupts: &mut Interrupts,
+) -> End {
+    let (mut up, mut down) = (std::pin::pin!(up), std::pin::pin!(down));
+    let ended = tokio::select! {
+        biased;
+        exit = interrupts.next() => return End::Signal(exit),
+        end = &mut down => return end,
+        end = &mut up => end,
+    };
+    // What the daemon has said, or still has to say about what it was asked, is heard.
+    tokio::select! {
+        biased;
+        exit = interrupts.next() => End::Signal(exit),
+        _end = down => ended,
+    }
+}
+
+/// From the client to the daemon.
+async fn up(
+    source: &mut (impl AsyncRead + Unpin),
+    pieces: &mut Pieces,
+    to: &mut OwnedWriteHalf,
+    ledger: &RefCell<Ledger>,
+) -> End {
+    loop {
+        let bytes = match pieces.next(source).await {
+            Ok(Some(Piece::Lines(lines))) => {
+                // Before it is sent: from here on it may have been carried out.
+                ledger.borrow_mut().sent(&lines);
+                lines
+            }
+            Ok(Some(Piece::More(more))) => more,
+            Ok(None) => {
+                if let Err(error) = to.shutdown().await {
+                    tracing::debug!(%error, "the daemon is gone as well");
+                }
+                return End::Client;
+            }
+            Err(error) => {
+                tracing::debug!(%error, "the client cannot be heard any more");
+                return End::Client;
+            }
+        };
+        if let Err(error) = to.write_all(&bytes).await {
+            tracing::debug!(%error, "the daemon takes nothing more");
+            return End::Daemon;
+        }
+    }
+}
+
+/// From the daemon to the client.
+async fn down(
+    from: &mut OwnedReadHalf,
+    pieces: &mut Pieces,
+    sink: &mut (impl AsyncWrite + Unpin),
+    ledger: &RefCell<Ledger>,
+) -> End {
+    loop {
+        let piece = match pieces.next(from).await {
+            Ok(Some(piece)) => piece,
+            Ok(None) => return End::Daemon,
+            Err(error) => {
+                tracing::debug!(%error, "the daemon cannot be heard any more");
+                return End::Daemon;
+            }
+        };
+        if let Err(error) = pass_down(piece, sink, ledger).await {
+            tracing::debug!(%error, "the client is gone");
+            return End::Client;
+        }
+    }
+}
+
+async fn pass_down(
+    piece: Piece,
+    sink: &mut (impl AsyncWrite + Unpin),
+    ledger: &RefCell<Ledger>,
+) -> io::Result<()> {
+    let bytes = match piece {
+        Piece::Lines(lines) => ledger.borrow_mut().received(lines),
+        Piece::More(more) => more,
+    };
+    sink.write_all(&bytes).await?;
+    sink.flush().await
+}

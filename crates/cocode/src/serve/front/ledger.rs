@@ -1,0 +1,315 @@
+//! What a front remembers of a conversation, so that another daemon can go on with it: how the
+//! client introduced itself, what it wants to hear of, and what it still waits for.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use bytes::Bytes;
+use memchr::memchr_iter;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::peek::{Head, head};
+use crate::error::Code;
+
+/// What a client is told about a request that nobody will answer.
+const LOST: &str = "the shared daemon ended before it answered, and it is not known whether this \
+                    was carried out; what follows is served again";
+
+/// An id, as it was written.
+type Id = Box<[u8]>;
+
+/// The state of one conversation.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    /// Requests of the client that are not answered, in the order in which they came.
+    in_flight: HashMap<Id, Open>,
+    n_requests: u64,
+    /// Questions to the client that are not answered.
+    questions: HashSet<Id>,
+    /// Answers that the client has had already.
+    swallowed: HashSet<Id>,
+    initialize: Option<Kept>,
+    initialized: Option<Bytes>,
+    level: Option<Kept>,
+    subscriptions: BTreeMap<String, Kept>,
+}
+
+#[derive(Debug)]
+struct Open {
+    number: u64,
+    /// The request, if it is made again should it be lost.
+    again: Option<Bytes>,
+}
+
+/// A request that sets something, which another daemon has to be told as well.
+#[derive(Clone, Debug)]
+struct Kept {
+    id: Id,
+    line: Bytes,
+}
+
+/// What has to happen after a loss.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Loss {
+    /// What the client is told.
+    pub(super) told: Vec<u8>,
+    /// What another daemon is told first, and has to answer before the rest.
+    pub(super) greeting: Option<Bytes>,
+    /// What it is told then.
+    pub(super) rest: Vec<Bytes>,
+}
+
+impl Ledger {
+    /// Notes lines of the client.
+    pub(super) fn sent(&mut self, lines: &Bytes) {
+        each(lines, |line| self.sent_line(&line));
+    }
+
+    /// Notes lines of the daemon, and gives those that are for the client.
+    pub(super) fn received(&mut self, lines: Bytes) -> Bytes {
+        if self.swallowed.is_empty() {
+            each(&lines, |line| {
+                self.received_line(&line);
+            });
+            return lines;
+        }
+        let mut kept = Vec::with_capacity(lines.len());
+        each(&lines, |line| {
+            if self.received_line(&line) {
+                kept.extend_from_slice(&line);
+            }
+        });
+        kept.into()
+    }
+
+    /// Whether the client is still to be introduced.
+    pub(super) fn is_greeting(&self) -> bool {
+        let initialize = self.initialize.as_ref();
+        initialize.is_some_and(|kept| {
+            self.swallowed.contains(&kept.id) || self.in_flight.contains_key(&kept.id)
+        })
+    }
+
+    /// The daemon is gone. Says what to tell the client, and what to tell the next daemon.
+    pub(super) fn lost(&mut self) -> Loss {
+        self.swallowed.clear();
+        let mut loss = Loss::default();
+        let mut lost: Vec<(Id, Open)> = self.in_flight.drain().collect();
+        lost.sort_by_key(|(_, open)| open.number);
+        let mut again = Vec::new();
+        for (id, open) in lost {
+            if open.again.is_some() {
+                again.push((id, open));
+            } else {
+                answer_lost(&mut loss.told, &id);
+            }
+        }
+        for (id, open) in again {
+            let is_kept = self.kept().any(|kept| kept.id == id);
+            // Whatever sets something is told below.
+            loss.rest.extend(open.again.clone().filter(|_| !is_kept));
+            self.in_flight.insert(id, open);
+        }
+        let mut questions: Vec<Id> = self.questions.drain().collect();
+        questions.sort_unstable();
+        for id in questions {
+            withdraw(&mut loss.told, &id);
+        }
+        let kept: Vec<Kept> = self.kept().cloned().collect();
+        for Kept { id, .. } in &kept {
+            // What was not answered yet is answered now; the rest the client has heard.
+            if !self.in_flight.contains_key(id) {
+                self.swallowed.insert(id.clone());
+            }
+        }
+        loss.greeting = self.initialize.as_ref().map(|kept| kept.line.clone());
+        let mut rest: Vec<Bytes> = self.initialized.iter().cloned().collect();
+        let others = kept
+            .into_iter()
+            .skip(usize::from(self.initialize.is_some()));
+        rest.extend(others.map(|kept| kept.line));
+        rest.append(&mut loss.rest);
+        loss.rest = rest;
+        loss
+    }
+
+    /// Everything that sets something, the introduction first.
+    fn kept(&self) -> impl Iterator<Item = &Kept> {
+        let first = self.initialize.iter().chain(&self.level);
+        first.chain(self.subscriptions.values())
+    }
+
+    fn sent_line(&mut self, line: &Bytes) {
+        if is_list(line) {
+            self.sent_list(line);
+            return;
+        }
+        let Head {
+            id,
+            method,
+            is_answer: _,
+        } = head(line);
+        match (id, method) {
+            (Some(id), Some(method)) => self.requested(id, method, line),
+            (None, Some(b"notifications/initialized")) => self.initialized = Some(owned(line)),
+            (None, Some(b"notifications/cancelled")) => self.cancelled(line),
+            (Some(id), None) => {
+                self.questions.remove(id);
+            }
+            _ => {}
+        }
+    }
+
+    /// Several messages in one line, which one revision allowed.
+    fn sent_list(&mut self, line: &Bytes) {
+        let messages: Vec<&RawValue> = serde_json::from_slice(line).unwrap_or_default();
+        for message in messages {
+            let mut one = message.get().as_bytes().to_vec();
+            one.push(b'\n');
+            self.sent_line(&Bytes::from(one));
+        }
+    }
+
+    fn requested(&mut self, id: &[u8], method: &[u8], line: &Bytes) {
+        let kept = || Kept {
+            id: id.into(),
+            line: owned(line),
+        };
+        let mut again = None;
+        match method {
+            b"initialize" => {
+                self.initialize = Some(kept());
+                (self.initialized, self.level) = (None, None);
+                self.subscriptions.clear();
+                again = Some(owned(line));
+            }
+            b"logging/setLevel" => {
+                self.level = Some(kept());
+                again = Some(owned(line));
+            }
+            b"resources/subscribe" => {
+                if let Some(uri) = uri_of(line) {
+                    self.subscriptions.insert(uri, kept());
+                    again = Some(owned(line));
+                }
+            }
+            b"resources/unsubscribe" => {
+                if let Some(uri) = uri_of(line) {
+                    self.subscriptions.remove(&uri);
+                }
+            }
+            b"subscriptions/listen" => again = Some(owned(line)),
+            _ => {}
+        }
+        let number = self.n_requests;
+        self.n_requests += 1;
+        self.in_flight.insert(id.into(), Open { number, again });
+    }
+
+    /// What the client does not want any more is not answered.
+    fn cancelled(&mut self, line: &Bytes) {
+        #[derive(Deserialize)]
+        struct Cancelled<'a> {
+            #[serde(borrow)]
+            params: Params<'a>,
+        }
+        #[derive(Deserialize)]
+        struct Params<'a> {
+            #[serde(borrow, rename = "requestId")]
+            request: &'a RawValue,
+        }
+        if let Ok(Cancelled { params }) = serde_json::from_slice(line) {
+            self.in_flight.remove(params.request.get().as_bytes());
+        }
+    }
+
+    /// Whether it is for the client.
+    fn received_line(&mut self, line: &Bytes) -> bool {
+        if is_list(line) {
+            let messages: Vec<&RawValue> = serde_json::from_slice(line).unwrap_or_default();
+            for message in messages {
+                self.heard(head(message.get().as_bytes()));
+            }
+            return true;
+        }
+        self.heard(head(line))
+    }
+
+    fn heard(&mut self, head: Head<'_>) -> bool {
+        match head {
+            Head {
+                id: Some(id),
+                method: Some(_),
+                ..
+            } => {
+                self.questions.insert(id.into());
+                true
+            }
+            Head {
+                id: Some(id),
+                is_answer: true,
+                ..
+            } => {
+                self.in_flight.remove(id);
+                !self.swallowed.remove(id)
+            }
+            _ => true,
+        }
+    }
+}
+
+/// Calls for each line, with its end.
+fn each(lines: &Bytes, mut visit: impl FnMut(Bytes)) {
+    let mut begin = 0;
+    for end in memchr_iter(b'\n', lines) {
+        visit(lines.slice(begin..=end));
+        begin = end + 1;
+    }
+    if begin < lines.len() {
+        visit(lines.slice(begin..));
+    }
+}
+
+fn is_list(line: &[u8]) -> bool {
+    line.trim_ascii_start().first() == Some(&b'[')
+}
+
+/// A copy: what came in one read stays whole for as long as a part of it is kept.
+fn owned(line: &Bytes) -> Bytes {
+    Bytes::copy_from_slice(line)
+}
+
+fn uri_of(line: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Request {
+        params: Params,
+    }
+    #[derive(Deserialize)]
+    struct Params {
+        uri: String,
+    }
+    let request: Request = serde_json::from_slice(line).ok()?;
+    Some(request.params.uri)
+}
+
+fn answer_lost(to: &mut Vec<u8>, id: &[u8]) {
+    to.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    to.extend_from_slice(id);
+    let code = Code::DaemonLost.as_str();
+    let rest =
+        format!(r#","error":{{"code":-32603,"message":"{LOST}","data":{{"code":"{code}"}}}}}}"#);
+    to.extend_from_slice(rest.as_bytes());
+    to.push(b'\n');
+}
+
+fn withdraw(to: &mut Vec<u8>, id: &[u8]) {
+    to.extend_from_slice(
+        br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"#,
+    );
+    to.extend_from_slice(id);
+    to.extend_from_slice(b"}}\n");
+}
+
+#[cfg(test)]
+#[path = "ledger_tests.rs"]
+mod tests;

@@ -1,0 +1,156 @@
+//! Conversations that are cut, and what is left of them.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::{Ledger, Loss};
+
+fn lines(messages: &[Value]) -> Bytes {
+    let lines: Vec<String> = messages.iter().map(Value::to_string).collect();
+    Bytes::from(lines.join("\n") + "\n")
+}
+
+fn read(text: &[u8]) -> Vec<Value> {
+    let text = std::str::from_utf8(text).unwrap();
+    let lines = text.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn all(lines: &[Bytes]) -> Vec<Value> {
+    lines.iter().flat_map(|line| read(line)).collect()
+}
+
+fn request(id: impl Into<Value>, method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params})
+}
+
+fn answer(id: impl Into<Value>) -> Value {
+    json!({"jsonrpc": "2.0", "id": id.into(), "result": {}})
+}
+
+fn notification(method: &str) -> Value {
+    json!({"jsonrpc": "2.0", "method": method})
+}
+
+#[test]
+fn what_is_not_answered_is_answered_with_an_error_in_order_and_nothing_is_repeated() {
+    let mut ledger = Ledger::default();
+    ledger.sent(&lines(&[
+        request(1, "tools/call", &json!({"name": "a"})),
+        request("two", "tools/call", &json!({"name": "b"})),
+        request(3, "tools/list", &json!({})),
+    ]));
+    let passed = ledger.received(lines(&[answer(1)]));
+    assert_eq!(read(&passed), [answer(1)]);
+    let Loss {
+        told,
+        greeting,
+        rest,
+    } = ledger.lost();
+    let told = read(&told);
+    assert_eq!(told.len(), 2);
+    assert_eq!((&told[0]["id"], &told[1]["id"]), (&json!("two"), &json!(3)));
+    assert_eq!(told[0]["error"]["code"], json!(-32603));
+    assert_eq!(told[0]["error"]["data"]["code"], json!("daemon-lost"));
+    assert_eq!((greeting, rest), (None, Vec::new()));
+    assert_eq!(ledger.lost(), Loss::default(), "told once");
+}
+
+#[test]
+fn a_session_is_opened_again_and_its_second_answers_are_swallowed() {
+    let mut ledger = Ledger::default();
+    let initialize = request(0, "initialize", &json!({"capabilities": {}}));
+    let level = request(1, "logging/setLevel", &json!({"level": "debug"}));
+    let one = request(2, "resources/subscribe", &json!({"uri": "a:1"}));
+    let two = request(3, "resources/subscribe", &json!({"uri": "a:2"}));
+    let less = request(4, "resources/unsubscribe", &json!({"uri": "a:1"}));
+    let initialized = notification("notifications/initialized");
+    ledger.sent(&lines(std::slice::from_ref(&initialize)));
+    ledger.received(lines(&[answer(0)]));
+    ledger.sent(&lines(&[
+        initialized.clone(),
+        level.clone(),
+        one,
+        two.clone(),
+        less,
+    ]));
+    ledger.received(lines(&[answer(1), answer(2), answer(3), answer(4)]));
+    let loss = ledger.lost();
+    assert_eq!(loss.told, b"");
+    assert_eq!(read(&loss.greeting.unwrap()), [initialize]);
+    assert_eq!(all(&loss.rest), [initialized, level, two]);
+    assert!(ledger.is_greeting());
+    let news = notification("notifications/tools/list_changed");
+    let passed = ledger.received(lines(&[answer(0), news.clone()]));
+    assert_eq!(read(&passed), [news]);
+    assert!(!ledger.is_greeting());
+    let passed = ledger.received(lines(&[answer(3), answer(1), answer(9)]));
+    assert_eq!(read(&passed), [answer(9)]);
+}
+
+#[test]
+fn what_only_sets_something_is_answered_by_the_next_daemon() {
+    let mut ledger = Ledger::default();
+    let initialize = request(0, "initialize", &json!({}));
+    ledger.sent(&lines(std::slice::from_ref(&initialize)));
+    let loss = ledger.lost();
+    assert_eq!((loss.told, loss.rest), (Vec::new(), Vec::new()));
+    assert!(ledger.is_greeting());
+    let passed = ledger.received(lines(&[answer(0)]));
+    assert_eq!(read(&passed), [answer(0)], "the client has not had it yet");
+    assert!(!ledger.is_greeting());
+    let subscribe = request(1, "resources/subscribe", &json!({"uri": "a:1"}));
+    ledger.sent(&lines(std::slice::from_ref(&subscribe)));
+    let loss = ledger.lost();
+    assert_eq!(all(&loss.rest), [subscribe]);
+    let passed = ledger.received(lines(&[answer(0), answer(1)]));
+    assert_eq!(read(&passed), [answer(1)]);
+}
+
+#[test]
+fn open_subscriptions_go_on_and_cancelled_requests_are_forgotten() {
+    let mut ledger = Ledger::default();
+    let listen = request(5, "subscriptions/listen", &json!({"notifications": {}}));
+    ledger.sent(&lines(&[
+        listen.clone(),
+        request(6, "subscriptions/listen", &json!({})),
+        request(7, "tools/call", &json!({"name": "slow"})),
+    ]));
+    let cancel = |id: u64| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    ledger.sent(&lines(&[cancel(6), cancel(7)]));
+    let loss = ledger.lost();
+    assert_eq!((loss.told, loss.greeting), (Vec::new(), None));
+    assert_eq!(all(&loss.rest), std::slice::from_ref(&listen));
+    assert_eq!(all(&ledger.lost().rest), [listen], "as often as needed");
+}
+
+#[test]
+fn questions_that_nobody_waits_for_are_withdrawn() {
+    let mut ledger = Ledger::default();
+    ledger.received(lines(&[
+        request(1, "elicitation/create", &json!({})),
+        request(2, "roots/list", &json!({})),
+    ]));
+    ledger.sent(&lines(&[answer(2)]));
+    let told = read(&ledger.lost().told);
+    let withdrawn = json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}
+    });
+    assert_eq!(told, [withdrawn]);
+}
+
+#[test]
+fn lists_of_messages_count_one_by_one() {
+    let mut ledger = Ledger::default();
+    let batch = json!([
+        request(1, "ping", &json!({})),
+        request(2, "ping", &json!({}))
+    ]);
+    ledger.sent(&lines(&[batch]));
+    ledger.received(lines(&[json!([answer(1)])]));
+    let told = read(&ledger.lost().told);
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0]["id"], json!(2));
+}

@@ -1,0 +1,321 @@
+//! The daemon that all fronts of a user share: what is shared and what is not, and how fronts live
+//! through its end.
+
+use std::path::PathBuf;
+use std::thread;
+
+use cocode_testkit::{Gate, Script, StdioServer};
+use serde_json::{Value, json};
+
+use crate::fronts::{Client, Site, another_build, is_alive, kill, wait_while};
+use crate::harness::received;
+use crate::status::entry;
+
+const ONE: &[&str] = &["--server", "one"];
+
+fn site(server: &StdioServer) -> Site {
+    Site::new(&entry("one", server))
+}
+
+#[track_caller]
+fn servers(status: &Value) -> &Vec<Value> {
+    status["servers"].as_array().unwrap()
+}
+
+/// The process of the only server.
+#[track_caller]
+fn server_process(site: &Site) -> u32 {
+    let status = site.status();
+    assert_eq!(servers(&status).len(), 1, "{status}");
+    let pid = status["servers"][0]["pid"].as_u64();
+    u32::try_from(pid.unwrap_or_else(|| panic!("{status}"))).unwrap()
+}
+
+#[test]
+fn ten_fronts_at_once_share_one_daemon_and_one_server() {
+    let server = Script::new().stdio();
+    let site = site(&server);
+    let fronts = thread::scope(|scope| {
+        let fronts: Vec<_> = (0..10)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut front = site.front(ONE);
+                    front.open(&json!({}));
+                    assert_eq!(front.call(7, "echo"), r#"{"n":7}"#);
+                    front
+                })
+            })
+            .collect();
+        let fronts = fronts.into_iter().map(|front| front.join().unwrap());
+        fronts.collect::<Vec<Client>>()
+    });
+    assert_eq!(site.n_daemons(), 1);
+    assert_eq!(server.runs().all(), [1]);
+    let status = site.status();
+    assert_eq!(status["fronts"].as_array().unwrap().len(), 10, "{status}");
+    let only = &servers(&status)[0];
+    assert_eq!(servers(&status).len(), 1, "{status}");
+    assert_eq!(only["fronts"].as_array().unwrap().len(), 10, "{status}");
+    assert_eq!(only["state"], json!("ready"));
+    assert_eq!(only["sharing"], json!("shared"));
+    let mut processes: Vec<u64> = fronts
+        .iter()
+        .map(|front| front.child().id().into())
+        .collect();
+    processes.sort_unstable();
+    assert_eq!(only["fronts"], json!(processes));
+    for front in fronts {
+        assert_eq!(front.leave(), (Some(0), String::new()));
+    }
+    // Nobody uses the server any more.
+    wait_while(|| !servers(&site.status()).is_empty());
+}
+
+#[test]
+fn servers_are_shared_only_where_they_would_be_the_same() {
+    let server = Script::new().stdio();
+    let site = site(&server);
+    let open = |change: &dyn Fn(&mut std::process::Command)| {
+        let mut command = site.command(ONE);
+        change(&mut command);
+        let mut front = Client::start(&mut command);
+        front.open(&json!({}));
+        (front, server.runs().all().len())
+    };
+    let (_first, runs) = open(&|_| {});
+    assert_eq!(runs, 1);
+    // A variable that no server gets to see.
+    let (_second, runs) = open(&|command| {
+        command.env("SHLVL", "7");
+    });
+    assert_eq!(runs, 1);
+    let (_third, runs) = open(&|command| {
+        command.current_dir(site.home.project().join("sub"));
+    });
+    assert_eq!(runs, 2, "another directory");
+    let (_fourth, runs) = open(&|command| {
+        command.env("LANG", "C");
+    });
+    assert_eq!(runs, 3, "another environment");
+    let status = site.status();
+    let mut shared: Vec<usize> = servers(&status)
+        .iter()
+        .map(|server| server["fronts"].as_array().unwrap().len())
+        .collect();
+    shared.sort_unstable();
+    assert_eq!(shared, [1, 1, 2], "{status}");
+}
+
+#[test]
+fn what_a_front_sees_is_what_its_directory_and_variables_say() {
+    let (one, other) = (Script::new().stdio(), Script::new().stdio());
+    let site = site(&one);
+    site.home.run(["mcp", "trust", "--all", "--yes"]);
+    let mut elsewhere = site.command(&["--server", "local"]);
+    let directory = site.home.project().join("sub");
+    std::fs::write(directory.join(".mcp.toml"), entry("local", &other)).unwrap();
+    let refused = Client::start(elsewhere.current_dir(&directory));
+    let (code, told) = refused.leave();
+    assert_eq!(code, Some(6), "{told}");
+    assert!(told.contains("pending-trust"), "{told}");
+    assert_eq!(other.runs().all(), [0; 0], "nothing of it was started");
+    let trusted = site.home.command(["mcp", "trust", "local", "--yes"]);
+    let trusted = { trusted }.current_dir(&directory).output().unwrap();
+    assert!(trusted.status.success(), "{trusted:?}");
+    let mut front = Client::start(&mut elsewhere);
+    front.open(&json!({}));
+    assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
+    // Where there is no such server, there is none.
+    let (code, told) = site.front(&["--server", "local"]).leave();
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("unknown-server"), "{told}");
+}
+
+#[test]
+fn a_daemon_that_is_killed_costs_the_call_and_nothing_else() {
+    let gate = Gate::new();
+    let server = Script::new().on("tools/call").run(1).hold(&gate).stdio();
+    let site = site(&server);
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    let (daemon, process) = (site.daemon(), server_process(&site));
+    front.request(1, "tools/call", &json!({"name": "echo", "arguments": {}}));
+    received(&server, 1, "tools/call");
+    kill(daemon);
+    let answer = front.receive();
+    assert_eq!(answer["id"], json!(1), "{answer}");
+    assert_eq!(answer["error"]["code"], json!(-32603), "{answer}");
+    assert_eq!(
+        answer["error"]["data"]["code"],
+        json!("daemon-lost"),
+        "{answer}"
+    );
+    // The session goes on: the client is not asked to open it again, nor told so twice.
+    assert_eq!(front.call(2, "echo"), r#"{"n":2}"#);
+    received(&server, 2, "tools/call");
+    let calls = server.received().count(|message| message.is("tools/call"));
+    assert_eq!(calls, 2, "nothing is repeated");
+    assert_ne!(site.daemon(), daemon);
+    // Nothing is left of what the dead one had started.
+    wait_while(|| is_alive(process));
+    let (code, told) = front.leave();
+    assert_eq!(code, Some(0));
+    assert!(told.contains("the shared daemon was lost"), "{told}");
+}
+
+#[test]
+fn what_a_client_wants_to_hear_of_survives_the_daemon() {
+    let server = Script::new().stdio();
+    let site = site(&server);
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    front.ask(1, "logging/setLevel", &json!({"level": "debug"}));
+    front.ask(2, "resources/subscribe", &json!({"uri": "a:1"}));
+    kill(site.daemon());
+    received(&server, 2, "resources/subscribe");
+    received(&server, 2, "logging/setLevel");
+    // The next thing that the client hears is the answer to its next question.
+    assert_eq!(front.call(3, "echo"), r#"{"n":3}"#);
+}
+
+#[test]
+fn a_daemon_that_nobody_needs_ends_and_takes_its_socket_with_it() {
+    let server = Script::new().stdio();
+    let site = site(&server);
+    site.home
+        .user_file("config.toml", "[gateway]\nidle_stop_sec = 1\n");
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    let daemon = site.daemon();
+    let socket = site.status()["socket"].as_str().map(PathBuf::from).unwrap();
+    assert!(socket.exists());
+    assert_eq!(front.leave().0, Some(0));
+    wait_while(|| is_alive(daemon));
+    assert!(!socket.exists());
+    // And the next one finds what it needs.
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    assert_eq!(site.n_daemons(), 2);
+}
+
+#[test]
+fn a_socket_that_a_dead_daemon_has_left_is_no_obstacle() {
+    let server = Script::new().stdio();
+    let site = site(&server);
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    let daemon = site.daemon();
+    assert_eq!(front.leave().0, Some(0));
+    kill(daemon);
+    wait_while(|| is_alive(daemon));
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    assert_eq!(front.leave(), (Some(0), String::new()));
+}
+
+#[test]
+fn a_front_that_stands_alone_shares_nothing_and_starts_no_daemon() {
+    let server = Script::new().stdio();
+    let site = site(&server);
+    let mut alone = site.front(&["--server", "one", "--standalone"]);
+    alone.open(&json!({}));
+    assert_eq!(alone.call(1, "echo"), r#"{"n":1}"#);
+    assert_eq!(site.status()["running"], json!(false));
+    assert_eq!(alone.leave(), (Some(0), String::new()));
+}
+
+#[test]
+fn where_no_daemon_can_be_had_the_front_stands_alone_and_says_so() {
+    let server = Script::new().stdio();
+    let site = site(&server);
+    // There is no place for a socket.
+    site.home.user_file("state/run", "in the way");
+    let mut front = Client::start(site.command(ONE).env("XDG_RUNTIME_DIR", "/nonexistent"));
+    front.open(&json!({}));
+    assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
+    let (code, told) = front.leave();
+    assert_eq!(code, Some(0));
+    assert!(told.contains("has servers of its own"), "{told}");
+}
+
+#[test]
+fn a_server_that_is_one_clients_own_ends_with_its_front() {
+    let server = Script::new().stdio();
+    let own = format!("{}isolation = \"per-session\"\n", entry("one", &server));
+    let site = Site::new(&own);
+    let mut front = site.front(ONE);
+    let mut other = site.front(ONE);
+    for front in [&mut front, &mut other] {
+        front.open(&json!({}));
+        assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
+    }
+    let own = |status: &Value| -> Vec<u64> {
+        let own = servers(status)
+            .iter()
+            .filter(|server| server["sharing"] == json!("per-session"));
+        own.filter_map(|server| server["pid"].as_u64()).collect()
+    };
+    let before = own(&site.status());
+    assert_eq!(before.len(), 2, "{}", site.status());
+    kill(front.child().id());
+    wait_while(|| own(&site.status()).len() > 1);
+    let left = own(&site.status());
+    for pid in before {
+        if !left.contains(&pid) {
+            wait_while(|| is_alive(u32::try_from(pid).unwrap()));
+        }
+    }
+    assert_eq!(other.call(2, "echo"), r#"{"n":2}"#);
+}
+
+#[test]
+fn fronts_go_on_when_their_daemon_is_stopped() {
+    let server = Script::new().stdio();
+    let site = site(&server);
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    let (daemon, process) = (site.daemon(), server_process(&site));
+    let stopped = site.home.mcp(&["daemon", "stop"]).with_code(0);
+    assert!(stopped.stdout.contains(&daemon.to_string()), "{stopped:?}");
+    assert!(!is_alive(process), "it has ended before the command did");
+    assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
+    assert_ne!(site.daemon(), daemon);
+}
+
+#[test]
+fn a_front_of_another_build_replaces_an_idle_daemon_and_leaves_a_busy_one_alone() {
+    let server = Script::new().stdio();
+    let site = site(&server);
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    let daemon = site.daemon();
+    let other = another_build(&site.home.home());
+    let mut command = site.command(ONE);
+    let mut newer = std::process::Command::new(&other);
+    newer
+        .args(command.get_args())
+        .env_clear()
+        .current_dir(site.home.project());
+    newer.envs(
+        command
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    let mut guest = Client::start(&mut newer);
+    guest.open(&json!({}));
+    assert_eq!(server.runs().all(), [1, 2], "it does not share");
+    let (code, told) = guest.leave();
+    assert_eq!(code, Some(0));
+    assert!(told.contains("another version"), "{told}");
+    assert_eq!(site.daemon(), daemon);
+    front.leave();
+    wait_while(|| !site.status()["fronts"].as_array().unwrap().is_empty());
+    let mut guest = Client::start(&mut newer);
+    guest.open(&json!({}));
+    assert_eq!(guest.leave(), (Some(0), String::new()));
+    wait_while(|| is_alive(daemon));
+    // And the older one comes back in the same way.
+    let mut front = Client::start(&mut command);
+    front.open(&json!({}));
+    assert_eq!(front.leave(), (Some(0), String::new()));
+}

@@ -1,0 +1,147 @@
+//! What commands show and change of the servers that run in the daemon, and what fronts are served.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use cocode_testkit::Script;
+use serde_json::{Value, json};
+
+use crate::fronts::{Client, Site, wait_while};
+use crate::harness::{received, start};
+use crate::status::entry;
+
+const ONE: &[&str] = &["--server", "one"];
+
+/// The names of all tools that a client sees.
+fn tools(client: &mut Client) -> Vec<String> {
+    let answer = client.ask(9, "tools/list", &json!({}));
+    let tools = answer["result"]["tools"].as_array().unwrap();
+    let names = tools.iter().map(|tool| tool["name"].as_str().unwrap());
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn all_servers_are_served_as_one_or_those_that_are_wanted() {
+    let (one, two) = (Script::new().stdio(), Script::new().stdio());
+    let site = Site::new(&format!("{}{}", entry("one", &one), entry("two", &two)));
+    let profile = "[gateway.profiles.plain]\nservers = [\"two\"]\nprefix = \"never\"\n";
+    site.home.user_file("config.toml", profile);
+    let check = |words: &[&str], expected: &[&str]| {
+        let mut front = site.front(words);
+        front.open(&json!({}));
+        front.skip_notifications();
+        assert_eq!(tools(&mut front), expected, "{words:?}");
+        front
+    };
+    let mut all = check(&[], &["mcp__one__echo", "mcp__two__echo"]);
+    let _one = check(&["--servers", "one"], &["mcp__one__echo"]);
+    let _profile = check(&["--profile", "plain"], &["echo"]);
+    let _only = check(&["--server", "two"], &["echo"]);
+    assert_eq!(all.call(1, "mcp__two__echo"), r#"{"n":1}"#);
+    assert_eq!((one.runs().all(), two.runs().all()), (vec![1], vec![1]));
+    for (words, code) in [
+        (["--servers", "three"], "unknown-server"),
+        (["--profile", "none"], "invalid-usage"),
+    ] {
+        let (exit, told) = site.front(&words).leave();
+        assert_eq!(exit, Some(2), "{told}");
+        assert!(told.contains(code), "{told}");
+    }
+}
+
+#[test]
+fn rules_and_files_count_for_fronts_as_they_are_now() {
+    let server = Script::new().stdio();
+    let site = Site::new(&entry("one", &server));
+    let mut front = site.front(&[]);
+    front.open(&json!({}));
+    front.skip_notifications();
+    assert_eq!(tools(&mut front), ["mcp__one__echo"]);
+    site.home
+        .run(["permissions", "deny", "one.echo"])
+        .with_code(0);
+    wait_while(|| !tools(&mut front).is_empty());
+    let answer = front.ask(2, "tools/call", &json!({"name": "mcp__one__echo"}));
+    assert!(answer["error"].is_object(), "{answer}");
+}
+
+#[test]
+fn status_shows_what_runs_in_the_daemon_and_starts_no_second_one() {
+    let (one, two) = (Script::new().stdio(), Script::new().stdio());
+    let site = Site::new(&format!("{}{}", entry("one", &one), entry("two", &two)));
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    let status = site.home.json(&["mcp", "status"]);
+    let line = |name: &str| -> Value {
+        let lines = status["servers"].as_array().unwrap();
+        let line = lines.iter().find(|line| line["name"] == json!(name));
+        line.unwrap_or_else(|| panic!("{status}")).clone()
+    };
+    assert_eq!(line("one")["state"], json!("ready"));
+    assert_eq!(line("one")["daemon"]["sharing"], json!("shared"));
+    assert_eq!(line("one")["daemon"]["fronts"], json!([front.child().id()]));
+    assert_eq!(line("one")["tools"], json!(1));
+    assert_eq!(line("two")["daemon"], Value::Null);
+    assert_eq!((one.runs().all(), two.runs().all()), (vec![1], vec![1]));
+    let table = site.home.mcp(&["status"]).clean();
+    assert!(table.contains("shared in the daemon, 1 front"), "{table}");
+}
+
+#[test]
+fn whoever_watches_hears_of_the_daemon_and_starts_nothing_that_it_has() {
+    let server = Script::new().stdio();
+    let site = Site::new(&entry("one", &server));
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    let mut command = site.home.command(["mcp", "status", "--watch", "--json"]);
+    let mut watching = start(&mut command);
+    let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    let mut other = site.front(ONE);
+    other.open(&json!({}));
+    let both = loop {
+        let line = lines.next().unwrap().unwrap();
+        let event: Value = serde_json::from_str(&line).unwrap();
+        let fronts = event["server"]["daemon"]["fronts"].as_array();
+        if fronts.is_some_and(|fronts| fronts.len() == 2) {
+            break event;
+        }
+    };
+    assert_eq!(both["event"], json!("state"), "{both}");
+    assert_eq!(server.runs().all(), [1]);
+    crate::interrupting::signal(&watching, "-INT");
+    assert_eq!(watching.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn restart_starts_the_server_of_the_daemon_anew() {
+    let server = Script::new().stdio();
+    let site = Site::new(&entry("one", &server));
+    let idle = site.home.mcp(&["restart", "one"]).with_code(0);
+    idle.complains(&["does not run in the daemon"]);
+    site.home.mcp(&["restart", "two"]).with_code(2);
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    let restarted = site.home.mcp(&["restart", "one"]).clean();
+    assert_eq!(restarted, "restarted `one`\n");
+    front.skip_notifications();
+    assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
+    received(&server, 2, "tools/call");
+    assert_eq!(server.runs().all(), [1, 2]);
+}
+
+#[test]
+fn logs_of_servers_in_the_daemon_can_be_followed() {
+    let server = Script::new().stdio();
+    let site = Site::new(&entry("one", &server));
+    let mut following = site.home.command(["mcp", "logs", "-f", "one"]);
+    let mut following = following.stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    let ready = lines
+        .map_while(Result::ok)
+        .find(|line| line.contains("ready"));
+    assert!(ready.is_some());
+    following.kill().unwrap();
+    following.wait().unwrap();
+}
