@@ -30,6 +30,8 @@ use crate::workspace::Workspace;
 const IDLE: Duration = Duration::from_mins(1);
 /// How long whoever connects may take to say what they want.
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
+/// How long the end of a front waits for credentials to be stored.
+const SETTLED_WITHIN: Duration = Duration::from_secs(45);
 
 /// Variables that hold for a whole process, since libraries read them.
 const OF_PROCESS: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
@@ -249,7 +251,12 @@ impl Host {
             .serve(&*endpoint, crate::serve::options(), shutdown)
             .await;
         tracing::info!(?pid, %closed, "a front has left");
-        serving.settle().await;
+        if tokio::time::timeout(SETTLED_WITHIN, serving.settle())
+            .await
+            .is_err()
+        {
+            tracing::warn!("credentials that were being renewed may be lost");
+        }
         drop((endpoint, serving, presence));
     }
 
