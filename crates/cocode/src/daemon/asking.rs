@@ -10,7 +10,6 @@ use super::hello::{Hello, MAX_HELLO_BYTES, Wants, Welcome};
 use super::place::Place;
 use super::summon::{ANSWER_WITHIN, Summoned, Unavailable, connect, greet};
 use crate::error::{CliError, Code};
-use crate::workspace::Workspace;
 
 /// Longer than anybody watches.
 const FOREVER: Duration = Duration::from_hours(24 * 365);
@@ -21,12 +20,12 @@ pub(crate) struct Asking {
     summoned: Summoned,
 }
 
-/// Asks the daemon of those who work here. Nothing if none runs.
-pub(crate) async fn ask(ask: Ask, workspace: &Workspace) -> Result<Option<Asking>, CliError> {
-    let Some(place) = Place::of(workspace) else {
+/// Asks the daemon at a place. Nothing if none runs.
+pub(crate) async fn ask(ask: Ask, place: Option<&Place>) -> Result<Option<Asking>, CliError> {
+    let Some(place) = place else {
         return Ok(None);
     };
-    let stream = match connect(&place).await {
+    let stream = match connect(place).await {
         Ok(stream) => stream,
         Err(Unavailable::Connect { source, .. }) => {
             tracing::debug!(%source, "no daemon runs");

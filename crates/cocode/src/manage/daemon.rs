@@ -1,7 +1,7 @@
 //! `cocode mcp daemon`: who is served by the shared daemon, which servers run for whom, and its end.
 
 use crate::args::serve::DaemonVerb;
-use crate::daemon::{self, Ask, FrontStatus, InstanceReport, Report, ask};
+use crate::daemon::{self, Ask, FrontStatus, InstanceReport, Place, Report, ask};
 use crate::error::{CliError, Exit};
 use crate::printer::{Paint, Printer, Style, print_json};
 use crate::session::on_runtime;
@@ -19,7 +19,8 @@ pub(crate) fn run(verb: DaemonVerb, workspace: &Workspace) -> Result<Exit, CliEr
 
 async fn status(workspace: &Workspace) -> Result<Exit, CliError> {
     let printer = &workspace.printer;
-    let Some(asking) = ask(Ask::Status, workspace).await? else {
+    let place = Place::of(workspace);
+    let Some(asking) = ask(Ask::Status, place.as_ref()).await? else {
         return none(printer);
     };
     let report: Report = asking.answer()?;
@@ -33,7 +34,8 @@ async fn status(workspace: &Workspace) -> Result<Exit, CliError> {
 
 async fn stop(workspace: &Workspace) -> Result<Exit, CliError> {
     let printer = &workspace.printer;
-    let Some(asking) = ask(Ask::Stop, workspace).await? else {
+    let place = Place::of(workspace);
+    let Some(asking) = ask(Ask::Stop, place.as_ref()).await? else {
         return none(printer);
     };
     let pid = asking.pid();

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::args::manage::RestartArgs;
 use crate::configured;
-use crate::daemon::{Ask, Restarted, ask};
+use crate::daemon::{Ask, Place, Restarted, ask};
 use crate::error::{CliError, Exit};
 use crate::printer::print_json;
 use crate::session::on_runtime;
@@ -21,7 +21,8 @@ pub(crate) fn run(args: &RestartArgs, workspace: &Workspace) -> Result<Exit, Cli
 }
 
 async fn restart(name: &str, workspace: &Workspace) -> Result<Exit, CliError> {
-    let asking = ask(Ask::Restart(name.to_owned()), workspace).await?;
+    let place = Place::of(workspace);
+    let asking = ask(Ask::Restart(name.to_owned()), place.as_ref()).await?;
     let servers = match asking {
         Some(asking) => asking.answer::<Restarted>()?.servers,
         None => 0,

@@ -1,7 +1,9 @@
 //! The daemon that all fronts of a user share: what is shared and what is not, and how fronts live
 //! through its end.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
+use std::process::Command;
 use std::thread;
 
 use cocode_testkit::{Gate, Script, StdioServer};
@@ -75,7 +77,7 @@ fn ten_fronts_at_once_share_one_daemon_and_one_server() {
 fn servers_are_shared_only_where_they_would_be_the_same() {
     let server = Script::new().stdio();
     let site = site(&server);
-    let open = |change: &dyn Fn(&mut std::process::Command)| {
+    let open = |change: &dyn Fn(&mut Command)| {
         let mut command = site.command(ONE);
         change(&mut command);
         let mut front = Client::start(&mut command);
@@ -214,6 +216,36 @@ fn a_socket_that_a_dead_daemon_has_left_is_no_obstacle() {
 }
 
 #[test]
+fn the_daemon_outlives_the_process_group_that_started_it() {
+    let server = Script::new().stdio();
+    let site = site(&server);
+    let mut first = Client::start(site.command(ONE).process_group(0));
+    first.open(&json!({}));
+    let mut second = site.front(ONE);
+    second.open(&json!({}));
+    let daemon = site.daemon();
+    let group = format!("-{}", first.child().id());
+    let killed = Command::new("kill").args(["-KILL", "--", &group]).status();
+    assert!(killed.unwrap().success());
+    drop(first);
+    assert_eq!(second.call(1, "echo"), r#"{"n":1}"#);
+    assert_eq!(site.daemon(), daemon);
+    assert_eq!(server.runs().all(), [1]);
+    // It has nothing of who started it: no terminal, and a session without the front.
+    let told = |column: &str| {
+        let found = Command::new("ps")
+            .args(["-o", &format!("{column}="), "-p", &daemon.to_string()])
+            .output();
+        String::from_utf8(found.unwrap().stdout)
+            .unwrap()
+            .trim()
+            .to_owned()
+    };
+    assert!(told("tty").starts_with('?'), "{}", told("tty"));
+    assert_ne!(told("pgid"), group.trim_start_matches('-'));
+}
+
+#[test]
 fn a_front_that_stands_alone_shares_nothing_and_starts_no_daemon() {
     let server = Script::new().stdio();
     let site = site(&server);
@@ -291,7 +323,7 @@ fn a_front_of_another_build_replaces_an_idle_daemon_and_leaves_a_busy_one_alone(
     let daemon = site.daemon();
     let other = another_build(&site.home.home());
     let mut command = site.command(ONE);
-    let mut newer = std::process::Command::new(&other);
+    let mut newer = Command::new(&other);
     newer
         .args(command.get_args())
         .env_clear()

@@ -1,12 +1,12 @@
 //! What commands show and change of the servers that run in the daemon, and what fronts are served.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead, BufReader, Lines};
 use std::process::Stdio;
 
 use cocode_testkit::Script;
 use serde_json::{Value, json};
 
-use crate::fronts::{Client, Site, wait_while};
+use crate::fronts::{Client, Site, kill, wait_while};
 use crate::harness::{received, start};
 use crate::status::entry;
 
@@ -98,18 +98,53 @@ fn whoever_watches_hears_of_the_daemon_and_starts_nothing_that_it_has() {
     let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
     let mut other = site.front(ONE);
     other.open(&json!({}));
-    let both = loop {
-        let line = lines.next().unwrap().unwrap();
-        let event: Value = serde_json::from_str(&line).unwrap();
-        let fronts = event["server"]["daemon"]["fronts"].as_array();
-        if fronts.is_some_and(|fronts| fronts.len() == 2) {
-            break event;
-        }
-    };
+    let both = until_shared_by(&mut lines, 2);
     assert_eq!(both["event"], json!("state"), "{both}");
     assert_eq!(server.runs().all(), [1]);
     crate::interrupting::signal(&watching, "-INT");
     assert_eq!(watching.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn whoever_watches_hears_of_daemons_that_come_and_go() {
+    let server = Script::new().stdio();
+    let site = Site::new(&entry("one", &server));
+    let mut command = site.home.command(["mcp", "status", "--watch", "--json"]);
+    let mut watching = start(&mut command);
+    let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    let own = until(&mut lines, |event| event["server"]["state"] == "ready");
+    assert_eq!(own["server"]["daemon"], Value::Null, "{own}");
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    until_shared_by(&mut lines, 1);
+    kill(site.daemon());
+    let own = until(&mut lines, |event| {
+        event["server"]["state"] == "ready" && event["server"]["daemon"].is_null()
+    });
+    assert_eq!(own["event"], json!("state"), "{own}");
+    assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
+    until_shared_by(&mut lines, 1);
+    crate::interrupting::signal(&watching, "-INT");
+    assert_eq!(watching.wait().unwrap().code(), Some(130));
+}
+
+/// The next event that is as it should be.
+fn until(lines: &mut Lines<impl BufRead>, is_so: impl Fn(&Value) -> bool) -> Value {
+    loop {
+        let line = lines.next().unwrap().unwrap();
+        let event: Value = serde_json::from_str(&line).unwrap();
+        if is_so(&event) {
+            return event;
+        }
+    }
+}
+
+/// The next event that tells of a server in the daemon with so many fronts.
+fn until_shared_by(lines: &mut Lines<impl BufRead>, n_fronts: usize) -> Value {
+    until(lines, |event| {
+        let fronts = event["server"]["daemon"]["fronts"].as_array();
+        fronts.is_some_and(|fronts| fronts.len() == n_fronts)
+    })
 }
 
 #[test]

@@ -1,35 +1,89 @@
 //! The servers of a workspace that run in the shared daemon: they are shown as they are there, and
 //! no second ones are started.
 
-use cocode_core::ServerSpec;
+use std::time::Duration;
 
-use crate::daemon::{Ask, Asking, InstanceReport, Report, ask};
+use cocode_core::ServerSpec;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::daemon::{Ask, Asking, InstanceReport, Place, Report, ask};
+use crate::error::CliError;
 use crate::workspace::Workspace;
 
+/// How often it is looked whether a daemon has been started.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
 /// What the daemon keeps.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Shared {
     servers: Vec<InstanceReport>,
+}
+
+/// Hears of what the daemon keeps, and of the next daemon when one has ended.
+#[derive(Debug)]
+pub(super) struct Following {
+    told: mpsc::Receiver<Shared>,
+    _listening: JoinSet<()>,
+}
+
+impl Following {
+    /// Begins with what the daemon keeps now.
+    pub(super) async fn begin(workspace: &Workspace) -> (Shared, Self) {
+        let place = Place::of(workspace);
+        let first = begin(Ask::Watch, place.as_ref()).await;
+        let now = first.as_ref().map(|asking| Shared::of(asking.answer()));
+        let (tell, told) = mpsc::channel(1);
+        let mut listening = JoinSet::new();
+        listening.spawn(follow(place, first, tell));
+        let following = Self {
+            told,
+            _listening: listening,
+        };
+        (now.unwrap_or_default(), following)
+    }
+
+    /// What the daemon keeps, when that has changed. Cancel safe.
+    pub(super) async fn changed(&mut self) -> Shared {
+        match self.told.recv().await {
+            Some(shared) => shared,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+async fn follow(place: Option<Place>, mut asking: Option<Asking>, tell: mpsc::Sender<Shared>) {
+    loop {
+        if let Some(asking) = &mut asking {
+            while let Ok(Some(report)) = asking.next().await {
+                if tell.send(Shared::of(Ok(report))).await.is_err() {
+                    return;
+                }
+            }
+            // A daemon that has ended keeps nothing.
+            if tell.send(Shared::default()).await.is_err() {
+                return;
+            }
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+        asking = begin(Ask::Watch, place.as_ref()).await;
+        if let Some(asking) = &asking
+            && tell.send(Shared::of(asking.answer())).await.is_err()
+        {
+            return;
+        }
+    }
 }
 
 impl Shared {
     /// What the daemon keeps now; nothing, if there is none that can be asked.
     pub(super) async fn ask(workspace: &Workspace) -> Self {
-        let Some(asking) = begin(Ask::Status, workspace).await else {
-            return Self::default();
-        };
-        Self::of(asking.answer())
+        let place = Place::of(workspace);
+        let asking = begin(Ask::Status, place.as_ref()).await;
+        asking.map_or_else(Self::default, |asking| Self::of(asking.answer()))
     }
 
-    /// The same, and whoever tells of changes.
-    pub(super) async fn follow(workspace: &Workspace) -> (Self, Option<Asking>) {
-        let Some(asking) = begin(Ask::Watch, workspace).await else {
-            return (Self::default(), None);
-        };
-        (Self::of(asking.answer()), Some(asking))
-    }
-
-    pub(super) fn of<E: std::fmt::Debug>(report: Result<Report, E>) -> Self {
+    fn of(report: Result<Report, CliError>) -> Self {
         match report {
             Ok(report) => Self {
                 servers: report.servers,
@@ -61,8 +115,8 @@ impl Shared {
 }
 
 /// A daemon that cannot be asked is as good as none: servers are then looked at by themselves.
-async fn begin(what: Ask, workspace: &Workspace) -> Option<Asking> {
-    match ask(what, workspace).await {
+async fn begin(what: Ask, place: Option<&Place>) -> Option<Asking> {
+    match ask(what, place).await {
         Ok(asking) => asking,
         Err(error) => {
             tracing::debug!(?error, "the daemon cannot be asked");

@@ -175,6 +175,11 @@ impl View {
         self.lines.iter().find(|line| line.name == name.as_str())
     }
 
+    /// Those that run in the daemon.
+    pub(super) fn shared(&self) -> impl Iterator<Item = &Line> {
+        self.lines.iter().filter(|line| line.daemon.is_some())
+    }
+
     /// 0 if all are ready, 4 if nothing but credentials is missing, else 3. Servers that may not run
     /// count where they were asked for by name or are required.
     pub(super) fn exit(&self, is_named: impl Fn(&str) -> bool) -> Exit {
@@ -212,7 +217,7 @@ impl View {
     }
 
     fn is_any_shared(&self) -> bool {
-        self.lines.iter().any(|line| line.daemon.is_some())
+        self.shared().next().is_some()
     }
 
     pub(super) fn table(&self, paint: Paint) -> String {

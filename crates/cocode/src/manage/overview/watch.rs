@@ -10,13 +10,11 @@ use cocode_config::{Live, Reload, Watcher};
 use cocode_core::ServerSpec;
 use serde::Serialize;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 
-use super::shared::Shared;
+use super::shared::{Following, Shared};
 use super::view::{Calls, Line, Outlook, View};
 use super::{Chosen, wanted};
 use crate::args::manage::StatusArgs;
-use crate::daemon::{Asking, Report};
 use crate::error::{CliError, Code, Exit};
 use crate::interrupt::Interrupts;
 use crate::manage::status::hurried;
@@ -112,8 +110,7 @@ async fn watch(
         CliError::new(Code::SetupFailed, "the configuration cannot be watched").because(&error)
     })?;
     let variables = workspace.environment.variables.clone();
-    let (kept, asking) = Shared::follow(workspace).await;
-    let (mut reports, _asking) = reports(asking);
+    let (kept, mut following) = Following::begin(workspace).await;
     let live = Live::new(workspace.places.clone(), move |name| variables.text(name));
     let printer = &*workspace.printer;
     let mut events = manager.events();
@@ -135,6 +132,7 @@ async fn watch(
     };
     watch.apply().await;
     watch.tell_withheld()?;
+    watch.tell_shared(&[])?;
     let exit = loop {
         watch.draw()?;
         if !printer.is_read() {
@@ -151,32 +149,13 @@ async fn watch(
                 watch.reloaded(&reload)?;
                 watch.apply().await;
             }
-            Some(report) = reports.recv() => watch.shared(Shared::of(Ok::<_, CliError>(report))).await?,
+            kept = following.changed() => watch.shared(kept).await?,
             Some(event) = events.next() => watch.happened(&event)?,
         }
     };
     drop(watcher);
     managing::close(&manager, &mut interrupts).await;
     Ok(exit)
-}
-
-/// What the daemon says from now on, and whoever listens to it.
-fn reports(asking: Option<Asking>) -> (mpsc::Receiver<Report>, JoinSet<()>) {
-    let (tell, told) = mpsc::channel(1);
-    let mut listening = JoinSet::new();
-    if let Some(mut asking) = asking {
-        listening.spawn(async move {
-            while let Ok(Some(report)) = asking.next().await {
-                if tell.send(report).await.is_err() {
-                    return;
-                }
-            }
-            // A daemon that has ended keeps nothing.
-            let nothing = Report::default();
-            drop(tell.send(nothing).await);
-        });
-    }
-    (told, listening)
 }
 
 struct Watch<'a> {
@@ -238,28 +217,21 @@ impl Watch<'_> {
 
     /// Something else runs in the daemon, or runs otherwise.
     async fn shared(&mut self, kept: Shared) -> Result<(), CliError> {
-        let before = self.told_shared();
+        let before: Vec<String> = self.view().shared().map(Line::told).collect();
         self.kept = kept;
         self.apply().await;
-        let view = self.view();
-        for spec in self.ready.iter().filter(|spec| self.kept.has(spec)) {
-            let Some(line) = view.line(&spec.name) else {
-                continue;
-            };
+        self.tell_shared(&before)
+    }
+
+    /// Says how those are that run in the daemon, if that was not said before.
+    fn tell_shared(&self, before: &[String]) -> Result<(), CliError> {
+        for line in self.view().shared() {
             let told = line.told();
             if !before.contains(&told) {
                 self.say("state", What::State { server: line }, || told)?;
             }
         }
         Ok(())
-    }
-
-    /// What there is to say of those that run in the daemon.
-    fn told_shared(&self) -> Vec<String> {
-        let view = self.view();
-        let kept = self.ready.iter().filter(|spec| self.kept.has(spec));
-        let lines = kept.filter_map(|spec| view.line(&spec.name));
-        lines.map(super::view::Line::told).collect()
     }
 
     fn draw(&mut self) -> Result<(), CliError> {
