@@ -1,7 +1,7 @@
 //! One client that talks to the gateway: its requests, its answers to questions, and what it wants
 //! to hear.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -19,12 +19,12 @@ use crate::caller::Caller;
 use crate::hello::Hello;
 use crate::instance::Instance;
 use crate::level::Level;
-use crate::notices::for_session;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::room::Room;
 use crate::said::Said;
-use crate::traffic::{Listener, Listening};
+use crate::served::Served;
+use crate::view::Entry;
 
 /// Sessions are counted over all gateways, and requests of the stateless era among them.
 static SESSIONS: AtomicU64 = AtomicU64::new(1);
@@ -56,14 +56,7 @@ struct State {
     in_flight: HashMap<String, oneshot::Sender<()>>,
     /// Questions that the client was asked.
     questions: HashMap<u64, oneshot::Sender<Result<RawJson, RpcError>>>,
-    /// Resources whose changes the client wants to hear of.
-    subscriptions: BTreeSet<(ServerName, String)>,
-    /// What the client hears of.
-    listening: Vec<Listening>,
-    /// Servers that run for this client alone.
-    own: BTreeMap<ServerName, Arc<Instance>>,
-    /// Servers that this client has used together with others.
-    shared: BTreeSet<ServerName>,
+    served: Served,
     ended: bool,
 }
 
@@ -118,44 +111,33 @@ impl Downstream {
         self.lock().level = Some(level);
     }
 
-    /// Changes what the client wants to hear of, and gives what the change gives.
-    pub(crate) fn subscriptions<T>(
-        &self,
-        change: impl FnOnce(&mut BTreeSet<(ServerName, String)>) -> T,
-    ) -> T {
-        change(&mut self.lock().subscriptions)
-    }
-
-    /// Keeps a server for this client alone, for as long as it talks.
-    pub(crate) fn keep(&self, server: &ServerName, instance: Arc<Instance>) -> bool {
-        let mut state = self.lock();
-        if !state.ended {
-            state.own.insert(server.clone(), instance);
-        }
-        !state.ended
+    /// The server for this client, if that was decided.
+    pub(crate) fn served_by(&self, entry: &Entry) -> Option<Arc<Instance>> {
+        self.lock().served.by(entry)
     }
 
     /// The server that runs for this client alone, if there is one.
-    pub(crate) fn own(&self, server: &ServerName) -> Option<Arc<Instance>> {
-        self.lock().own.get(server).cloned()
+    pub(crate) fn own(&self, entry: &Entry) -> Option<Arc<Instance>> {
+        self.lock().served.by_own(entry)
     }
 
-    /// Notes that this client uses a server together with others. Whether it did so before.
-    pub(crate) fn shares(&self, server: &ServerName, now: bool) -> bool {
-        let mut state = self.lock();
-        let before = state.shared.contains(server);
-        if now && !before {
-            state.shared.insert(server.clone());
-        }
-        before
+    /// Decides which server is for this client, for as long as it talks: one of its own, or the one
+    /// that everybody shares.
+    pub(crate) fn decide(&self, entry: &Entry, own: Option<Arc<Instance>>) {
+        let older = {
+            let mut state = self.lock();
+            if state.ended {
+                return;
+            }
+            state.served.decide(entry, own)
+        };
+        drop(older);
     }
 
-    /// Lets the client hear of what servers tell, until the end.
-    pub(crate) fn hear(&self, listening: Listening) {
-        let mut state = self.lock();
-        if !state.ended {
-            state.listening.push(listening);
-        }
+    /// Lets go of servers of its own that have no place among these any more.
+    pub(crate) fn release(&self, servers: &BTreeMap<ServerName, Entry>) {
+        let gone = self.lock().served.release(servers);
+        drop(gone);
     }
 
     /// Puts a question to the client, on the stream of one of its requests.
@@ -376,9 +358,7 @@ impl Conversation for Downstream {
         let State {
             in_flight,
             questions,
-            subscriptions,
-            listening,
-            own,
+            served,
             ..
         } = {
             let mut state = self.lock();
@@ -388,26 +368,8 @@ impl Conversation for Downstream {
             };
             std::mem::replace(&mut *state, ended)
         };
-        drop((in_flight, questions, listening, own));
-        self.room.left(subscriptions);
-    }
-}
-
-impl Listener for Downstream {
-    fn told(&self, server: &ServerName, notification: &Notification) {
-        let Notification { method, params, .. } = notification;
-        let wanted = match method.as_str() {
-            "notifications/resources/updated" => {
-                let uri = updated_uri(params.as_ref()).unwrap_or_default();
-                let key = (server.clone(), uri);
-                self.lock().subscriptions.contains(&key)
-            }
-            "notifications/message" => Level::of_message(params.as_ref()) >= self.log_level(),
-            _ => true,
-        };
-        if wanted {
-            self.tell(method, for_session(params.as_ref()).as_ref());
-        }
+        drop((in_flight, questions, served));
+        self.room.left();
     }
 }
 

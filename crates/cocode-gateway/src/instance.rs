@@ -1,12 +1,11 @@
 //! One connection to one server, shared by clients or kept for one of them.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use cocode_client::{
     CallError, ClientCapabilities, Deadlines, Frame, Handler, Manager, ManagerOptions, RawJson,
-    Relayed, RequestError, ResourceReference, Session, chain,
+    Relayed, RequestError, Session, chain,
 };
 use cocode_core::{DEFAULT_TOOL_TIMEOUT, ServerName, ServerSpec};
 use cocode_wire::{RpcError, code};
@@ -16,6 +15,7 @@ use tokio::time::Instant;
 
 use crate::caller::Caller;
 use crate::downstream::Downstream;
+use crate::following::Following;
 use crate::traffic::Traffic;
 use crate::witness::CallWitness;
 
@@ -28,6 +28,21 @@ const LONGEST: Duration = Duration::from_hours(6);
 /// Tasks that end servers nobody needs any more.
 pub(crate) type Reaper = Arc<Mutex<JoinSet<()>>>;
 
+/// Runs what nobody waits for, but the end of the gateway.
+#[derive(Clone)]
+pub(crate) struct Background {
+    reaper: Reaper,
+    runtime: Handle,
+}
+
+impl Background {
+    pub(crate) fn run(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut reaper = self.reaper.lock().unwrap_or_else(PoisonError::into_inner);
+        while reaper.try_join_next().is_some() {}
+        reaper.spawn_on(work, &self.runtime);
+    }
+}
+
 /// A server that runs, or will when it is needed.
 pub(crate) struct Instance {
     name: ServerName,
@@ -35,10 +50,9 @@ pub(crate) struct Instance {
     pub(crate) traffic: Arc<Traffic>,
     spec: Arc<ServerSpec>,
     since: Instant,
-    /// How many want to hear of changes of a resource.
-    followed: Mutex<BTreeMap<String, usize>>,
-    reaper: Reaper,
-    runtime: Handle,
+    /// The resources whose changes somebody wants to hear of.
+    pub(crate) following: Arc<Following>,
+    background: Background,
 }
 
 /// A request on its way to a server.
@@ -83,15 +97,19 @@ impl Instance {
         });
         let spec_kept = Arc::new(spec.clone());
         manager.apply([spec]).await;
+        let background = Background {
+            reaper: Arc::clone(reaper),
+            runtime: Handle::current(),
+        };
+        let following = Following::new(manager.clone(), name.clone(), background.clone());
         Arc::new(Self {
             name,
             manager,
             traffic,
             spec: spec_kept,
             since: Instant::now(),
-            followed: Mutex::default(),
-            reaper: Arc::clone(reaper),
-            runtime: Handle::current(),
+            following,
+            background,
         })
     }
 
@@ -159,53 +177,6 @@ impl Instance {
         }
     }
 
-    /// Makes sure that changes of a resource are heard of, for one more who wants that.
-    pub(crate) async fn follow(&self, uri: &str) -> Result<(), RpcError> {
-        let subscribed = self.manager.subscribe(&self.resource(uri)).await;
-        subscribed.map_err(|error| told(&self.name, &error))?;
-        *self.followed().entry(uri.to_owned()).or_default() += 1;
-        Ok(())
-    }
-
-    /// One less wants to hear of changes of a resource. The last one ends the subscription.
-    pub(crate) fn unfollow(&self, uri: &str) {
-        {
-            let mut followed = self.followed();
-            let Some(count) = followed.get_mut(uri) else {
-                return;
-            };
-            *count -= 1;
-            if *count > 0 {
-                return;
-            }
-            followed.remove(uri);
-        }
-        let (manager, resource) = (self.manager.clone(), self.resource(uri));
-        self.end_later(async move {
-            if let Err(error) = manager.unsubscribe(&resource).await {
-                tracing::debug!(%error, "a subscription was not ended");
-            }
-        });
-    }
-
-    fn followed(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
-        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Runs something that nobody waits for.
-    fn end_later(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let mut reaper = self.reaper.lock().unwrap_or_else(PoisonError::into_inner);
-        while reaper.try_join_next().is_some() {}
-        reaper.spawn_on(work, &self.runtime);
-    }
-
-    fn resource(&self, uri: &str) -> ResourceReference {
-        ResourceReference {
-            server: self.name.clone(),
-            uri: uri.to_owned(),
-        }
-    }
-
     fn deadlines(&self, tool: Option<&str>) -> Deadlines {
         let said = tool.map(|tool| self.spec.timeout_of(tool));
         let said = said.filter(|said| *said != DEFAULT_TOOL_TIMEOUT);
@@ -219,7 +190,7 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         let manager = self.manager.clone();
-        self.end_later(async move { manager.shutdown().await });
+        self.background.run(async move { manager.shutdown().await });
     }
 }
 

@@ -6,9 +6,11 @@
 
 #![deny(missing_docs)]
 
+mod audience;
 mod caller;
 mod consent;
 mod downstream;
+mod following;
 mod gate;
 mod gateway;
 mod headers;
@@ -26,6 +28,7 @@ mod request;
 mod results;
 mod room;
 mod said;
+mod served;
 mod single;
 mod status;
 mod traffic;

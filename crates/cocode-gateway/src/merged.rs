@@ -15,19 +15,18 @@
 //! nothing is filtered.
 
 mod asking;
-mod audience;
 mod calling;
 mod greeting;
 mod listening;
 mod pages;
 mod resources;
-mod retelling;
+pub(crate) mod retelling;
 mod snapshot;
 mod tasks;
 mod uris;
 mod watching;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -37,9 +36,11 @@ use cocode_wire::{RawJson, RpcError, code};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use self::audience::Audience;
+pub(crate) use self::pages::{Pages, with_text};
+pub(crate) use self::snapshot::Lists;
 use self::snapshot::Snapshot;
 use self::watching::Changes;
+use crate::audience::Audience;
 use crate::caller::Caller;
 use crate::downstream::{Downstream, unknown_method};
 use crate::instance::Instance;
@@ -84,6 +85,10 @@ impl Merged {
         };
         let shadowed = [snapshot.tools.shadowed(), snapshot.prompts.shadowed()];
         shadowed.concat()
+    }
+
+    pub(crate) fn audience(&self) -> &Audience {
+        &self.audience
     }
 
     fn view(&self) -> Result<Arc<Inner>, RpcError> {
@@ -192,13 +197,7 @@ impl Merged {
     async fn instance(&self, entry: &Entry, request: &Request) -> Result<Arc<Instance>, RpcError> {
         let view = self.view()?;
         let (client, caller) = (&request.from, &request.caller);
-        let instance = view.instance_for(entry, client, caller).await;
-        if !Arc::ptr_eq(&instance, &entry.instance)
-            && let Some(member) = self.audience.find(request.session)
-        {
-            member.attend(&instance);
-        }
-        Ok(instance)
+        Ok(view.instance_for(entry, client, caller).await)
     }
 
     async fn reply(&self, request: Request) -> Result<Reply, RpcError> {
@@ -278,8 +277,8 @@ impl Room for Merged {
             return;
         };
         // What one client says is not for servers that serve others, too.
-        for name in view.servers().keys() {
-            let Some(instance) = client.own(name) else {
+        for entry in view.servers().values() {
+            let Some(instance) = client.own(entry) else {
                 continue;
             };
             let (method, params) = (method.to_owned(), params.map(RawJson::detached));
@@ -287,7 +286,7 @@ impl Room for Merged {
         }
     }
 
-    fn left(&self, _subscriptions: BTreeSet<(ServerName, String)>) {
+    fn left(&self) {
         self.audience.prune();
     }
 

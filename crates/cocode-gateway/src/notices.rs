@@ -1,10 +1,8 @@
 //! Notifications that belong to a subscription, and how they say so.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use cocode_client::Notification;
-use cocode_core::ServerName;
 use cocode_wire::encode::{self, push_member};
 use cocode_wire::members::{Members, never_mentions};
 use cocode_wire::serve::Sink;
@@ -13,7 +11,6 @@ use serde::Deserialize;
 
 use crate::downstream::updated_uri;
 use crate::reply::Reply;
-use crate::traffic::Listener;
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -29,6 +26,8 @@ pub(crate) struct Filter {
 
 /// Resources that one subscription may name.
 const MAX_URIS: usize = 1024;
+/// Notifications that are kept for a subscription until it is acknowledged.
+const MAX_HELD: usize = 1024;
 
 impl Filter {
     /// Reads the parameters of `subscriptions/listen`.
@@ -85,26 +84,55 @@ impl Filter {
 /// A client that listens.
 pub(crate) struct Subscription {
     id: RawJson,
-    filter: Filter,
     stream: Arc<dyn Sink>,
+    stage: Mutex<Stage>,
+}
+
+enum Stage {
+    /// Nothing may be told before the acknowledgment; this is to be told after it.
+    Held(Vec<(String, Option<RawJson>)>),
+    /// What is told.
+    Agreed(Filter),
 }
 
 impl Subscription {
-    /// Begins with the acknowledgment: nothing may come before it.
-    pub(crate) fn begin(id: RawJson, filter: Filter, stream: Arc<dyn Sink>) -> Arc<Self> {
+    /// From now on nothing is missed.
+    pub(crate) fn begin(id: RawJson, stream: Arc<dyn Sink>) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            stream,
+            stage: Mutex::new(Stage::Held(Vec::new())),
+        })
+    }
+
+    /// Acknowledges what is told from now on, and tells what of it came meanwhile.
+    pub(crate) fn agree(&self, filter: Filter) {
+        let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
         let params = format!(r#"{{"notifications":{}}}"#, filter.to_json());
-        let subscription = Self { id, filter, stream };
         if let Ok(params) = RawJson::parse(params) {
             let method = "notifications/subscriptions/acknowledged";
-            subscription.send(method, Some(&params));
+            self.send(method, Some(&params));
         }
-        Arc::new(subscription)
+        if let Stage::Held(held) = &*stage {
+            for (method, params) in held {
+                if filter.wants(method, params.as_ref()) {
+                    self.send(method, params.as_ref());
+                }
+            }
+        }
+        *stage = Stage::Agreed(filter);
     }
 
     /// Tells what its client wants to hear, and nothing else.
     pub(crate) fn tell(&self, method: &str, params: Option<&RawJson>) {
-        if self.filter.wants(method, params) {
-            self.send(method, params);
+        let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *stage {
+            Stage::Held(held) if held.len() < MAX_HELD => {
+                held.push((method.to_owned(), params.cloned()));
+            }
+            Stage::Held(_) => tracing::warn!(method, "a subscriber missed a notification"),
+            Stage::Agreed(filter) if filter.wants(method, params) => self.send(method, params),
+            Stage::Agreed(_) => {}
         }
     }
 
@@ -126,12 +154,6 @@ impl Subscription {
         if !self.stream.send(Bytes::from(message)) {
             tracing::debug!(method, "a subscriber did not take a notification");
         }
-    }
-}
-
-impl Listener for Subscription {
-    fn told(&self, _server: &ServerName, notification: &Notification) {
-        self.tell(&notification.method, notification.params.as_ref());
     }
 }
 

@@ -1,6 +1,5 @@
 //! What stands behind an endpoint: one server as it is, or many as one.
 
-use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -34,8 +33,8 @@ pub(crate) trait Room: Send + Sync + 'static {
     /// A client tells something.
     fn told(&self, client: &Downstream, method: &str, params: Option<&RawJson>);
 
-    /// A client has left, and these changes are of no interest to it any more.
-    fn left(&self, subscriptions: BTreeSet<(ServerName, String)>);
+    /// A client has left.
+    fn left(&self);
 
     /// The parameters of what a server tells about a request, as clients know them here; nothing if
     /// they are as the server has them.

@@ -1,10 +1,9 @@
 //! One server, as it is: everything is passed on unchanged, except that tools which may not be used
 //! do not exist.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
-use cocode_client::Annotations;
+use cocode_client::{Annotations, ListKind};
 use cocode_core::{Era, Isolation, ServerName, Verdict};
 use cocode_wire::encode::push_member;
 use cocode_wire::members::Members;
@@ -12,6 +11,7 @@ use cocode_wire::{RawJson, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::audience::{Audience, Hears, Member};
 use crate::caller::Caller;
 use crate::downstream::{Downstream, unknown_method};
 use crate::hello::Presentation;
@@ -22,17 +22,54 @@ use crate::passing::pass;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::room::{Replying, Room};
-use crate::traffic::Listener;
 use crate::view::{Entry, Inner};
 
 /// The room of one server.
 #[derive(Debug)]
 pub(crate) struct Single {
-    pub(crate) view: Weak<Inner>,
-    pub(crate) name: ServerName,
+    view: Weak<Inner>,
+    name: ServerName,
+    audience: Audience,
 }
 
 impl Single {
+    pub(crate) fn new(view: &Arc<Inner>, name: ServerName) -> Self {
+        Self {
+            view: Arc::downgrade(view),
+            name,
+            audience: Audience::default(),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &ServerName {
+        &self.name
+    }
+
+    pub(crate) fn audience(&self) -> &Audience {
+        &self.audience
+    }
+
+    /// Tells everybody that these lists are others now.
+    pub(crate) fn tell_changed(&self, changed: &[ListKind]) {
+        for member in self.audience.all() {
+            member.tell_changed(changed);
+        }
+    }
+
+    /// Tells everybody what is not as before, if another server took the place of this one, or other
+    /// tools of it may be used.
+    pub(crate) fn changed(&self, before: Option<&Entry>, now: Option<&Entry>) {
+        let Some(now) = now else {
+            return;
+        };
+        let is_same = |before: &&Entry| Arc::ptr_eq(&before.instance, &now.instance);
+        match before.filter(is_same) {
+            Some(before) if before.spec.tools == now.spec.tools => {}
+            Some(_) => self.tell_changed(&[ListKind::Tools]),
+            None => self.tell_changed(&ListKind::ALL),
+        }
+    }
+
     fn entry(&self) -> Result<(Arc<Inner>, Entry), RpcError> {
         let view = self.view.upgrade();
         let found = view.and_then(|view| {
@@ -49,37 +86,33 @@ impl Single {
         let (view, entry) = self.entry()?;
         let instance = view.instance_for(&entry, client, caller).await;
         let session = instance.session().await?;
-        let listener: Weak<Downstream> = Arc::downgrade(client);
-        client.hear(instance.traffic.listen(listener as Weak<dyn Listener>));
+        let hears = Hears::Server(self.name.clone());
+        self.audience.join(client, hears).attend(&view);
         Ok(Presentation::of(session.server()).initialized(caller.revision))
     }
 
     async fn reply(&self, request: Request) -> Result<Reply, RpcError> {
+        if request.caller.era() == Era::Modern && request.method == "subscriptions/listen" {
+            return self.listen(request).await;
+        }
         let (view, entry) = self.entry()?;
         let instance = view
             .instance_for(&entry, &request.from, &request.caller)
             .await;
         match (request.caller.era(), request.method.as_str()) {
-            (Era::Legacy, "logging/setLevel") => self.set_level(&view, instance, &request).await,
+            (Era::Legacy, "logging/setLevel") => {
+                self.set_level(&view, &entry, instance, &request).await
+            }
             (Era::Legacy, "resources/subscribe") => {
                 let uri = uri_of(&request)?;
-                instance.follow(&uri).await?;
-                let key = (self.name.clone(), uri.clone());
-                let is_new = request.from.subscriptions(|all| all.insert(key));
-                if !is_new {
-                    instance.unfollow(&uri);
-                }
+                let member = self.member(&request)?;
+                member.follow(&uri, &self.name, &uri).await?;
                 Ok(Reply::empty())
             }
             (Era::Legacy, "resources/unsubscribe") => {
-                let uri = uri_of(&request)?;
-                let key = (self.name.clone(), uri.clone());
-                if request.from.subscriptions(|all| all.remove(&key)) {
-                    instance.unfollow(&uri);
-                }
+                self.member(&request)?.unfollow(&uri_of(&request)?);
                 Ok(Reply::empty())
             }
-            (Era::Modern, "subscriptions/listen") => listen(&view, &instance, request).await,
             (_, "tools/call") => self.call(&view, &entry, instance, request).await,
             (_, "tools/list") => {
                 let reply = pass(
@@ -101,6 +134,7 @@ impl Single {
     async fn set_level(
         &self,
         view: &Inner,
+        entry: &Entry,
         instance: Arc<Instance>,
         request: &Request,
     ) -> Result<Reply, RpcError> {
@@ -115,9 +149,56 @@ impl Single {
             // It is told with every request.
             return Ok(Reply::empty());
         }
-        let wanted = view.level_for(&instance, request, level);
+        let wanted = view.level_for(entry, request, level);
         let params = RawJson::of(&serde_json::json!({ "level": wanted.as_str() })).ok();
         Ok(pass(instance, request, None, params, view.parking()).await)
+    }
+
+    /// Serves a subscription until its client ends it, or the gateway does, or nobody serves this
+    /// server any more. It keeps neither the view nor the server.
+    async fn listen(&self, request: Request) -> Result<Reply, RpcError> {
+        let wanted = Filter::read(request.params.as_ref())?;
+        let (view, can) = {
+            let (view, entry) = self.entry()?;
+            let (client, caller) = (&request.from, &request.caller);
+            let instance = view.instance_for(&entry, client, caller).await;
+            let session = instance.session().await?;
+            (view, session.server().capabilities.clone())
+        };
+        let subscription = Subscription::begin(request.id.clone(), Arc::clone(&request.stream));
+        let joined = self.audience.join_subscription(
+            request.session,
+            &request.from,
+            Arc::clone(&subscription),
+            Hears::Server(self.name.clone()),
+        );
+        let member = &joined.member;
+        member.attend(&view);
+        let silence = view.silence(Some(self.name.clone()));
+        drop(view);
+        let uris = wanted.resource_subscriptions.into_iter();
+        let uris = uris.filter(|_| can.resources_subscribe);
+        let each = uris.map(async |uri| match member.follow(&uri, &self.name, &uri).await {
+            Ok(()) => Some(uri),
+            Err(error) => {
+                tracing::debug!(server = %self.name, %error, uri, "a resource cannot be followed");
+                None
+            }
+        });
+        let followed = futures_util::future::join_all(each).await;
+        subscription.agree(Filter {
+            tools_list_changed: wanted.tools_list_changed && can.tools_changes,
+            prompts_list_changed: wanted.prompts_list_changed && can.prompts_changes,
+            resources_list_changed: wanted.resources_list_changed && can.resources_changes,
+            resource_subscriptions: followed.into_iter().flatten().collect(),
+        });
+        silence.await;
+        Ok(subscription.end())
+    }
+
+    fn member(&self, request: &Request) -> Result<Arc<Member>, RpcError> {
+        let gone = || RpcError::new(code::INTERNAL_ERROR, "the client is gone");
+        self.audience.find(request.session).ok_or_else(gone)
     }
 
     async fn call(
@@ -206,7 +287,7 @@ impl Room for Single {
         let Ok((view, entry)) = self.entry() else {
             return;
         };
-        let own = client.own(&self.name);
+        let own = client.own(&entry);
         // What one client says about itself is not for a server that serves others, too.
         let is_personal = method == "notifications/roots/list_changed";
         let Some(instance) = own.or_else(|| (!is_personal).then_some(entry.instance)) else {
@@ -216,62 +297,8 @@ impl Room for Single {
         view.background(async move { instance.notify(&method, params.as_ref()).await });
     }
 
-    fn left(&self, subscriptions: BTreeSet<(ServerName, String)>) {
-        if let Ok((_, entry)) = self.entry() {
-            for (_, uri) in subscriptions {
-                entry.instance.unfollow(&uri);
-            }
-        }
-    }
-}
-
-/// Serves a subscription until its client ends it, or the gateway does.
-async fn listen(
-    view: &Inner,
-    instance: &Arc<Instance>,
-    request: Request,
-) -> Result<Reply, RpcError> {
-    let wanted = Filter::read(request.params.as_ref())?;
-    let session = instance.session().await?;
-    let can = &session.server().capabilities;
-    let agreed = Filter {
-        tools_list_changed: wanted.tools_list_changed && can.tools_changes,
-        prompts_list_changed: wanted.prompts_list_changed && can.prompts_changes,
-        resources_list_changed: wanted.resources_list_changed && can.resources_changes,
-        resource_subscriptions: if can.resources_subscribe {
-            wanted.resource_subscriptions
-        } else {
-            Vec::new()
-        },
-    };
-    drop(session);
-    let mut following = Following {
-        instance: Arc::clone(instance),
-        uris: Vec::new(),
-    };
-    for uri in &agreed.resource_subscriptions {
-        instance.follow(uri).await?;
-        following.uris.push(uri.clone());
-    }
-    let subscription = Subscription::begin(request.id.clone(), agreed, request.stream);
-    let listener: Weak<Subscription> = Arc::downgrade(&subscription);
-    let _listening = instance.traffic.listen(listener as Weak<dyn Listener>);
-    view.ending().await;
-    drop(following);
-    Ok(subscription.end())
-}
-
-/// Resources that a subscription follows.
-struct Following {
-    instance: Arc<Instance>,
-    uris: Vec<String>,
-}
-
-impl Drop for Following {
-    fn drop(&mut self) {
-        for uri in &self.uris {
-            self.instance.unfollow(uri);
-        }
+    fn left(&self) {
+        self.audience.prune();
     }
 }
 
@@ -314,7 +341,13 @@ fn filtered(
             text.push(b',');
         }
         if key != list {
-            push_member(&mut text, key, value.get());
+            // What was filtered is not for everybody.
+            let is_scope = key == "cacheScope";
+            push_member(
+                &mut text,
+                key,
+                if is_scope { "\"private\"" } else { value.get() },
+            );
             continue;
         }
         let items: Vec<&RawValue> = serde_json::from_str(value.get()).ok()?;

@@ -80,9 +80,9 @@ impl View {
         let inner = self.inner();
         let clients = inner.clients();
         let mut all = Vec::new();
-        for (name, entry) in inner.servers().iter() {
+        for entry in inner.servers().values() {
             all.extend(Running::of(&entry.instance, entry, shared(entry)));
-            let own = clients.iter().filter_map(|client| client.own(name));
+            let own = clients.iter().filter_map(|client| client.own(entry));
             all.extend(own.filter_map(|own| Running::of(&own, entry, Sharing::PerSession)));
         }
         all

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
-use cocode_client::{Connector, Manager, ManagerOptions};
+use cocode_client::{Connector, ListKind, Manager, ManagerOptions};
 use cocode_core::{Prefix, ServerName, ServerSpec, Shadowed, Verdict};
 use cocode_wire::serve::{Conversation, Endpoint, Sink};
 use tokio::sync::watch;
@@ -58,6 +58,9 @@ pub(crate) struct Inner {
     servers: RwLock<Arc<BTreeMap<ServerName, Entry>>>,
     /// Sessions that talk to this view.
     clients: Mutex<Vec<Weak<Downstream>>>,
+    /// The rooms of single servers that somebody is in, or may come to. One whose server is taken
+    /// away is the room of the next server of that name, if its clients are still there.
+    singles: Mutex<BTreeMap<ServerName, Weak<Single>>>,
     /// Lets one change through at a time.
     applying: tokio::sync::Semaphore,
     /// Counts the changes of the servers.
@@ -89,13 +92,17 @@ impl View {
             options,
             servers: RwLock::default(),
             clients: Mutex::default(),
+            singles: Mutex::default(),
             applying: tokio::sync::Semaphore::new(1),
             changes: watch::Sender::default(),
             all: OnceLock::new(),
         };
-        Self {
-            inner: Arc::new(inner),
+        let inner = Arc::new(inner);
+        if let Some(gate) = inner.gate().changes() {
+            let watching = watch_gate(Arc::downgrade(&inner), gate, inner.changes());
+            inner.background(watching);
         }
+        Self { inner }
     }
 
     /// Serves exactly these from now on. Servers that are equal to what was there go on.
@@ -109,11 +116,8 @@ impl View {
             let known = before.get(&name);
             let instance = self.inner.shared_instance(&spec, known).await;
             let known = known.map(|entry| Arc::clone(&entry.endpoint));
-            let endpoint = known.unwrap_or_else(|| {
-                let view = Arc::downgrade(&self.inner);
-                let name = name.clone();
-                Place::new(Arc::new(Single { view, name }), &self.inner)
-            });
+            let endpoint =
+                known.unwrap_or_else(|| Place::new(self.inner.single(&name), &self.inner));
             let entry = Entry {
                 spec: Arc::new(spec),
                 instance,
@@ -129,6 +133,7 @@ impl View {
         *current = Arc::new(servers);
         drop(current);
         self.inner.changes.send_modify(|count| *count += 1);
+        self.inner.changed_since(&before);
     }
 
     /// The endpoint of all servers as one.
@@ -206,11 +211,6 @@ impl Inner {
         &self.core.parking
     }
 
-    /// Ready when the gateway is about to end.
-    pub(crate) fn ending(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.core.ending()
-    }
-
     pub(crate) fn consents(&self) -> &Consents {
         &self.core.consents
     }
@@ -249,28 +249,91 @@ impl Inner {
         if !is_session {
             return Arc::clone(shared);
         }
-        let name = &entry.spec.name;
-        if let Some(own) = client.own(name) {
-            return own;
+        if let Some(decided) = client.served_by(entry) {
+            return decided;
         }
         let may_be_asked = || shared.traffic.asks().and(caller.can).any();
-        let wants_own = entry.is_per_session() || (may_be_asked() && !client.shares(name, false));
-        if !wants_own {
-            client.shares(name, true);
+        if !entry.is_per_session() && !may_be_asked() {
+            client.decide(entry, None);
             return Arc::clone(shared);
         }
         // The semaphore is never closed. Whoever waited may find what it waited for.
         let _one_at_a_time = client.starting.acquire().await.ok();
-        if let Some(own) = client.own(name) {
-            return own;
+        if let Some(decided) = client.served_by(entry) {
+            return decided;
         }
         let spec = (*entry.spec).clone();
         let owner = Some((client, caller));
         let own = Instance::start(spec, &self.options.manager, owner, &self.core.reaper).await;
-        if client.keep(name, Arc::clone(&own)) {
-            tracing::info!(server = %name, "a client has a server of its own");
-        }
+        client.decide(entry, Some(Arc::clone(&own)));
+        // Whoever changed the servers meanwhile did not see it.
+        client.release(&self.servers());
+        self.attend(Some(client));
+        tracing::info!(server = %entry.spec.name, "a client has a server of its own");
         own
+    }
+
+    /// The room of one server.
+    fn single(self: &Arc<Self>, name: &ServerName) -> Arc<Single> {
+        let mut singles = self.singles.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = singles.get(name).and_then(Weak::upgrade) {
+            return known;
+        }
+        singles.retain(|_, single| single.strong_count() > 0);
+        let single = Arc::new(Single::new(self, name.clone()));
+        singles.insert(name.clone(), Arc::downgrade(&single));
+        single
+    }
+
+    fn singles(&self) -> Vec<Arc<Single>> {
+        let singles = self.singles.lock().unwrap_or_else(PoisonError::into_inner);
+        singles.values().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Lets clients know, and get used to it, that the servers are not these any more.
+    fn changed_since(&self, before: &BTreeMap<ServerName, Entry>) {
+        let servers = self.servers();
+        for client in self.clients() {
+            client.release(&servers);
+        }
+        self.attend(None);
+        for single in self.singles() {
+            let (before, now) = (before.get(single.name()), servers.get(single.name()));
+            single.changed(before, now);
+        }
+    }
+
+    /// Makes sure that everybody hears the servers that there are now; or one client does, if it is
+    /// only about that one.
+    fn attend(&self, client: Option<&Arc<Downstream>>) {
+        for single in self.singles() {
+            single.audience().attend(self, client);
+        }
+        if let Some((merged, _)) = self.all.get() {
+            merged.audience().attend(self, client);
+        }
+    }
+
+    /// Ready when there is nothing more to be heard: the gateway is about to end, the view is gone,
+    /// or the server, if it is about one, is not served any more. Keeps none of them.
+    pub(crate) fn silence(
+        self: &Arc<Self>,
+        server: Option<ServerName>,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let (view, mut changes) = (Arc::downgrade(self), self.changes());
+        let is_served = move || {
+            let view = view.upgrade();
+            let server = server.as_ref();
+            view.is_some_and(|view| server.is_none_or(|server| view.entry(server).is_some()))
+        };
+        let ending = self.core.ending();
+        async move {
+            let gone = async { while is_served() && changes.changed().await.is_ok() {} };
+            tokio::select! {
+                () = ending => {}
+                () = gone => {}
+            }
+        }
     }
 
     async fn shared_instance(&self, spec: &ServerSpec, known: Option<&Entry>) -> Arc<Instance> {
@@ -293,8 +356,8 @@ impl Inner {
     }
 
     /// The least severe log messages that anybody wants of a server.
-    pub(crate) fn level_for(&self, instance: &Instance, request: &Request, level: Level) -> Level {
-        if request.from.own(instance.name()).is_some() {
+    pub(crate) fn level_for(&self, entry: &Entry, request: &Request, level: Level) -> Level {
+        if request.from.own(entry).is_some() {
             return level;
         }
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
@@ -314,6 +377,30 @@ impl Inner {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         clients.retain(|client| client.strong_count() > 0);
         clients.push(Arc::downgrade(client));
+    }
+}
+
+/// Tells clients of single servers when other tools may be used.
+async fn watch_gate(
+    view: Weak<Inner>,
+    mut gate: watch::Receiver<u64>,
+    mut changes: watch::Receiver<u64>,
+) {
+    loop {
+        tokio::select! {
+            changed = gate.changed() => {
+                let (Ok(()), Some(view)) = (changed, view.upgrade()) else {
+                    return;
+                };
+                for single in view.singles() {
+                    single.tell_changed(&[ListKind::Tools]);
+                }
+            }
+            // Only to notice the end of the view.
+            changed = changes.changed() => if changed.is_err() {
+                return;
+            },
+        }
     }
 }
 

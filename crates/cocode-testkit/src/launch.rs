@@ -29,6 +29,7 @@ pub struct StdioServer {
     arguments: Vec<String>,
     received: Recorder<Message>,
     runs: Recorder<u32>,
+    ends: Recorder<u32>,
     processes: Arc<Processes>,
     _acceptor: Acceptor,
 }
@@ -62,9 +63,13 @@ impl Script {
 
 impl StdioServer {
     fn new(script: &Script) -> Self {
-        let (received, runs) = (Recorder::default(), Recorder::default());
+        let (received, runs, ends) = (
+            Recorder::default(),
+            Recorder::default(),
+            Recorder::default(),
+        );
         let processes = Arc::new(Processes::default());
-        let (messages, started) = (received.clone(), runs.clone());
+        let (messages, started, ended) = (received.clone(), runs.clone(), ends.clone());
         let known = Arc::clone(&processes);
         let acceptor = Acceptor::start(move |stream| {
             let mut log = BufReader::new(stream);
@@ -74,12 +79,14 @@ impl StdioServer {
             };
             started.push(run);
             let (messages, known) = (messages.clone(), Arc::clone(&known));
+            let ended = ended.clone();
             thread::spawn(move || {
                 for line in log.lines().map_while(Result::ok) {
                     let text = serde_json::from_str::<String>(&line).unwrap_or(line);
                     messages.push(Message::parse(run, text));
                 }
                 known.lock().running.remove(&run);
+                ended.push(run);
             });
         });
         let (program, mut arguments) = script.command();
@@ -89,6 +96,7 @@ impl StdioServer {
             arguments,
             received,
             runs,
+            ends,
             processes,
             _acceptor: acceptor,
         }
@@ -112,6 +120,11 @@ impl StdioServer {
     /// The runs that have started, numbered from one.
     pub fn runs(&self) -> &Recorder<u32> {
         &self.runs
+    }
+
+    /// The runs that have ended.
+    pub fn ends(&self) -> &Recorder<u32> {
+        &self.ends
     }
 
     /// The first received message that fits, waiting for it if need be.

@@ -1,12 +1,13 @@
 //! What all servers together say about themselves. It is said at once, whoever is there by then.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use cocode_core::{Era, ServerName};
 use cocode_wire::{RawJson, RpcError};
 
 use super::Merged;
 use super::snapshot::Snapshot;
+use crate::audience::Hears;
 use crate::caller::Caller;
 use crate::downstream::Downstream;
 use crate::hello::Presentation;
@@ -28,10 +29,8 @@ impl Merged {
         caller: &Caller,
     ) -> Result<Reply, RpcError> {
         let (view, snapshot) = self.current()?;
-        let member = self.audience.join_session(client, snapshot.lists.clone());
-        for entry in view.servers().values() {
-            member.attend(&entry.instance);
-        }
+        let hears = Hears::All(Mutex::new(snapshot.lists.clone()));
+        self.audience.join(client, hears).attend(&view);
         Ok(of(&view, &snapshot, Era::Legacy).initialized(caller.revision))
     }
 }

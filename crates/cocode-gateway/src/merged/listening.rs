@@ -1,13 +1,13 @@
 //! What clients want to hear of: changes of resources, changes of lists, and log messages.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use cocode_client::{RequestOptions, StateKind};
 use cocode_core::Era;
 use cocode_wire::{RawJson, RpcError, code};
 
 use super::Merged;
-use super::audience::{Followed, Member};
+use crate::audience::{Hears, Member};
 use crate::instance::Instance;
 use crate::level::Level;
 use crate::notices::{Filter, Subscription};
@@ -15,26 +15,6 @@ use crate::reply::Reply;
 use crate::request::Request;
 
 impl Merged {
-    /// Makes sure that everybody hears every server that there is, and follows there what they
-    /// followed before.
-    pub(super) fn attend(self: &Arc<Self>) {
-        let Ok(view) = self.view() else {
-            return;
-        };
-        let servers = view.servers();
-        for member in self.audience.all() {
-            member.attend_only(|name| servers.contains_key(name));
-            for (name, entry) in &*servers {
-                let own = member.own(name);
-                let instance = own.unwrap_or_else(|| Arc::clone(&entry.instance));
-                let elsewhere = member.attend(&instance);
-                if !elsewhere.is_empty() {
-                    view.background(follow_again(Arc::clone(&member), instance, elsewhere));
-                }
-            }
-        }
-    }
-
     pub(super) async fn subscribe(&self, request: &Request) -> Result<Reply, RpcError> {
         let Some(asked) = &request.said.uri else {
             return Err(RpcError::new(code::INVALID_PARAMS, "no `uri` is named"));
@@ -43,8 +23,8 @@ impl Merged {
         let (view, member) = (self.view()?, self.member(request)?);
         let gone = || RpcError::new(code::INTERNAL_ERROR, "the server is not served any more");
         let entry = view.entry(&server).ok_or_else(gone)?;
-        let instance = self.instance(&entry, request).await?;
-        member.follow(asked, &instance, &uri).await?;
+        self.instance(&entry, request).await?;
+        member.follow(asked, &server, &uri).await?;
         Ok(Reply::empty())
     }
 
@@ -56,52 +36,45 @@ impl Merged {
         Ok(Reply::empty())
     }
 
-    /// Serves a subscription of the stateless era until its client ends it, or the gateway does.
+    /// Serves a subscription of the stateless era until its client ends it, or the gateway does. It
+    /// keeps neither the view nor its servers.
     pub(super) async fn listen(&self, request: Request) -> Result<Reply, RpcError> {
         let wanted = Filter::read(request.params.as_ref())?;
-        let each = wanted.resource_subscriptions.iter();
-        let each = each.map(|asked| self.followed(asked));
-        let followed = futures_util::future::join_all(each).await;
-        let followed: Vec<_> = followed.into_iter().flatten().collect();
-        let agreed = Filter {
-            resource_subscriptions: followed.iter().map(|(asked, _)| asked.clone()).collect(),
-            ..wanted
-        };
-        let number = request.session;
         let (view, snapshot) = self.current()?;
-        let lists = snapshot.lists.clone();
+        let hears = Hears::All(Mutex::new(snapshot.lists.clone()));
         drop(snapshot);
-        let subscription = Subscription::begin(request.id.clone(), agreed, request.stream);
-        let member = self
+        let subscription = Subscription::begin(request.id.clone(), Arc::clone(&request.stream));
+        let (number, client) = (request.session, &request.from);
+        let listening = Arc::clone(&subscription);
+        let joined = self
             .audience
-            .join_subscription(number, Arc::clone(&subscription), lists);
-        let _leaving = Leaving {
-            merged: self,
-            number,
-        };
-        for entry in view.servers().values() {
-            member.attend(&entry.instance);
-        }
-        let ending = view.ending();
+            .join_subscription(number, client, listening, hears);
+        joined.member.attend(&view);
+        let silence = view.silence(None);
         drop(view);
-        for (asked, followed) in followed {
-            member.add(&asked, followed);
-        }
-        ending.await;
+        let each = wanted.resource_subscriptions.iter();
+        let each = each.map(|asked| self.follow(&joined.member, asked, &request));
+        let followed = futures_util::future::join_all(each).await;
+        subscription.agree(Filter {
+            resource_subscriptions: followed.into_iter().flatten().collect(),
+            ..wanted
+        });
+        silence.await;
         Ok(subscription.end())
     }
 
     /// Follows a resource, if there is one that can be followed.
-    async fn followed(&self, asked: &str) -> Option<(String, Followed)> {
+    async fn follow(&self, member: &Member, asked: &str, request: &Request) -> Option<String> {
         let (server, uri) = self.find_resource(asked, Era::Modern).await.ok()?;
         let (view, snapshot) = self.current().ok()?;
         let can = snapshot.capabilities(&server);
         if can.is_some_and(|can| !can.resources_subscribe) {
             return None;
         }
-        let instance = view.entry(&server)?.instance;
-        match Followed::begin(&instance, &uri).await {
-            Ok(followed) => Some((asked.to_owned(), followed)),
+        self.instance(&view.entry(&server)?, request).await.ok()?;
+        drop((view, snapshot));
+        match member.follow(asked, &server, &uri).await {
+            Ok(()) => Some(asked.to_owned()),
             Err(error) => {
                 tracing::debug!(%server, %error, uri, "a resource cannot be followed");
                 None
@@ -116,10 +89,10 @@ impl Merged {
         request.from.set_log_level(level);
         let view = self.view()?;
         let mut now = Vec::new();
-        for (name, entry) in &*view.servers() {
-            let own = request.from.own(name);
+        for entry in view.servers().values() {
+            let own = request.from.own(entry);
             let instance = own.unwrap_or_else(|| Arc::clone(&entry.instance));
-            let wanted = view.level_for(&instance, request, level);
+            let wanted = view.level_for(entry, request, level);
             let status = instance.manager().status();
             let state = status.first().map(|status| status.state.kind());
             match state {
@@ -137,18 +110,6 @@ impl Merged {
     fn member(&self, request: &Request) -> Result<Arc<Member>, RpcError> {
         let gone = || RpcError::new(code::INTERNAL_ERROR, "the client is gone");
         self.audience.find(request.session).ok_or_else(gone)
-    }
-}
-
-async fn follow_again(
-    member: Arc<Member>,
-    instance: Arc<Instance>,
-    elsewhere: Vec<(String, String)>,
-) {
-    for (asked, uri) in elsewhere {
-        if let Err(error) = member.follow(&asked, &instance, &uri).await {
-            tracing::warn!(server = %instance.name(), %error, uri, "a resource is not followed any more");
-        }
     }
 }
 
@@ -175,17 +136,5 @@ async fn ask_for_level(instance: Arc<Instance>, level: Level) {
         .await;
     if let Err(error) = asked {
         tracing::warn!(%server, %error, "the server did not take the level of its log messages");
-    }
-}
-
-/// A subscription that ends when this is dropped.
-struct Leaving<'a> {
-    merged: &'a Merged,
-    number: u64,
-}
-
-impl Drop for Leaving<'_> {
-    fn drop(&mut self) {
-        self.merged.audience.leave(self.number);
     }
 }

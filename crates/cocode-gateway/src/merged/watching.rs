@@ -1,5 +1,4 @@
-//! Looks after a view as one: hears new servers, and tells clients when what they were given is not
-//! true any more.
+//! Looks after a view as one: tells clients when what they were given is not true any more.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -28,7 +27,6 @@ pub(crate) async fn watch(merged: Weak<Merged>, mut changes: Changes) {
             };
             // First, so that nothing is missed that happens meanwhile.
             changes.catalogs = catalogs;
-            merged.attend();
             merged.announce();
         }
         if changes.next().await.is_err() {

@@ -13,5 +13,6 @@ mod consent;
 mod merged;
 mod parking;
 mod passing;
+mod reload;
 mod sharing;
 mod support;

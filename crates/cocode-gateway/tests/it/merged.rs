@@ -1,7 +1,7 @@
 //! All servers as one: names, lists, and every request at its server.
 
 mod calls;
-mod house;
+pub(crate) mod house;
 mod listening;
 mod lists;
 mod names;

@@ -13,7 +13,7 @@ use crate::support::{Person, RawClient, Server, Visitors};
 /// A gateway with many servers.
 pub(crate) struct House {
     pub(crate) servers: Vec<Server>,
-    _gateway: Gateway,
+    gateway: Gateway,
     pub(crate) view: View,
     visitors: Visitors,
 }
@@ -48,7 +48,7 @@ impl House {
         view.apply(specs).await;
         Self {
             servers,
-            _gateway: gateway,
+            gateway,
             view,
             visitors: Visitors::default(),
         }
@@ -61,7 +61,7 @@ impl House {
         view.apply([server.spec_as(name)]).await;
         Self {
             servers: Vec::new(),
-            _gateway: gateway,
+            gateway,
             view,
             visitors: Visitors::default(),
         }
@@ -103,7 +103,19 @@ impl House {
 
     /// A client without a session.
     pub(crate) fn stateless(&self) -> RawClient {
-        self.visitors.raw(self.view.all())
+        self.stateless_at(self.view.all())
+    }
+
+    /// The same, of one endpoint.
+    pub(crate) fn stateless_at(&self, endpoint: Arc<dyn Endpoint>) -> RawClient {
+        self.visitors.raw(endpoint)
+    }
+
+    /// Another view of the same gateway.
+    pub(crate) async fn view_of(&self, specs: impl IntoIterator<Item = ServerSpec>) -> View {
+        let view = view_of(&self.gateway, ViewOptions::default());
+        view.apply(specs).await;
+        view
     }
 }
 
