@@ -19,6 +19,7 @@ use crate::caller::Caller;
 use crate::hello::Hello;
 use crate::instance::Instance;
 use crate::level::Level;
+use crate::outbox::Outbox;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::room::Room;
@@ -44,6 +45,8 @@ pub(crate) struct Downstream {
     next_question: AtomicU64,
     /// Lets one server of its own be started at a time.
     pub(crate) starting: Semaphore,
+    /// What it tells servers.
+    pub(crate) outbox: Outbox,
     state: Mutex<State>,
 }
 
@@ -52,8 +55,9 @@ struct State {
     /// The client, once it has opened a session.
     caller: Option<Arc<Caller>>,
     level: Option<Level>,
-    /// Requests on their way, by their ids; dropping the sender cancels one.
-    in_flight: HashMap<String, oneshot::Sender<()>>,
+    /// Requests on their way, by their ids; dropping the sender cancels one. One that was cancelled
+    /// is there until it has ended.
+    in_flight: HashMap<String, Option<oneshot::Sender<()>>>,
     /// Questions that the client was asked.
     questions: HashMap<u64, oneshot::Sender<Result<RawJson, RpcError>>>,
     served: Served,
@@ -68,6 +72,7 @@ impl Downstream {
             number: next_session(),
             next_question: AtomicU64::new(first_question()),
             starting: Semaphore::new(1),
+            outbox: Outbox::default(),
             state: Mutex::default(),
         })
     }
@@ -206,27 +211,29 @@ impl Downstream {
         }
     }
 
-    async fn serve(self: Arc<Self>, asked: Asked) -> Answer {
-        let id = asked.frame.id();
-        let id = id.unwrap_or_else(|| RawJson::from(RawValue::NULL.to_owned()));
-        if !self.is_session() {
-            return self.reply(&id, asked).await.answer(&id);
-        }
+    /// Notes that a request of this id is on its way.
+    fn begin(self: &Arc<Self>, id: &RawJson) -> Result<OnItsWay, RpcError> {
         let (cancel, cancelled) = oneshot::channel();
         let key = id.as_str().to_owned();
-        {
-            let mut state = self.lock();
-            if state.in_flight.contains_key(&key) {
-                let what = "a request with this id is on its way";
-                return Answer::error(&id, &RpcError::new(code::INVALID_REQUEST, what));
-            }
-            state.in_flight.insert(key.clone(), cancel);
+        let mut state = self.lock();
+        if state.in_flight.contains_key(&key) {
+            let what = "a request with this id is on its way";
+            return Err(RpcError::new(code::INVALID_REQUEST, what));
         }
-        let _done = Done { from: &self, key };
+        state.in_flight.insert(key.clone(), Some(cancel));
+        drop(state);
+        Ok(OnItsWay {
+            from: Arc::clone(self),
+            key,
+            cancelled,
+        })
+    }
+
+    async fn serve(self: Arc<Self>, id: RawJson, asked: Asked, mut request: OnItsWay) -> Answer {
         tokio::select! {
             biased;
-            reply = Arc::clone(&self).reply(&id, asked) => reply.answer(&id),
-            _cancelled = cancelled => Answer::none(),
+            _cancelled = &mut request.cancelled => Answer::none(),
+            reply = self.reply(&id, asked) => reply.answer(&id),
         }
     }
 
@@ -306,7 +313,12 @@ impl Downstream {
             request: &'a RawValue,
         }
         if let Ok(Cancelled { request }) = params.decode() {
-            let cancel = self.lock().in_flight.remove(request.get());
+            let mut state = self.lock();
+            let cancel = state
+                .in_flight
+                .get_mut(request.get())
+                .and_then(Option::take);
+            drop(state);
             drop(cancel);
         }
     }
@@ -318,7 +330,16 @@ impl Downstream {
 
 impl Conversation for Downstream {
     fn request(self: Arc<Self>, asked: Asked) -> Serving {
-        Box::pin(self.serve(asked))
+        let id = asked.frame.id();
+        let id = id.unwrap_or_else(|| RawJson::from(RawValue::NULL.to_owned()));
+        if !self.is_session() {
+            return Box::pin(async move { self.reply(&id, asked).await.answer(&id) });
+        }
+        // Before anything is waited for: it may be cancelled by what was read together with it.
+        match self.begin(&id) {
+            Ok(on_its_way) => Box::pin(self.serve(id, asked, on_its_way)),
+            Err(error) => Box::pin(std::future::ready(Answer::error(&id, &error))),
+        }
     }
 
     fn notification(&self, frame: Frame) {
@@ -406,14 +427,16 @@ fn not_open(method: &str) -> RpcError {
 }
 
 /// A request on its way, until this is dropped.
-struct Done<'a> {
-    from: &'a Downstream,
+struct OnItsWay {
+    from: Arc<Downstream>,
     key: String,
+    cancelled: oneshot::Receiver<()>,
 }
 
-impl Drop for Done<'_> {
+impl Drop for OnItsWay {
     fn drop(&mut self) {
-        self.from.lock().in_flight.remove(&self.key);
+        let ended = self.from.lock().in_flight.remove(&self.key);
+        drop(ended);
     }
 }
 

@@ -105,6 +105,20 @@ impl Presentation {
         }
     }
 
+    /// Says nothing of a list of tasks, which would be those of everybody.
+    pub(crate) fn lists_no_tasks(&mut self) {
+        let Ok(mut all) = self.capabilities.decode::<serde_json::Value>() else {
+            return;
+        };
+        let tasks = all.get_mut("tasks").and_then(|tasks| tasks.as_object_mut());
+        let listed = tasks.and_then(|tasks| tasks.remove("list"));
+        if listed.is_some()
+            && let Ok(without) = RawJson::of(&all)
+        {
+            self.capabilities = without;
+        }
+    }
+
     /// The result of `initialize`.
     pub(crate) fn initialized(&self, revision: Revision) -> Reply {
         let mut text = b"{".to_vec();

@@ -20,6 +20,7 @@ mod instances;
 mod level;
 mod merged;
 mod notices;
+mod outbox;
 mod parked;
 mod passing;
 mod questions;

@@ -197,7 +197,7 @@ impl Merged {
     async fn instance(&self, entry: &Entry, request: &Request) -> Result<Arc<Instance>, RpcError> {
         let view = self.view()?;
         let (client, caller) = (&request.from, &request.caller);
-        Ok(view.instance_for(entry, client, caller).await)
+        view.instance_for(entry, client, caller).await
     }
 
     async fn reply(&self, request: Request) -> Result<Reply, RpcError> {
@@ -278,11 +278,9 @@ impl Room for Merged {
         };
         // What one client says is not for servers that serve others, too.
         for entry in view.servers().values() {
-            let Some(instance) = client.own(entry) else {
-                continue;
-            };
-            let (method, params) = (method.to_owned(), params.map(RawJson::detached));
-            view.background(async move { instance.notify(&method, params.as_ref()).await });
+            if let Some(instance) = client.own(entry) {
+                client.outbox.tell(&view, &instance, method, params);
+            }
         }
     }
 

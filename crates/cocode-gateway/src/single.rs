@@ -22,7 +22,7 @@ use crate::passing::pass;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::room::{Replying, Room};
-use crate::view::{Entry, Inner};
+use crate::view::{Entry, Inner, needs_session};
 
 /// The room of one server.
 #[derive(Debug)]
@@ -84,11 +84,20 @@ impl Single {
 
     async fn greet(&self, client: &Arc<Downstream>, caller: &Caller) -> Result<Reply, RpcError> {
         let (view, entry) = self.entry()?;
-        let instance = view.instance_for(&entry, client, caller).await;
-        let session = instance.session().await?;
+        // Whether it shares is decided when it has a request.
+        let own = if entry.is_per_session() {
+            Some(view.instance_for(&entry, client, caller).await?)
+        } else {
+            None
+        };
+        let session = own.as_ref().unwrap_or(&entry.instance).session().await?;
         let hears = Hears::Server(self.name.clone());
         self.audience.join(client, hears).attend(&view);
-        Ok(Presentation::of(session.server()).initialized(caller.revision))
+        let mut presentation = Presentation::of(session.server());
+        if own.is_none() {
+            presentation.lists_no_tasks();
+        }
+        Ok(presentation.initialized(caller.revision))
     }
 
     async fn reply(&self, request: Request) -> Result<Reply, RpcError> {
@@ -98,7 +107,7 @@ impl Single {
         let (view, entry) = self.entry()?;
         let instance = view
             .instance_for(&entry, &request.from, &request.caller)
-            .await;
+            .await?;
         match (request.caller.era(), request.method.as_str()) {
             (Era::Legacy, "logging/setLevel") => {
                 self.set_level(&view, &entry, instance, &request).await
@@ -112,6 +121,10 @@ impl Single {
             (Era::Legacy, "resources/unsubscribe") => {
                 self.member(&request)?.unfollow(&uri_of(&request)?);
                 Ok(Reply::empty())
+            }
+            // Those of everybody who shares the server.
+            (_, "tasks/list") if Arc::ptr_eq(&instance, &entry.instance) => {
+                Err(unknown_method("tasks/list"))
             }
             (_, "tools/call") => self.call(&view, &entry, instance, request).await,
             (_, "tools/list") => {
@@ -161,7 +174,7 @@ impl Single {
         let (view, can) = {
             let (view, entry) = self.entry()?;
             let (client, caller) = (&request.from, &request.caller);
-            let instance = view.instance_for(&entry, client, caller).await;
+            let instance = view.instance_for(&entry, client, caller).await?;
             let session = instance.session().await?;
             (view, session.server().capabilities.clone())
         };
@@ -266,9 +279,12 @@ impl Room for Single {
         })
     }
 
-    fn discover<'a>(&'a self, _request: &'a Request) -> Replying<'a> {
+    fn discover<'a>(&'a self, request: &'a Request) -> Replying<'a> {
         Box::pin(async move {
             let session = match self.entry() {
+                Ok((_, entry)) if entry.is_per_session() && !request.from.is_session() => {
+                    Err(needs_session(&entry, &request.caller))
+                }
                 Ok((_, entry)) => entry.instance.session().await,
                 Err(error) => Err(error),
             };
@@ -293,8 +309,7 @@ impl Room for Single {
         let Some(instance) = own.or_else(|| (!is_personal).then_some(entry.instance)) else {
             return;
         };
-        let (method, params) = (method.to_owned(), params.map(RawJson::detached));
-        view.background(async move { instance.notify(&method, params.as_ref()).await });
+        client.outbox.tell(&view, &instance, method, params);
     }
 
     fn left(&self) {

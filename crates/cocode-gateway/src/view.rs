@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
 use cocode_client::{Connector, ListKind, Manager, ManagerOptions};
-use cocode_core::{Prefix, ServerName, ServerSpec, Shadowed, Verdict};
+use cocode_core::{Era, Prefix, Revision, ServerName, ServerSpec, Shadowed, Verdict};
 use cocode_wire::serve::{Conversation, Endpoint, Sink};
+use cocode_wire::{RawJson, RpcError, code};
 use tokio::sync::watch;
 
 use crate::caller::Caller;
@@ -236,31 +237,39 @@ impl Inner {
         self.core.background(work);
     }
 
-    /// The server for a client: the one that everybody shares, unless this client has or needs one
+    /// The server for a request: the one that everybody shares, unless this client has or needs one
     /// of its own. Servers that ask their clients without saying whom would ask the wrong one.
     pub(crate) async fn instance_for(
         &self,
         entry: &Entry,
         client: &Arc<Downstream>,
         caller: &Caller,
-    ) -> Arc<Instance> {
-        let shared = &entry.instance;
-        let is_session = client.is_session() && caller.era() == cocode_core::Era::Legacy;
-        if !is_session {
-            return Arc::clone(shared);
+    ) -> Result<Arc<Instance>, RpcError> {
+        let shared = || Ok(Arc::clone(&entry.instance));
+        let is_session = client.is_session() && caller.era() == Era::Legacy;
+        if entry.is_per_session() {
+            // Requests of the stateless era have at least their connection in common.
+            if !client.is_session() {
+                return Err(needs_session(entry, caller));
+            }
+        } else if !is_session {
+            return shared();
         }
         if let Some(decided) = client.served_by(entry) {
-            return decided;
+            return Ok(decided);
         }
-        let may_be_asked = || shared.traffic.asks().and(caller.can).any();
-        if !entry.is_per_session() && !may_be_asked() {
-            client.decide(entry, None);
-            return Arc::clone(shared);
+        if !entry.is_per_session() {
+            // What a server asks at its start is asked by then, as a rule.
+            entry.instance.session().await?;
+            if !entry.instance.traffic.asks().and(caller.can).any() {
+                client.decide(entry, None);
+                return shared();
+            }
         }
         // The semaphore is never closed. Whoever waited may find what it waited for.
         let _one_at_a_time = client.starting.acquire().await.ok();
         if let Some(decided) = client.served_by(entry) {
-            return decided;
+            return Ok(decided);
         }
         let spec = (*entry.spec).clone();
         let owner = Some((client, caller));
@@ -270,7 +279,7 @@ impl Inner {
         client.release(&self.servers());
         self.attend(Some(client));
         tracing::info!(server = %entry.spec.name, "a client has a server of its own");
-        own
+        Ok(own)
     }
 
     /// The room of one server.
@@ -377,6 +386,24 @@ impl Inner {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         clients.retain(|client| client.strong_count() > 0);
         clients.push(Arc::downgrade(client));
+    }
+}
+
+/// What a client is told whose request belongs to no session, where sessions must not share.
+pub(crate) fn needs_session(entry: &Entry, caller: &Caller) -> RpcError {
+    let legacy = Revision::ALL.into_iter().rev();
+    let legacy = legacy.filter(|revision| revision.era() == Era::Legacy);
+    let supported: Vec<_> = legacy.map(Revision::as_str).collect();
+    let requested = caller.revision.as_str();
+    let data = serde_json::json!({ "supported": supported, "requested": requested });
+    RpcError {
+        code: code::UNSUPPORTED_PROTOCOL_VERSION,
+        message: format!(
+            "server `{}` runs for each session (`isolation = \"per-session\"`), and this request \
+             belongs to none: use a revision with sessions, or a connection that stays open",
+            entry.spec.name
+        ),
+        data: RawJson::of(&data).ok(),
     }
 }
 

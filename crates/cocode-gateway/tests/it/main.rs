@@ -13,6 +13,7 @@ mod consent;
 mod merged;
 mod parking;
 mod passing;
+mod private;
 mod reload;
 mod sharing;
 mod support;

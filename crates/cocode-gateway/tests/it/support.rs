@@ -10,7 +10,8 @@ use cocode_client::{
 };
 use cocode_gateway::{Gateway, View, ViewOptions};
 use cocode_testkit::{HttpServer, Script, StdioServer};
-use cocode_wire::serve::{Endpoint, LineOptions, serve_lines};
+use cocode_wire::Frame;
+use cocode_wire::serve::{Asked, Endpoint, LineOptions, Sink, serve_lines};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
 };
@@ -177,19 +178,45 @@ impl RawClient {
         &mut self,
         id: u64,
         method: &str,
-        mut params: serde_json::Value,
+        params: serde_json::Value,
     ) -> serde_json::Value {
-        params["_meta"] = serde_json::json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { "name": "raw", "version": "1" },
-            "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {}, "url": {} } },
-        });
-        let request = serde_json::json!({
-            "jsonrpc": "2.0", "id": id, "method": method, "params": params,
-        });
-        self.send(&request.to_string()).await;
+        self.send(&modern(id, method, params)).await;
         self.json().await
     }
+}
+
+/// A request of the stateless era.
+fn modern(id: u64, method: &str, mut params: serde_json::Value) -> String {
+    params["_meta"] = serde_json::json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "raw", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {}, "url": {} } },
+    });
+    let request = serde_json::json!({
+        "jsonrpc": "2.0", "id": id, "method": method, "params": params,
+    });
+    request.to_string()
+}
+
+/// The answer to a request that comes by no connection that stays, as it is over HTTP.
+pub(crate) async fn alone(
+    endpoint: &dyn Endpoint,
+    method: &str,
+    params: serde_json::Value,
+) -> serde_json::Value {
+    struct Nowhere;
+    impl Sink for Nowhere {
+        fn send(&self, _message: bytes::Bytes) -> bool {
+            false
+        }
+    }
+    let asked = Asked {
+        frame: Frame::parse(modern(1, method, params).into()).unwrap(),
+        headers: http::HeaderMap::new(),
+        stream: Arc::new(Nowhere),
+    };
+    let answer = endpoint.stateless().request(asked).await;
+    serde_json::from_slice(&answer.body).unwrap()
 }
 
 /// Somebody who answers, and hears.

@@ -69,9 +69,17 @@ impl House {
 
     /// A client that speaks this, with this person.
     pub(crate) async fn client(&self, protocol: Protocol, person: &Arc<Person>) -> Session {
-        self.visitors
-            .client(self.view.all(), protocol, person)
-            .await
+        self.client_at(self.view.all(), protocol, person).await
+    }
+
+    /// The same, at one endpoint.
+    pub(crate) async fn client_at(
+        &self,
+        endpoint: Arc<dyn Endpoint>,
+        protocol: Protocol,
+        person: &Arc<Person>,
+    ) -> Session {
+        self.visitors.client(endpoint, protocol, person).await
     }
 
     /// A client of the newest revision with sessions, whose every byte the test writes itself.
@@ -89,7 +97,12 @@ impl House {
         self.greeted(endpoint, "2025-11-25").await.0
     }
 
-    async fn greeted(&self, endpoint: Arc<dyn Endpoint>, revision: &str) -> (RawClient, Value) {
+    /// A client of one endpoint and this revision, and what it was told in the beginning.
+    pub(crate) async fn greeted(
+        &self,
+        endpoint: Arc<dyn Endpoint>,
+        revision: &str,
+    ) -> (RawClient, Value) {
         let mut client = self.visitors.raw(endpoint);
         let hello = serde_json::json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": revision,

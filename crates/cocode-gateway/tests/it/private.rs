@@ -1,0 +1,183 @@
+//! Servers that run for one client alone, and what stays between a client and its server.
+
+use cocode_client::Protocol;
+use cocode_core::Isolation;
+use cocode_gateway::ViewOptions;
+use cocode_testkit::{Gate, Message, Script};
+use serde_json::{Value, json};
+
+use crate::merged::house::{House, ask, result};
+use crate::support::{Person, RawClient, Server, alone};
+
+async fn private_house(script: Script) -> House {
+    House::with(&[("a", script)], ViewOptions::default(), |spec| {
+        spec.isolation = Isolation::PerSession;
+    })
+    .await
+}
+
+fn program(house: &House) -> &cocode_testkit::StdioServer {
+    match &house.servers[0] {
+        Server::Stdio(server) => server,
+        Server::Http(_) => panic!("a program"),
+    }
+}
+
+#[tokio::test]
+async fn who_was_there_before_its_server_asked_gets_one_of_its_own() {
+    let script = Script::new().on("notifications/initialized");
+    let house = House::of(&[("a", script.ask("roots/list", json!({})))]).await;
+    let server = program(&house);
+    let person = Person::willing("Ada");
+    let client = house
+        .client_at(house.view.server("a").unwrap(), Protocol::Legacy, &person)
+        .await;
+    let answered = |run: u32, with: &'static str| {
+        move |message: &Message| message.run == run && message.raw.contains(with)
+    };
+    // Nobody had a request that this could be about.
+    server.wait_for(answered(1, r#""roots":[]"#)).await;
+    crate::support::call(&client).await.unwrap();
+    server.wait_for(answered(2, "file:///Ada")).await;
+}
+
+#[tokio::test]
+async fn what_runs_for_each_session_is_not_shared_by_the_stateless_era() {
+    for endpoint in ["a", ""] {
+        let house = private_house(Script::new()).await;
+        let at = |house: &House| match endpoint {
+            "" => house.view.all(),
+            name => house.view.server(name).unwrap(),
+        };
+        let call = match endpoint {
+            "" => json!({ "name": "mcp__a__echo" }),
+            _ => json!({ "name": "echo" }),
+        };
+        let server = program(&house);
+        // A connection stands for a session.
+        let mut clients = [
+            house.stateless_at(at(&house)),
+            house.stateless_at(at(&house)),
+        ];
+        for client in &mut clients {
+            for id in [1, 2] {
+                let answer = client.modern(id, "tools/call", call.clone()).await;
+                assert!(answer["error"].is_null(), "{answer}");
+            }
+        }
+        let runs_of_calls = |all: &[Message]| -> Vec<u32> {
+            let calls = all.iter().filter(|message| message.is("tools/call"));
+            calls.map(|message| message.run).collect()
+        };
+        server
+            .received()
+            .wait_until(|all| runs_of_calls(all).len() == 4)
+            .await;
+        let runs = runs_of_calls(&server.received().all());
+        assert!(runs[0] == runs[1] && runs[2] == runs[3], "{runs:?}");
+        assert_ne!(runs[0], runs[2]);
+        // Where there is no connection, there is none.
+        let methods: &[&str] = match endpoint {
+            "" => &["tools/call"],
+            _ => &["tools/call", "tools/list", "server/discover"],
+        };
+        for method in methods {
+            let answer = alone(&*at(&house), method, call.clone()).await;
+            assert_eq!(answer["error"]["code"], -32022, "{answer}");
+            let supported = &answer["error"]["data"]["supported"];
+            assert_eq!(supported[0], "2025-11-25");
+        }
+    }
+}
+
+#[tokio::test]
+async fn nobody_lists_the_tasks_of_others() {
+    let script = || {
+        let capabilities = json!({ "tools": {}, "tasks": { "list": {}, "cancel": {} } });
+        let hello = json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": capabilities,
+            "serverInfo": { "name": "tasks", "version": "1" },
+        });
+        let script = Script::new().on("initialize").result(hello);
+        script.on("tasks/list").result(json!({ "tasks": [] }))
+    };
+    let shared = House::of(&[("a", script())]).await;
+    let (mut client, told) = shared
+        .greeted(shared.view.server("a").unwrap(), "2025-11-25")
+        .await;
+    assert_eq!(told["capabilities"]["tasks"], json!({ "cancel": {} }));
+    let answer = ask(&mut client, "tasks/list", "{}").await;
+    assert!(answer.contains("-32601"), "{answer}");
+    let private = private_house(script()).await;
+    let (mut client, told) = private
+        .greeted(private.view.server("a").unwrap(), "2025-11-25")
+        .await;
+    assert_eq!(told["capabilities"]["tasks"]["list"], json!({}));
+    let listed = result(&mut client, "tasks/list", json!({})).await;
+    assert_eq!(listed, json!({ "tasks": [] }));
+}
+
+#[tokio::test]
+async fn what_a_client_tells_keeps_its_order_and_is_bounded() {
+    let house = House::of(&[("a", Script::new())]).await;
+    let server = program(&house);
+    let mut client = house.raw_at(house.view.server("a").unwrap()).await;
+    let gate = Gate::new();
+    server.restart(&Script::new().on("initialize").hold(&gate).as_usual());
+    gate.reached().await;
+    for n in 0..500 {
+        let news =
+            json!({ "jsonrpc": "2.0", "method": "notifications/news", "params": { "n": n } });
+        client.send(&news.to_string()).await;
+    }
+    // When this is answered, all of it was read.
+    result(&mut client, "ping", json!({})).await;
+    gate.open();
+    let is_news = |message: &&Message| message.is("notifications/news");
+    server
+        .received()
+        .wait_until(|all| all.iter().filter(is_news).count() >= 60)
+        .await;
+    result(&mut client, "tools/call", json!({ "name": "echo" })).await;
+    server.wait_for(|message| message.is("tools/call")).await;
+    let received = server.received().all();
+    let numbers = received.iter().filter(is_news);
+    let numbers: Vec<u64> = numbers
+        .map(|message| message.params()["n"].as_u64().unwrap())
+        .collect();
+    assert!(numbers.is_sorted(), "{numbers:?}");
+    assert!(numbers.len() <= 66, "{numbers:?}");
+}
+
+async fn send_together(client: &mut RawClient, messages: &[Value]) {
+    let lines: Vec<_> = messages.iter().map(Value::to_string).collect();
+    client.send(&lines.join("\n")).await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_together_with_it_is_not_made() {
+    let house = House::of(&[("a", Script::new())]).await;
+    let mut client = house.raw_at(house.view.server("a").unwrap()).await;
+    let call =
+        json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": { "name": "echo" } });
+    let cancel = json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 5 },
+    });
+    send_together(&mut client, &[call.clone(), cancel]).await;
+    let read = json!({ "uri": "scripted://hello" });
+    result(&mut client, "resources/read", read).await;
+    let server = program(&house);
+    server
+        .wait_for(|message| message.is("resources/read"))
+        .await;
+    assert_eq!(
+        server.received().count(|message| message.is("tools/call")),
+        0
+    );
+    // Its id is free again.
+    client.send(&call.to_string()).await;
+    let answer = client.json().await;
+    assert_eq!(answer["id"], 5, "{answer}");
+    assert!(answer["error"].is_null(), "{answer}");
+}
