@@ -109,13 +109,14 @@ impl Single {
             .instance_for(&entry, &request.from, &request.caller)
             .await?;
         match (request.caller.era(), request.method.as_str()) {
+            // What is rare is kept out of the size of every other request.
             (Era::Legacy, "logging/setLevel") => {
-                self.set_level(&view, &entry, instance, &request).await
+                Box::pin(self.set_level(&view, &entry, instance, &request)).await
             }
             (Era::Legacy, "resources/subscribe") => {
                 let uri = uri_of(&request)?;
                 let member = self.member(&request)?;
-                member.follow(&uri, &self.name, &uri).await?;
+                Box::pin(member.follow(&uri, &self.name, &uri)).await?;
                 Ok(Reply::empty())
             }
             (Era::Legacy, "resources/unsubscribe") => {
@@ -229,8 +230,8 @@ impl Single {
             Verdict::Allow => {}
             Verdict::Deny => return Err(unknown_tool(&tool)),
             Verdict::Ask => {
-                let asked = view.consents().ask(&mut request, &self.name, &tool).await?;
-                if let Some(reply) = asked {
+                let asked = view.consents().ask(&mut request, &self.name, &tool);
+                if let Some(reply) = Box::pin(asked).await? {
                     return Ok(reply);
                 }
             }

@@ -273,7 +273,9 @@ impl Inner {
         }
         let spec = (*entry.spec).clone();
         let owner = Some((client, caller));
-        let own = Instance::start(spec, &self.options.manager, owner, &self.core.reaper).await;
+        let own = Instance::start(spec, &self.options.manager, owner, &self.core.reaper);
+        // Rare, and kept out of the size of every request.
+        let own = Box::pin(own).await;
         client.decide(entry, Some(Arc::clone(&own)));
         // Whoever changed the servers meanwhile did not see it.
         client.release(&self.servers());

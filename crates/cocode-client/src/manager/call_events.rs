@@ -111,8 +111,11 @@ impl<'a> Telling<'a> {
                 return self.end(CallEnd::Failed(error.code()));
             }
         };
+        // Nobody else reads the result of a call that is passed on.
+        let is_wanted = self.trace.is_some() || self.bus.is_heard();
         let is_error = || {
-            let result = outcome.as_ref().ok().and_then(Frame::result);
+            let result = outcome.as_ref().ok().filter(|_| is_wanted);
+            let result = result.and_then(Frame::result);
             result.is_some_and(|result| CallResult::parse(result).is_error)
         };
         let (end, kind) = match &answer {
