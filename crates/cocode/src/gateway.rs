@@ -90,7 +90,7 @@ async fn serve(
     })?;
     let mut servers = Servers::new(plan, view, connector, rules, &voice, workspace);
     // Who connects meanwhile waits: nobody is told that there is no such server.
-    servers.apply().await?;
+    servers.apply().await;
     let (stop, stopped) = oneshot::channel::<()>();
     let mut serving = JoinSet::new();
     serving.spawn(server.serve(async { stopped.await.unwrap_or_default() }));
@@ -104,7 +104,7 @@ async fn serve(
                     return Ok(exit);
                 }
                 gateway.begin_end();
-                voice.ending()?;
+                voice.ending();
             }
             Some(ended) = serving.join_next() => {
                 ended.map_err(|error| {
@@ -112,8 +112,8 @@ async fn serve(
                 })?;
                 break;
             }
-            Some(()) = changes.recv(), if stop.is_some() => servers.reload().await?,
-            () = servers.happened() => servers.tell()?,
+            Some(()) = changes.recv(), if stop.is_some() => servers.reload().await,
+            () = servers.happened() => servers.tell(),
         }
     }
     drop((servers, watcher));

@@ -15,7 +15,6 @@ use super::builtin::{self, BuiltIn};
 use super::connector::Ways;
 use super::plan::Plan;
 use super::voice::Voice;
-use crate::error::CliError;
 use crate::manage::overview::view::Line;
 use crate::serving::Selection;
 use crate::serving::gate::Rules;
@@ -73,7 +72,7 @@ impl<'a> Servers<'a> {
     }
 
     /// Serves what the configuration says now.
-    pub(crate) async fn apply(&mut self) -> Result<(), CliError> {
+    pub(crate) async fn apply(&mut self) {
         self.rules.replace(self.live.config());
         let built_in = self.connector.built_in.as_ref();
         let specs = self.live.specs();
@@ -91,14 +90,14 @@ impl<'a> Servers<'a> {
         }
         self.view.apply(self.specs.clone()).await;
         self.watch();
-        self.tell()
+        self.tell();
     }
 
     /// Reads the files again, says what is other than before, and serves that.
-    pub(crate) async fn reload(&mut self) -> Result<(), CliError> {
+    pub(crate) async fn reload(&mut self) {
         let reload = self.live.reload();
-        self.say(&reload)?;
-        self.apply().await
+        self.say(&reload);
+        self.apply().await;
     }
 
     /// Ends when a server may be in another state, or offer something else. Cancel safe.
@@ -109,7 +108,7 @@ impl<'a> Servers<'a> {
     }
 
     /// Says what is other than it was said last.
-    pub(crate) fn tell(&mut self) -> Result<(), CliError> {
+    pub(crate) fn tell(&mut self) {
         let mut lines: BTreeMap<String, Line> = BTreeMap::new();
         for spec in &self.specs {
             if let Some(line) = self.line(spec) {
@@ -129,16 +128,16 @@ impl<'a> Servers<'a> {
         for (name, line) in &lines {
             let told = line.told();
             if self.told.get(name) != Some(&told) {
-                self.voice.state(line, name)?;
+                self.voice.state(line, name);
                 self.told.insert(name.clone(), told);
             }
         }
-        self.tell_shadowed()
+        self.tell_shadowed();
     }
 
     /// Says once what is not shown at the address of all servers, because another server has its
     /// name.
-    fn tell_shadowed(&mut self) -> Result<(), CliError> {
+    fn tell_shadowed(&mut self) {
         let shadowed = self.view.shadowed().into_iter();
         let shadowed: Vec<String> = shadowed
             .map(|Shadowed { server, name, by }| {
@@ -149,7 +148,7 @@ impl<'a> Servers<'a> {
         let is_new = |text: &&String| !self.shadowed.contains(*text);
         let new: Vec<String> = shadowed.iter().filter(is_new).cloned().collect();
         self.shadowed = shadowed;
-        self.voice.configuration(&[], &new, &[])
+        self.voice.configuration(&[], &new, &[]);
     }
 
     /// How a server is, unless there is nothing to say yet.
@@ -188,7 +187,7 @@ impl<'a> Servers<'a> {
     }
 
     /// Says what became of a change of the configuration.
-    fn say(&mut self, reload: &Reload) -> Result<(), CliError> {
+    fn say(&mut self, reload: &Reload) {
         let Reload {
             changes,
             settings_changed,
@@ -216,7 +215,7 @@ impl<'a> Servers<'a> {
                 builtin::NAME
             ));
         }
-        self.voice.configuration(&changes, &problems, &kept)
+        self.voice.configuration(&changes, &problems, &kept);
     }
 }
 

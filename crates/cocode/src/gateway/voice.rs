@@ -93,7 +93,11 @@ impl<'a> Voice<'a> {
     }
 
     /// A server is in another state, or offers something else.
-    pub(crate) fn state(&self, line: &Line, name: &str) -> Result<(), CliError> {
+    pub(crate) fn state(&self, line: &Line, name: &str) {
+        attempted(self.try_state(line, name));
+    }
+
+    fn try_state(&self, line: &Line, name: &str) -> Result<(), CliError> {
         let url = line
             .is_good()
             .then(|| format!("{}/mcp/{name}", self.address));
@@ -108,7 +112,11 @@ impl<'a> Voice<'a> {
     }
 
     /// The files of configuration have changed.
-    pub(crate) fn configuration(
+    pub(crate) fn configuration(&self, changes: &[String], problems: &[String], kept: &[String]) {
+        attempted(self.try_configuration(changes, problems, kept));
+    }
+
+    fn try_configuration(
         &self,
         changes: &[String],
         problems: &[String],
@@ -131,7 +139,11 @@ impl<'a> Voice<'a> {
     }
 
     /// Somebody wants the gateway to end.
-    pub(crate) fn ending(&self) -> Result<(), CliError> {
+    pub(crate) fn ending(&self) {
+        attempted(self.try_ending());
+    }
+
+    fn try_ending(&self) -> Result<(), CliError> {
         if self.printer.json() {
             return self.say_json("ending", What::Nothing {});
         }
@@ -146,5 +158,12 @@ impl<'a> Voice<'a> {
             what,
         };
         print_json(self.printer, &happened)
+    }
+}
+
+/// Who serves others does not end because there is no room for what it says.
+fn attempted(said: Result<(), CliError>) {
+    if let Err(error) = said {
+        tracing::warn!(reason = error.message, "something could not be said");
     }
 }

@@ -397,6 +397,26 @@ fn requests_under_way_finish_before_the_end_and_no_process_is_left() {
 }
 
 #[test]
+fn clients_are_served_although_nobody_reads_what_it_says() {
+    let home = Home::new();
+    let (one, two) = (Script::new().stdio(), Script::new().stdio());
+    home.user_file("mcp.toml", &entry("one", &one));
+    let mut child = start(&mut home.command(["gateway", "--listen", ":0", "--json"]));
+    let mut line = String::new();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    lines.read_line(&mut line).unwrap();
+    drop(lines);
+    let first: Value = serde_json::from_str(&line).unwrap();
+    let url = first["url"].as_str().unwrap();
+    home.user_file("mcp.toml", &(entry("one", &one) + &entry("two", &two)));
+    two.received()
+        .wait_for_blocking(|message| message.is("tools/list"));
+    assert_eq!(Running::tools(&format!("{url}/two")), ["echo"]);
+    signal(&child, "-TERM");
+    Finished::of(child.wait_with_output().unwrap()).clean();
+}
+
+#[test]
 fn a_second_signal_ends_it_at_once() {
     let home = Home::new();
     let gate = Gate::new();
