@@ -147,7 +147,7 @@ impl Instance {
         } = passed;
         let deadlines = self.deadlines(tool.as_deref());
         let until = Instant::now() + deadlines.idle;
-        let _on_its_way = self.traffic.begin(session, &witness, until).await?;
+        let on_its_way = self.traffic.begin(session, &witness, until).await?;
         let relayed = Relayed {
             method: &method,
             params: params.as_ref(),
@@ -160,6 +160,9 @@ impl Instance {
             .manager
             .relay(&self.name, tool.as_deref(), relayed)
             .await;
+        if !answer.as_ref().is_err_and(is_late) {
+            on_its_way.done();
+        }
         answer.map_err(|error| told(&self.name, &error))
     }
 
@@ -217,6 +220,20 @@ fn own_capabilities(caller: &Caller) -> ClientCapabilities {
         roots: caller.can.roots,
         others: others.collect(),
     }
+}
+
+/// Whether the server may still be at work for something that failed.
+fn is_late(error: &CallError) -> bool {
+    matches!(
+        error,
+        CallError::Asking {
+            error: RequestError::Timeout { .. },
+            ..
+        } | CallError::Request {
+            error: RequestError::Timeout { .. },
+            ..
+        }
+    )
 }
 
 /// What a client is told when a server could not be asked.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use cocode_core::{Era, ServerName};
@@ -14,6 +14,7 @@ use ring::digest::{Context, SHA256};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::caller::Abilities;
@@ -28,6 +29,9 @@ use crate::witness::CallWitness;
 const COMES_BACK_WITHIN: Duration = Duration::from_mins(10);
 /// Requests that may be parked at once.
 const MAX_PARKED: usize = 1024;
+/// Requests that one server may have parked at once: each of them takes a place of those that it can
+/// work on.
+const MAX_PARKED_BY_SERVER: usize = 32;
 /// How soon after the first question others are told of together with it.
 const MORE_QUESTIONS_WITHIN: Duration = Duration::from_millis(20);
 /// Bytes of a handle: nobody guesses it.
@@ -50,12 +54,14 @@ struct Parked {
     until: Instant,
     /// What was asked, and of whom: the handle is good for nothing else.
     digest: Vec<u8>,
+    server: Weak<Instance>,
     waits: Waits,
 }
 
 /// What a parked request waits for.
 enum Waits {
-    /// The server waits for these answers, in the middle of its work.
+    /// The server waits for answers, in the middle of its work. That goes on by itself: the server may
+    /// take its questions back and be done.
     Work(Work, Arc<CallWitness>),
     /// The server has refused until somebody visits these addresses: keys of the questions.
     Visits(Vec<String>),
@@ -90,7 +96,8 @@ impl Parking {
                 let token = request.said.progress_token.clone();
                 witness.redirect(Arc::clone(&request.stream), token);
                 witness.questions().answer(&answers);
-                self.wait(work, &witness, request, digest).await
+                let server = Arc::downgrade(&instance);
+                self.wait(work, &witness, server, request, digest).await
             }
             Waits::Visits(keys) => {
                 let is_visited = |key: &String| {
@@ -115,8 +122,9 @@ impl Parking {
     ) -> Reply {
         passed.params = passed.params.map(|params| without_answers(&params));
         let witness = Arc::clone(&passed.witness);
+        let server = Arc::downgrade(&instance);
         let work = Box::pin(instance.relay(passed));
-        self.wait(work, &witness, request, digest).await
+        self.wait(work, &witness, server, request, digest).await
     }
 
     /// Waits for the result, or for a question.
@@ -124,28 +132,32 @@ impl Parking {
         &self,
         mut work: Work,
         witness: &Arc<CallWitness>,
+        server: Weak<Instance>,
         request: &Request,
         digest: Vec<u8>,
     ) -> Reply {
         let questions = Arc::clone(witness.questions());
-        if !questions.is_waiting() {
+        while !questions.is_waiting() {
+            // A server that has several questions at once asks them one right after the other; one
+            // round is better than three.
+            let asked = async {
+                questions.arrived().await;
+                tokio::time::sleep(MORE_QUESTIONS_WITHIN).await;
+            };
             tokio::select! {
                 biased;
                 answer = &mut work => {
                     return match answer {
-                        Ok(frame) => self.answered(frame, witness, request, digest),
+                        Ok(frame) => self.answered(frame, witness, server, request, digest),
                         Err(error) => error.into(),
                     };
                 }
-                () = questions.arrived() => {}
+                () = asked => {}
             }
-            // A server that has several questions at once asks them one right after the other; one
-            // round is better than three.
-            tokio::time::sleep(MORE_QUESTIONS_WITHIN).await;
         }
         let asked = questions.to_json();
-        let waits = Waits::Work(work, Arc::clone(witness));
-        self.park(waits, digest, &asked)
+        let waits = Waits::Work(in_a_task(work), Arc::clone(witness));
+        self.park(waits, server, digest, &asked)
     }
 
     /// The answer of the server; it may be an error that says which addresses to visit first.
@@ -153,6 +165,7 @@ impl Parking {
         &self,
         frame: Frame,
         witness: &CallWitness,
+        server: Weak<Instance>,
         request: &Request,
         digest: Vec<u8>,
     ) -> Reply {
@@ -167,30 +180,33 @@ impl Parking {
         let Some((keys, asked)) = visits.as_ref().and_then(visits_in) else {
             return adapted(&request.method, frame, Era::Legacy, Era::Modern);
         };
-        self.park(Waits::Visits(keys), digest, &asked)
+        self.park(Waits::Visits(keys), server, digest, &asked)
     }
 
-    fn park(&self, waits: Waits, digest: Vec<u8>, asked: &[u8]) -> Reply {
+    fn park(&self, waits: Waits, server: Weak<Instance>, digest: Vec<u8>, asked: &[u8]) -> Reply {
         let handle = match self.handles.new_handle() {
             Ok(handle) => handle,
             Err(error) => return error.into(),
         };
-        let parked = Parked {
-            until: Instant::now() + COMES_BACK_WITHIN,
-            digest,
-            waits,
-        };
+        // What is late is given up outside of the lock: its server is told so.
+        self.sweep();
         let mut spots = self.lock();
-        let now = Instant::now();
-        let late: Vec<_> = spots.extract_if(|_, parked| parked.until <= now).collect();
-        if spots.len() >= MAX_PARKED {
+        let of_server = |parked: &&Parked| Weak::ptr_eq(&parked.server, &server);
+        if spots.len() >= MAX_PARKED
+            || spots.values().filter(of_server).count() >= MAX_PARKED_BY_SERVER
+        {
+            drop(spots);
             let what = "too many requests wait for answers of their clients";
             return RpcError::new(code::INTERNAL_ERROR, what).into();
         }
+        let parked = Parked {
+            until: Instant::now() + COMES_BACK_WITHIN,
+            digest,
+            server,
+            waits,
+        };
         spots.insert(handle.clone(), parked);
         drop(spots);
-        // Given up outside of the lock: their servers are told so.
-        drop(late);
         input_required(asked, &handle)
     }
 
@@ -225,9 +241,28 @@ impl Parking {
         drop(late);
     }
 
+    /// Gives up all.
+    pub(crate) fn clear(&self) {
+        let all = std::mem::take(&mut *self.lock());
+        drop(all);
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Parked>> {
         self.spots.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Lets work go on while nobody looks at it. It ends when what is given is dropped.
+fn in_a_task(work: Work) -> Work {
+    let mut task = JoinSet::new();
+    task.spawn(work);
+    Box::pin(async move {
+        match task.join_next().await {
+            Some(Ok(answer)) => answer,
+            Some(Err(error)) => Err(RpcError::new(code::INTERNAL_ERROR, error.to_string())),
+            None => Err(RpcError::new(code::INTERNAL_ERROR, "the request is gone")),
+        }
+    })
 }
 
 impl Default for Handles {

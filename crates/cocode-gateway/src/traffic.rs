@@ -9,14 +9,20 @@ use cocode_client::{ClientCapabilities, Handler, Notification, Witness as _};
 use cocode_core::ServerName;
 use cocode_wire::{RawJson, RpcError, code};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::caller::Abilities;
 use crate::downstream::Downstream;
 use crate::witness::{Asking, CallWitness};
+use calls::{About, Calls, Others};
+
+mod calls;
 
 /// How long a question waits until it is clear whom it is for.
 const CLEAR_WITHIN: Duration = Duration::from_secs(30);
+/// How long others wait for a client that thinks about an answer: a server that asks several things
+/// for one call asks them soon after each other.
+const RESTS_AFTER: Duration = Duration::from_secs(10);
 
 /// Hears what a server tells to everybody.
 pub(crate) trait Listener: Send + Sync {
@@ -39,8 +45,8 @@ pub(crate) struct Traffic {
 
 #[derive(Default)]
 struct State {
-    next: u64,
-    calls: BTreeMap<u64, Call>,
+    calls: Calls,
+    next_listener: u64,
     listeners: BTreeMap<u64, Weak<dyn Listener>>,
     /// What the server has asked by ways that do not say for whom.
     asks: Abilities,
@@ -48,37 +54,27 @@ struct State {
     unclear: usize,
 }
 
-/// A request on its way.
-struct Call {
-    /// Requests of one session are the same to it.
-    session: u64,
-    witness: Arc<CallWitness>,
-    /// Questions of the server that it waits for.
-    waiting: u32,
-    turn: Option<OwnedSemaphorePermit>,
-}
-
-/// A request that the traffic knows of, until this is dropped.
+/// A request that the traffic knows of. If this is dropped before it is done, the server may still
+/// be at work for nobody.
 pub(crate) struct OnItsWay {
     traffic: Arc<Traffic>,
     number: u64,
+    is_done: bool,
+}
+
+/// What a request that wants to begin has to wait for.
+enum Attempt {
+    Begun(u64),
+    /// Its turn.
+    Turn,
+    /// Requests of others, at most until then.
+    Others(Option<Instant>),
 }
 
 /// Somebody listens, until this is dropped.
 pub(crate) struct Listening {
     traffic: Arc<Traffic>,
     number: u64,
-}
-
-/// Whom a question is for.
-enum Whom {
-    Call(u64, Arc<CallWitness>),
-    /// Nobody who could answer it.
-    Nobody(RpcError),
-    /// It was asked for no request.
-    Unasked,
-    /// Not clear yet: it may be about any of so many requests.
-    Unclear(usize),
 }
 
 impl Traffic {
@@ -109,52 +105,55 @@ impl Traffic {
         witness: &Arc<CallWitness>,
         until: Instant,
     ) -> Result<OnItsWay, RpcError> {
-        let takes_turns = self.owner.is_none() && self.asks().and(witness.can()).any();
-        let turn = if takes_turns {
-            let turn = self.turn(until).await?;
-            self.settled(session, until).await?;
-            Some(turn)
-        } else {
-            None
+        let mut turn = None;
+        let number = loop {
+            let changed = self.changed.notified();
+            match self.attempt(session, witness, &mut turn) {
+                Attempt::Begun(number) => break number,
+                Attempt::Turn => turn = Some(self.turn(until).await?),
+                Attempt::Others(gone_at) => {
+                    let wake = gone_at.map_or(until, |gone_at| gone_at.min(until));
+                    let others = timeout_at(wake, changed).await;
+                    if others.is_err() && Instant::now() >= until {
+                        return Err(self.too_late());
+                    }
+                }
+            }
         };
-        let call = Call {
-            session,
-            witness: Arc::clone(witness),
-            waiting: 0,
-            turn,
-        };
-        let mut state = self.lock();
-        state.next += 1;
-        let number = state.next;
-        state.calls.insert(number, call);
-        drop(state);
         Ok(OnItsWay {
             traffic: Arc::clone(self),
             number,
+            is_done: false,
         })
     }
 
-    /// Waits for requests of others that began before turns were taken: a question that comes while
-    /// they run may be about them.
-    async fn settled(&self, session: u64, until: Instant) -> Result<(), RpcError> {
-        loop {
-            let changed = self.changed.notified();
-            let is_settled = {
-                let state = self.lock();
-                let asks = state.asks;
-                let may_be_meant = |call: &Call| {
-                    let is_free = call.turn.is_none() && call.waiting == 0;
-                    is_free && call.session != session && call.witness.can().and(asks).any()
-                };
-                !state.calls.values().any(may_be_meant)
-            };
-            if is_settled {
-                return Ok(());
+    /// Announces a request, if nothing stands in its way.
+    fn attempt(
+        &self,
+        session: u64,
+        witness: &Arc<CallWitness>,
+        turn: &mut Option<OwnedSemaphorePermit>,
+    ) -> Attempt {
+        let mut state = self.lock();
+        if self.owner.is_none() {
+            let asks = state.asks;
+            let takes_turns = asks.and(witness.can()).any();
+            if takes_turns && turn.is_none() {
+                return Attempt::Turn;
             }
-            if timeout_at(until, changed).await.is_err() {
-                return Err(self.too_late());
+            // More requests would make it even less clear whom a question is for.
+            if state.unclear > 0 {
+                return Attempt::Others(None);
+            }
+            if takes_turns {
+                match state.calls.others(session, asks) {
+                    Others::None => {}
+                    Others::Working => return Attempt::Others(None),
+                    Others::Until(gone_at) => return Attempt::Others(Some(gone_at)),
+                }
             }
         }
+        Attempt::Begun(state.calls.add(session, witness, turn.take()))
     }
 
     fn too_late(&self) -> RpcError {
@@ -176,8 +175,8 @@ impl Traffic {
     /// Lets somebody hear what the server tells to everybody.
     pub(crate) fn listen(self: &Arc<Self>, listener: Weak<dyn Listener>) -> Listening {
         let mut state = self.lock();
-        state.next += 1;
-        let number = state.next;
+        state.next_listener += 1;
+        let number = state.next_listener;
         state.listeners.insert(number, listener);
         drop(state);
         Listening {
@@ -196,19 +195,24 @@ impl Traffic {
         let mut unclear = None;
         let (number, witness) = loop {
             let changed = self.changed.notified();
-            match self.whom(needed, method, params.as_ref()) {
-                Whom::Call(number, witness) => break (number, witness),
-                Whom::Nobody(refusal) => return Err(refusal),
-                Whom::Unasked if method == "roots/list" => {
+            let meant = self.lock().calls.meant();
+            match meant {
+                About::One(number, witness) => break (number, witness),
+                About::GivenUp => {
+                    let what = "this may be about a request that was given up a moment ago; nobody \
+                                else is asked";
+                    return Err(internal(what));
+                }
+                About::Nothing if method == "roots/list" => {
                     // It would be told somebody's folders, and use them for everybody.
                     let none = RawJson::parse(r#"{"roots":[]}"#);
                     return none.map_err(|error| internal(&error.to_string()));
                 }
-                Whom::Unasked => {
+                About::Nothing => {
                     let what = "no client has a request on its way that this could be about";
                     return Err(internal(what));
                 }
-                Whom::Unclear(candidates) => {
+                About::Any(candidates) => {
                     // Each of them waits for an answer: none will be done before.
                     if self.unclear_questions(&mut unclear) >= candidates {
                         return Err(internal(
@@ -222,15 +226,22 @@ impl Traffic {
                 }
             }
         };
+        if let Err(refusal) = witness.can().check(method, params.as_ref()) {
+            witness.lacks(needed);
+            return Err(refusal);
+        }
+        let mut waiting = Waiting::begin(self, number);
         drop(unclear);
-        let waiting = Waiting::begin(self, number);
-        let answer = witness.ask(method, params).await;
-        if waiting.had_turn {
+        let mut answer = witness.ask(method, params);
+        if let Ok(answer) = timeout(RESTS_AFTER, &mut answer).await {
+            return answer;
+        }
+        let had_turn = waiting.rest();
+        let answer = answer.await;
+        if had_turn {
             // Whoever took its turn meanwhile is let finish; the server is to get the answer even
             // if that takes long.
-            if let Ok(turn) = self.turn(Instant::now() + CLEAR_WITHIN).await {
-                waiting.give_back(turn);
-            }
+            waiting.turn = self.turn(Instant::now() + CLEAR_WITHIN).await.ok();
         }
         drop(waiting);
         answer
@@ -254,44 +265,11 @@ impl Traffic {
         let Some(owner) = owner.upgrade() else {
             return Err(internal("the client is gone"));
         };
-        let newest = {
-            let state = self.lock();
-            let newest = state.calls.values().next_back();
-            newest.map(|call| Arc::clone(&call.witness))
-        };
+        let newest = self.lock().calls.newest();
         match newest {
             Some(witness) => witness.ask(method, params).await,
             None => owner.ask_outside(method, params.as_ref()).await,
         }
-    }
-
-    fn whom(&self, needed: Abilities, method: &str, params: Option<&RawJson>) -> Whom {
-        let state = self.lock();
-        if state.calls.is_empty() {
-            return Whom::Unasked;
-        }
-        // Clients that cannot be asked count, too: the server was told that all can be. Who waits for an answer already does not ask again before it has it; a server that does
-        // so nevertheless is believed as long as nobody else is there.
-        let mut free = state
-            .calls
-            .iter()
-            .rev()
-            .filter(|(_, call)| call.waiting == 0);
-        let mut all = state.calls.iter().rev();
-        let newest = free.next().or_else(|| all.next());
-        let Some((number, call)) = newest else {
-            return Whom::Unclear(usize::MAX);
-        };
-        let others = free.filter(|(_, other)| other.session != call.session);
-        let n_others = others.count();
-        if n_others > 0 {
-            return Whom::Unclear(n_others + 1);
-        }
-        if let Err(refusal) = call.witness.can().check(method, params) {
-            call.witness.lacks(needed);
-            return Whom::Nobody(refusal);
-        }
-        Whom::Call(*number, Arc::clone(&call.witness))
     }
 
     fn learn(&self, needed: Abilities) {
@@ -309,19 +287,13 @@ impl Traffic {
 
     /// A log message that came by a way that does not say for whom.
     fn log_message(&self, notification: &Notification) {
-        let state = self.lock();
-        let mut calls = state.calls.values().rev();
-        let Some(newest) = calls.next() else {
-            drop(calls);
-            drop(state);
-            return self.tell(notification);
-        };
-        if calls.all(|call| call.session == newest.session) {
-            let witness = Arc::clone(&newest.witness);
-            drop(state);
-            witness.notified(notification);
+        let meant = self.lock().calls.meant();
+        match meant {
+            About::Nothing => self.tell(notification),
+            About::One(_, witness) => witness.notified(notification),
+            // What was logged for one client is not for another; all of it is in the server's log.
+            About::Any(_) | About::GivenUp => {}
         }
-        // What was logged for one client is not for another; all of it is in the server's log.
     }
 
     fn tell(&self, notification: &Notification) {
@@ -371,6 +343,8 @@ impl Drop for Unclear<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.unclear = state.unclear.saturating_sub(1);
+        drop(state);
+        self.0.changed.notify_waiters();
     }
 }
 
@@ -378,47 +352,54 @@ impl Drop for Unclear<'_> {
 struct Waiting<'a> {
     traffic: &'a Traffic,
     number: u64,
-    had_turn: bool,
+    /// What it brings back.
+    turn: Option<OwnedSemaphorePermit>,
 }
 
 impl<'a> Waiting<'a> {
     fn begin(traffic: &'a Traffic, number: u64) -> Self {
-        let mut state = traffic.lock();
-        let call = state.calls.get_mut(&number);
-        let turn = call.and_then(|call| {
-            call.waiting += 1;
-            call.turn.take()
-        });
-        drop(state);
-        let had_turn = turn.is_some();
-        drop(turn);
-        traffic.changed.notify_waiters();
+        traffic.lock().calls.ask(number);
         Self {
             traffic,
             number,
-            had_turn,
+            turn: None,
         }
     }
 
-    fn give_back(&self, turn: OwnedSemaphorePermit) {
-        if let Some(call) = self.traffic.lock().calls.get_mut(&self.number) {
-            call.turn = Some(turn);
-        }
+    /// Lets others go on. Whether the request had a turn.
+    fn rest(&self) -> bool {
+        let turn = self.traffic.lock().calls.rest(self.number);
+        let had_turn = turn.is_some();
+        drop(turn);
+        self.traffic.changed.notify_waiters();
+        had_turn
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if let Some(call) = self.traffic.lock().calls.get_mut(&self.number) {
-            call.waiting = call.waiting.saturating_sub(1);
-        }
+        let turn = self.turn.take();
+        self.traffic.lock().calls.answered(self.number, turn);
         self.traffic.changed.notify_waiters();
+    }
+}
+
+impl OnItsWay {
+    /// Its answer came, or never will.
+    pub(crate) fn done(mut self) {
+        self.is_done = true;
     }
 }
 
 impl Drop for OnItsWay {
     fn drop(&mut self) {
-        let gone = self.traffic.lock().calls.remove(&self.number);
+        let mut state = self.traffic.lock();
+        let gone = if self.is_done || self.traffic.owner.is_some() {
+            state.calls.done(self.number)
+        } else {
+            state.calls.give_up(self.number)
+        };
+        drop(state);
         drop(gone);
         self.traffic.changed.notify_waiters();
     }

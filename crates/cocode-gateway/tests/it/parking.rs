@@ -1,6 +1,6 @@
 //! Requests that wait for their clients: who may come back, with what, and how often.
 
-use cocode_testkit::Script;
+use cocode_testkit::{Gate, Script};
 use serde_json::{Value, json};
 
 use crate::support::{RawClient, Rig, Server};
@@ -114,4 +114,87 @@ async fn who_comes_back_without_an_answer_is_asked_again() {
     let state = again["result"]["requestState"].as_str().unwrap().to_owned();
     let last = client.modern(3, "tools/call", with_answer(params(), &state));
     assert!(last.await["result"]["structuredContent"].is_object());
+}
+
+/// A question with an id of its own, which the server does not wait for.
+fn question(id: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"elicitation/create","params":{FORM}}}"#)
+}
+
+#[tokio::test]
+async fn one_more_question_of_a_call_that_waits_reaches_nobody_else() {
+    let gate = Gate::new();
+    let script = Script::new()
+        .on("tools/call")
+        .nth(1)
+        .line(question("q1"))
+        .hold(&gate)
+        .ask("elicitation/create", FORM)
+        .text_result("asked twice")
+        .on("tools/call")
+        .text_result("not asked");
+    let rig = Rig::new(Server::Stdio(script.stdio())).await;
+    let (mut one, mut other) = (rig.raw(), rig.raw());
+    let mut state = park(&mut one).await;
+    let answering = async {
+        gate.open();
+        // Its client looks whether there is more, until there is.
+        loop {
+            let mut again = params();
+            again["requestState"] = state.clone().into();
+            let answer = one.modern(2, "tools/call", again).await;
+            let result = &answer["result"];
+            state = result["requestState"].as_str().unwrap().to_owned();
+            if result["inputRequests"]["question-2"].is_object() {
+                break;
+            }
+        }
+        let mut answers = with_answer(params(), &state);
+        answers["inputResponses"]["question-2"] = json!({ "action": "decline" });
+        one.modern(3, "tools/call", answers).await
+    };
+    let (unasked, asked) = tokio::join!(other.modern(1, "tools/call", params()), answering);
+    assert_eq!(unasked["result"]["content"][0]["text"], "not asked");
+    assert_eq!(asked["result"]["content"][0]["text"], "asked twice");
+}
+
+#[tokio::test]
+async fn a_server_that_takes_its_question_back_is_done_without_the_client() {
+    let gate = Gate::new();
+    let script = Script::new()
+        .on("tools/call")
+        .nth(1)
+        .line(question("q1"))
+        .hold(&gate)
+        .notify("notifications/cancelled", r#"{"requestId":"q1"}"#)
+        .text_result("done anyway")
+        .on("tools/call")
+        .text_result("the next");
+    let rig = Rig::new(Server::Stdio(script.stdio())).await;
+    let (mut one, mut other) = (rig.raw(), rig.raw());
+    let state = park(&mut one).await;
+    gate.open();
+    // It is not in the way of others, although its client never came back.
+    let answer = other.modern(1, "tools/call", params()).await;
+    assert_eq!(answer["result"]["content"][0]["text"], "the next");
+    let late = one.modern(2, "tools/call", with_answer(params(), &state));
+    assert_eq!(late.await["result"]["content"][0]["text"], "done anyway");
+}
+
+#[tokio::test]
+async fn calls_that_wait_leave_room_for_others() {
+    let script = Script::new()
+        .on("tools/call")
+        .ask("elicitation/create", FORM)
+        .result(r#"{"content":[]}"#);
+    let rig = Rig::new(Server::Http(script.http())).await;
+    let mut client = rig.raw();
+    for _ in 0..32 {
+        park(&mut client).await;
+    }
+    let answer = client.modern(1, "tools/call", params()).await;
+    let told = answer["error"]["message"].as_str().unwrap_or_default();
+    assert!(told.contains("too many requests wait"), "{answer}");
+    let tools = client.modern(1, "tools/list", json!({})).await;
+    assert!(tools["result"]["tools"].is_array(), "{tools}");
 }

@@ -121,3 +121,41 @@ async fn two_questions_that_could_be_for_either_reach_nobody_wrong() {
         assert!(content.is_null() || content["name"] == name, "{answers:?}");
     }
 }
+
+#[tokio::test]
+async fn what_is_asked_for_a_call_that_was_given_up_reaches_nobody_else() {
+    let (first, second) = (Gate::new(), Gate::new());
+    let script = Script::new()
+        .on("tools/call")
+        .nth(1)
+        .hold(&first)
+        .ask("elicitation/create", FORM)
+        .on("tools/call")
+        .nth(2)
+        .hold(&second)
+        .text_result("fine");
+    let server = script.stdio();
+    let received = server.received().clone();
+    let rig = Rig::new(Server::Stdio(server)).await;
+    let (ada, bob) = (Person::willing("Ada"), Person::willing("Bob"));
+    let one = rig.client(Protocol::Legacy, &ada).await;
+    let other = rig.client(Protocol::Legacy, &bob).await;
+    tokio::select! {
+        answer = call(&one) => panic!("{answer:?}"),
+        _ = received.wait_for(|message| message.is("tools/call")) => {}
+    }
+    received
+        .wait_for(|message| message.is("notifications/cancelled"))
+        .await;
+    let rest = async {
+        let calls = |all: &[Message]| all.iter().filter(|one| one.is("tools/call")).count();
+        received.wait_until(|all| calls(all) == 2).await;
+        first.open();
+        let refused = received.wait_for(|message| message.json()["error"].is_object());
+        refused.await;
+        second.open();
+    };
+    let (answer, ()) = tokio::join!(call(&other), rest);
+    assert_eq!(crate::support::text_of(&answer.unwrap()), "fine");
+    assert_eq!(*bob.asked.lock().unwrap(), Vec::<String>::new());
+}
