@@ -52,6 +52,9 @@ pub struct Patience {
     pub linger: Duration,
     /// How long they may go on when this side is to end.
     pub drain: Duration,
+    /// Whether subscriptions are among those then: they are answered when whoever serves them says
+    /// that it ends. They are never waited for when the client has ended its side.
+    pub awaits_subscriptions: bool,
 }
 
 impl Default for Patience {
@@ -61,6 +64,7 @@ impl Default for Patience {
             stall: CLIENT_STALL_TIMEOUT,
             linger: Duration::ZERO,
             drain: DRAIN_TIMEOUT,
+            awaits_subscriptions: true,
         }
     }
 }
@@ -162,7 +166,9 @@ impl Service {
             Some(deadline) => deadline.as_mut().poll(context).is_ready(),
             None => true,
         };
-        (is_late || self.dispatcher.is_idle()).then(|| ending.reason.clone())
+        let awaits_subscriptions = self.patience.awaits_subscriptions && !ending.is_deaf;
+        let is_over = is_late || self.dispatcher.is_idle(awaits_subscriptions);
+        is_over.then(|| ending.reason.clone())
     }
 
     /// Nothing is read from a client that takes nothing: what it asks for could only be dropped.

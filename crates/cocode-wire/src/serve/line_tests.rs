@@ -347,6 +347,41 @@ async fn a_patient_server_answers_after_the_input_has_ended() {
 }
 
 #[tokio::test]
+async fn subscriptions_are_not_waited_for_when_the_input_has_ended() {
+    let mut client = connect(with_patience(Patience {
+        linger: Duration::from_hours(1),
+        ..Patience::default()
+    }));
+    client.send(request(1, "subscriptions/listen", 1)).await;
+    client.ask(request(2, "echo", 1)).await;
+    let (reason, seen) = client.leave().await;
+    assert!(matches!(reason, Closed::ByPeer), "{reason:?}");
+    assert_eq!(seen.last(), Some(&Seen::Dropped("1".into())));
+}
+
+#[tokio::test]
+async fn subscriptions_are_waited_for_at_the_end_of_a_server_where_that_is_wanted() {
+    for awaits_subscriptions in [true, false] {
+        let mut client = connect(with_patience(Patience {
+            drain: Duration::from_hours(1),
+            awaits_subscriptions,
+            ..Patience::default()
+        }));
+        client.send(request(1, "subscriptions/listen", 1)).await;
+        client.ask(request(2, "echo", 1)).await;
+        if awaits_subscriptions {
+            client.script.open_gate();
+        }
+        let shutdown = client.shutdown.take().expect("it is asked once");
+        shutdown.send(()).expect("a server");
+        if awaits_subscriptions {
+            assert_eq!(client.receive().await, result(1, 1));
+        }
+        assert!(matches!(client.closed().await, Closed::ByUs));
+    }
+}
+
+#[tokio::test]
 async fn what_was_read_before_is_served_first() {
     let unread = format!("{}\n{{\"method\":", request(1, "echo", 1));
     let mut client = connect(LineOptions {

@@ -24,7 +24,7 @@ pub(super) enum Seen {
     Ended,
 }
 
-/// Serves `echo` (its parameters), `wait` (the same, once the gate is open), `large` (as many bytes
+/// Serves `echo` (its parameters), `wait` and `subscriptions/listen` (the same, once the gate is open), `large` (as many bytes
 /// as its parameter says), `tell` (a notification first) and `cancelled` (no answer).
 pub(super) struct Scripted {
     seen: mpsc::Sender<Seen>,
@@ -125,7 +125,7 @@ impl Conversation for Talk {
                     return Answer::none();
                 }
                 "echo" => params,
-                "wait" => {
+                "wait" | "subscriptions/listen" => {
                     let mut gate = self.gate.clone();
                     gate.wait_for(|is_open| *is_open).await.expect("a gate");
                     params

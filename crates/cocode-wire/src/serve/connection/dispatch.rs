@@ -19,6 +19,9 @@ use crate::rpc_error::{RpcError, code};
 use crate::salvage::salvage_asked;
 use crate::serve::service::{Asked, Conversation, Serving, Sink};
 
+/// The request that goes on until somebody ends it.
+const SUBSCRIBE: &str = "subscriptions/listen";
+
 /// Something that a client sent.
 #[derive(Debug)]
 pub(in crate::serve) enum Incoming {
@@ -39,6 +42,8 @@ pub(super) struct Dispatcher {
     stream: Arc<dyn Sink>,
     max_in_flight: usize,
     in_flight: usize,
+    /// Those of them that go on until somebody ends them.
+    subscriptions: usize,
     refuses_requests: bool,
     serving: FuturesUnordered<Work>,
     /// Answers that took no work.
@@ -49,6 +54,7 @@ pub(super) struct Dispatcher {
 struct Work {
     future: WorkFuture,
     n_requests: usize,
+    is_subscription: bool,
 }
 
 enum WorkFuture {
@@ -67,6 +73,7 @@ impl Dispatcher {
             stream,
             max_in_flight,
             in_flight: 0,
+            subscriptions: 0,
             refuses_requests: false,
             serving: FuturesUnordered::new(),
             ready: VecDeque::new(),
@@ -78,9 +85,14 @@ impl Dispatcher {
         self.refuses_requests = true;
     }
 
-    /// Whether every request is answered.
-    pub(super) fn is_idle(&self) -> bool {
-        self.in_flight == 0 && self.ready.is_empty()
+    /// Whether every request is answered, subscriptions included or not.
+    pub(super) fn is_idle(&self, counts_subscriptions: bool) -> bool {
+        let not_counted = if counts_subscriptions {
+            0
+        } else {
+            self.subscriptions
+        };
+        self.in_flight == not_counted && self.ready.is_empty()
     }
 
     /// The next answer that is there.
@@ -88,8 +100,14 @@ impl Dispatcher {
         if let Some(answer) = self.ready.pop_front() {
             return Some(answer);
         }
-        while let Poll::Ready(Some((answer, n_requests))) = self.serving.poll_next_unpin(context) {
+        while let Poll::Ready(Some(done)) = self.serving.poll_next_unpin(context) {
+            let Done {
+                answer,
+                n_requests,
+                was_subscription,
+            } = done;
             self.in_flight -= n_requests;
+            self.subscriptions -= usize::from(was_subscription);
             // There is none to a request that was cancelled.
             if !answer.is_empty() {
                 return Some(answer);
@@ -119,13 +137,20 @@ impl Dispatcher {
         match frame.kind() {
             FrameKind::Notification => self.conversation.notification(frame),
             FrameKind::Response => self.conversation.response(frame),
-            FrameKind::Request => match self.begin(frame) {
-                Ok(serving) => self.serving.push(Work {
-                    future: WorkFuture::One(serving),
-                    n_requests: 1,
-                }),
-                Err(answer) => self.ready.push_back(answer),
-            },
+            FrameKind::Request => {
+                let is_subscription = frame.method() == SUBSCRIBE;
+                match self.begin(frame) {
+                    Ok(serving) => {
+                        self.subscriptions += usize::from(is_subscription);
+                        self.serving.push(Work {
+                            future: WorkFuture::One(serving),
+                            n_requests: 1,
+                            is_subscription,
+                        });
+                    }
+                    Err(answer) => self.ready.push_back(answer),
+                }
+            }
         }
     }
 
@@ -152,7 +177,12 @@ impl Dispatcher {
         // Nothing is answered to a batch that asks nothing.
         if !work.is_empty() {
             let future = WorkFuture::Batch(work);
-            self.serving.push(Work { future, n_requests });
+            self.serving.push(Work {
+                future,
+                n_requests,
+                // They are not known where there are batches.
+                is_subscription: false,
+            });
         }
     }
 
@@ -185,16 +215,27 @@ impl Drop for Dispatcher {
     }
 }
 
+/// Work that is done.
+struct Done {
+    answer: Bytes,
+    n_requests: usize,
+    was_subscription: bool,
+}
+
 impl Future for Work {
-    type Output = (Bytes, usize);
+    type Output = Done;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let n_requests = self.n_requests;
+        let (n_requests, was_subscription) = (self.n_requests, self.is_subscription);
         let answer = match &mut self.future {
             WorkFuture::One(serving) => serving.as_mut().poll(context).map(|answer| answer.body),
             WorkFuture::Batch(batch) => Pin::new(batch).poll(context),
         };
-        answer.map(|answer| (answer, n_requests))
+        answer.map(|answer| Done {
+            answer,
+            n_requests,
+            was_subscription,
+        })
     }
 }
 
