@@ -1,9 +1,11 @@
-// A client of the TypeScript SDK 1: handshakes only, over streamable HTTP, HTTP+SSE or WebSocket.
+// A client of the TypeScript SDK 1: handshakes only, over streamable HTTP, HTTP+SSE, WebSocket or
+// stdio.
 import { installed } from './installed.mjs';
 import { capabilities, follow, handlers, plan } from './visit.mjs';
 
 const { Client } = installed('@modelcontextprotocol/sdk/client/index.js');
 const { SSEClientTransport } = installed('@modelcontextprotocol/sdk/client/sse.js');
+const { StdioClientTransport } = installed('@modelcontextprotocol/sdk/client/stdio.js');
 const { StreamableHTTPClientTransport } = installed(
   '@modelcontextprotocol/sdk/client/streamableHttp.js',
 );
@@ -27,7 +29,10 @@ const { asked, answers } = handlers();
 for (const [method, handler] of Object.entries(answers)) {
   client.setRequestHandler(SCHEMAS[method], handler);
 }
-const transport = new TRANSPORTS[plan.transport](new URL(plan.url));
+const transport =
+  plan.transport === 'stdio'
+    ? new StdioClientTransport(plan.program)
+    : new TRANSPORTS[plan.transport](new URL(plan.url));
 let agreed;
 // The client tells its transport, and nobody else, which version was agreed upon.
 const tell = transport.setProtocolVersion?.bind(transport);

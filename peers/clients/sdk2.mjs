@@ -1,10 +1,11 @@
-// A client of the TypeScript SDK 2: either era, over streamable HTTP or HTTP+SSE.
+// A client of the TypeScript SDK 2: either era, over streamable HTTP, HTTP+SSE or stdio.
 import { installed } from './installed.mjs';
 import { capabilities, follow, handlers, plan } from './visit.mjs';
 
 const { Client, SSEClientTransport, StreamableHTTPClientTransport } = installed(
   '@modelcontextprotocol/client',
 );
+const { StdioClientTransport } = installed('@modelcontextprotocol/client/stdio');
 
 const TRANSPORTS = { http: StreamableHTTPClientTransport, sse: SSEClientTransport };
 const MODES = { legacy: 'legacy', auto: 'auto', modern: { pin: '2026-07-28' } };
@@ -17,7 +18,11 @@ const { asked, answers } = handlers();
 for (const [method, handler] of Object.entries(answers)) {
   client.setRequestHandler(method, handler);
 }
-await client.connect(new TRANSPORTS[plan.transport](new URL(plan.url)));
+const transport =
+  plan.transport === 'stdio'
+    ? new StdioClientTransport(plan.program)
+    : new TRANSPORTS[plan.transport](new URL(plan.url));
+await client.connect(transport);
 await follow(client, {
   version: () => client.getNegotiatedProtocolVersion(),
   asked,

@@ -1,7 +1,7 @@
 // What both generations of the TypeScript SDK do alike: follow a plan, and print what they saw.
 //
 // The plan is JSON on standard input:
-//   { "url", "transport", "era",
+//   { "url" or "program": { "command", "args", "env", "cwd" }, "transport", "era",
 //     "elicit": content to accept every question with, "sample": text to answer models' work with,
 //     "steps": [{ "list": KIND } | { "call": TOOL, "with" } | { "read": URI } | { "prompt": NAME, "with" }] }
 // Printed is one line of JSON:

@@ -1,4 +1,4 @@
-"""A client of the Python SDK 2: either era, over streamable HTTP or HTTP+SSE.
+"""A client of the Python SDK 2: either era, over streamable HTTP, HTTP+SSE or stdio.
 
 Follows the plan on standard input and prints what it saw: peers/clients/visit.mjs says how both are written.
 """
@@ -9,6 +9,7 @@ import sys
 
 from mcp import Client, types
 from mcp.client.sse import sse_client
+from mcp.client.stdio import StdioServerParameters, stdio_client
 
 MODES = {"legacy": "legacy", "auto": "auto", "modern": "2026-07-28"}
 LISTS = {
@@ -73,10 +74,15 @@ async def take(client, step):
     return plain(await client.get_prompt(step["prompt"], step.get("with")))
 
 
+def server_of(plan):
+    if plan["transport"] == "stdio":
+        return stdio_client(StdioServerParameters(**plan["program"]))
+    return sse_client(plan["url"]) if plan["transport"] == "sse" else plan["url"]
+
+
 async def follow(plan):
     asked = []
-    server = sse_client(plan["url"]) if plan["transport"] == "sse" else plan["url"]
-    async with Client(server, mode=MODES[plan["era"]], **callbacks(plan, asked)) as client:
+    async with Client(server_of(plan), mode=MODES[plan["era"]], **callbacks(plan, asked)) as client:
         seen = [await take(client, step) for step in plan["steps"]]
         server = client.server_info and plain(client.server_info)
         return {"version": client.protocol_version, "server": server, "asked": asked, "seen": seen}

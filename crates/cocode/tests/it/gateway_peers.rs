@@ -6,11 +6,12 @@ mod sdks;
 mod tours;
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{Finished, start};
 use crate::home::Home;
@@ -115,6 +116,24 @@ impl Peers {
     /// An address of the gateway.
     fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
+    }
+
+    /// `cocode mcp serve` as clients are told to start it: for one server, or for all.
+    fn front(&self, server: Option<&str>) -> Value {
+        let mut words = vec!["mcp", "serve"];
+        words.extend(server.iter().flat_map(|server| ["--server", server]));
+        let command = self.home.command(&words);
+        let variables = command.get_envs();
+        let variables = variables.filter_map(|(name, value)| Some((name.to_str()?, value?)));
+        let variables: BTreeMap<_, _> = variables
+            .map(|(name, value)| (name, value.to_str().unwrap()))
+            .collect();
+        json!({
+            "command": command.get_program().to_str().unwrap(),
+            "args": words,
+            "env": variables,
+            "cwd": self.home.project(),
+        })
     }
 
     /// A client that knows no configuration but its own.

@@ -25,6 +25,8 @@ pub(super) enum Transport {
     Http,
     Sse,
     WebSocket,
+    /// `cocode mcp serve` instead of the gateway.
+    Stdio,
 }
 
 /// How a client finds out which era to speak.
@@ -77,15 +79,16 @@ impl Visitor {
     /// Follows the steps at the address of one server, or of all.
     #[track_caller]
     pub(super) fn visit(self, peers: &Peers, server: Option<&str>, steps: &Value) -> Seen {
-        let path = self.transport.path();
-        let path = server.map_or_else(|| path.to_owned(), |server| format!("{path}/{server}"));
-        let (scheme, transport) = match self.transport {
-            Transport::Http => ("http", "http"),
-            Transport::Sse => ("http", "sse"),
-            Transport::WebSocket => ("ws", "websocket"),
+        let (scheme, path, transport) = match self.transport {
+            Transport::Http => ("http", "/mcp", "http"),
+            Transport::Sse => ("http", "/sse", "sse"),
+            Transport::WebSocket => ("ws", "/ws", "websocket"),
+            Transport::Stdio => ("", "", "stdio"),
         };
+        let path = server.map_or_else(|| path.to_owned(), |server| format!("{path}/{server}"));
         let plan = json!({
             "url": format!("{scheme}://{}{path}", peers.address),
+            "program": peers.front(server),
             "transport": transport,
             "era": match self.era {
                 Era::Legacy => "legacy",
@@ -203,6 +206,33 @@ fn the_python_client_uses_http_with_sse() {
     let visitor = Visitor::new(Sdk::Python, Transport::Sse, Era::Legacy);
     all_servers(&peers, visitor);
     each_server(&peers, visitor);
+    peers.end();
+}
+
+/// All agents of a user share what `cocode mcp serve` serves, whoever wrote them.
+#[test]
+fn the_clients_of_all_sdks_share_a_daemon() {
+    let peers = Peers::start();
+    for (sdk, era) in [
+        (Sdk::Python, Era::Legacy),
+        (Sdk::TypeScript1, Era::Legacy),
+        (Sdk::TypeScript2, Era::Modern),
+        (Sdk::Python, Era::Auto),
+    ] {
+        all_servers(&peers, Visitor::new(sdk, Transport::Stdio, era));
+    }
+    let daemon = peers.home.json(&["mcp", "daemon", "status"]);
+    assert_eq!(daemon["fronts"], json!([]), "{daemon}");
+    peers.home.mcp(&["daemon", "stop"]).with_code(0);
+    peers.end();
+}
+
+#[test]
+fn the_python_client_uses_one_server_of_the_daemon() {
+    let peers = Peers::start();
+    let visitor = Visitor::new(Sdk::Python, Transport::Stdio, Era::Legacy);
+    each_server(&peers, visitor);
+    peers.home.mcp(&["daemon", "stop"]).with_code(0);
     peers.end();
 }
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::sdks::{Transport, Visitor};
+use super::sdks::Visitor;
 use super::{EVERYTHING, EVERYTHING_DIRECTORY, PYTHON, Peers, installed, text};
 
 /// What the reference server offers to everybody.
@@ -305,15 +305,4 @@ fn was_asked_by_python(asked: &[Value]) {
 pub(super) fn each_server(peers: &Peers, visitor: Visitor) {
     everything_alone(peers, visitor);
     python_alone(peers, visitor);
-}
-
-impl Transport {
-    /// Where the gateway speaks it.
-    pub(super) fn path(self) -> &'static str {
-        match self {
-            Self::Http => "/mcp",
-            Self::Sse => "/sse",
-            Self::WebSocket => "/ws",
-        }
-    }
 }
