@@ -14,7 +14,7 @@ use crate::explain;
 use crate::gateway;
 use crate::generate;
 use crate::govern;
-use crate::logging;
+use crate::logging::{self, Growth};
 use crate::manage;
 use crate::misuse::{misused, stray_address};
 use crate::printer::Printer;
@@ -63,8 +63,14 @@ fn run(cli: Cli, environment: Environment, printer: &Arc<Printer>) -> Result<Exi
         command,
     } = cli;
     // Not made for what needs nothing but the program itself.
+    let is_daemon = matches!(&command, Command::Mcp(args) if args.verb.is_daemon());
+    let growth = if is_daemon {
+        Growth::Bounded
+    } else {
+        Growth::Free
+    };
     let workspace = || {
-        logging::start(&output, &environment, printer)?;
+        logging::start(&output, growth, &environment, printer)?;
         Workspace::new(environment, Arc::clone(printer), output, &config)
     };
     match command {

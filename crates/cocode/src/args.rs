@@ -175,6 +175,13 @@ pub(crate) enum McpVerb {
     Use(Box<Verb>),
 }
 
+impl McpVerb {
+    /// Whether this is to be the daemon.
+    pub(crate) fn is_daemon(&self) -> bool {
+        matches!(self, Self::Daemon(DaemonVerb::Run))
+    }
+}
+
 /// What is done with one server, be it configured or given on the command line.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {

@@ -65,7 +65,8 @@ async fn serve(place: &Place, setup: &Setup, workspace: &Workspace) -> Result<Ex
         fronts: Fronts::new(setup.for_others(), workspace.environment.variables.clone()),
         orders,
     });
-    tracing::info!(socket = %place.socket.display(), idle = idle.as_secs(), "listening");
+    let (process, socket) = (std::process::id(), place.socket.display());
+    tracing::info!(process, %socket, idle = idle.as_secs(), "listening");
     let printer = &workspace.printer;
     printer.out_line(&format!("listening at {}", place.socket.display()))?;
     let mut guests = JoinSet::new();
@@ -160,7 +161,9 @@ impl Host {
         let hello: Hello<Wants> = match serde_json::from_slice(&line) {
             Ok(hello) => hello,
             Err(error) => {
-                tracing::warn!(%error, "a first line was not understood");
+                // What it quotes may be secret.
+                let (kind, column) = (error.classify(), error.column());
+                tracing::warn!(?kind, column, "a first line was not understood");
                 self.refuse(&mut client, Refusal::NotUnderstood).await;
                 return;
             }
@@ -236,6 +239,11 @@ impl Host {
             serving,
             presence,
         } = guest;
+        // It may have taken a while.
+        if *orders.borrow() != Order::Serve {
+            self.refuse(&mut client, Refusal::Ending).await;
+            return;
+        }
         let welcome = Welcome {
             warnings,
             ..Welcome::new(&self.build)
@@ -247,9 +255,10 @@ impl Host {
         let shutdown = async move {
             drop(orders.wait_for(|order| *order >= Order::Leave).await);
         };
-        let closed = client
-            .serve(&*endpoint, crate::serve::options(), shutdown)
-            .await;
+        let mut options = crate::serve::options();
+        // The front brings subscriptions over to the next daemon.
+        options.patience.awaits_subscriptions = false;
+        let closed = client.serve(&*endpoint, options, shutdown).await;
         tracing::info!(?pid, %closed, "a front has left");
         if tokio::time::timeout(SETTLED_WITHIN, serving.settle())
             .await

@@ -16,9 +16,11 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
+use super::build::program;
 use super::hello::{self, CHANNEL, Hello, MAX_HELLO_BYTES, Refusal, Welcome};
 use super::place::Place;
 use crate::environment::Variables;
+use crate::logging;
 
 /// How long a daemon may take to answer the first line: it reads the configuration before that.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(20);
@@ -28,8 +30,6 @@ const UP_WITHIN: Duration = Duration::from_secs(10);
 const STARTED_WITHIN: Duration = Duration::from_secs(15);
 /// How often a daemon that ends just now is taken for bad luck.
 const MAX_ATTEMPTS: usize = 5;
-/// The log of a daemon is begun anew when it is larger than this.
-const MAX_LOG_BYTES: u64 = 4 * 1024 * 1024;
 /// What a daemon writes down unless told otherwise.
 const LOG_FILTER: &str = "warn,cocode=info,cocode_auth=info,cocode_client=info,\
                           cocode_config=info,cocode_gateway=info,cocode_process=info,\
@@ -233,7 +233,7 @@ async fn start_lock(place: &Place) -> Result<File, StartError> {
 
 /// Starts a daemon, and waits until it listens.
 async fn start(place: &Place, variables: &Variables) -> Result<(), StartError> {
-    let program = std::env::current_exe().map_err(|source| StartError::Io {
+    let program = program().map_err(|source| StartError::Io {
         action: "find",
         path: "this program".into(),
         source,
@@ -261,22 +261,11 @@ async fn start(place: &Place, variables: &Variables) -> Result<(), StartError> {
     line.map(drop).map_err(StartError::NotUp)
 }
 
-/// The log, begun anew if it is large. Without one, the daemon says nothing.
+/// The log, for what the daemon may have to say before it writes there itself. Without one, it says
+/// nothing.
 fn open_log(path: &Path) -> Option<File> {
-    let is_large = std::fs::metadata(path).is_ok_and(|found| found.len() > MAX_LOG_BYTES);
-    let opened = path
-        .parent()
-        .map_or(Ok(()), std::fs::create_dir_all)
-        .and_then(|()| {
-            let mut options = OpenOptions::new();
-            options.create(true).mode(0o600);
-            if is_large {
-                options.write(true).truncate(true);
-            } else {
-                options.append(true);
-            }
-            options.open(path)
-        });
+    let directory = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let opened = directory.and_then(|()| logging::open(path));
     match opened {
         Ok(file) => Some(file),
         Err(error) => {

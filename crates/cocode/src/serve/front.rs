@@ -175,7 +175,7 @@ impl Relay<'_> {
             let is_useful = daemon.since.elapsed() >= USEFUL_AFTER;
             useless = if is_useful { 0 } else { useless + 1 };
             let loss = self.ledger.borrow_mut().lost();
-            let replaced = async {
+            let told = async {
                 // The client has the beginning of a line, and never gets its end.
                 if daemon.pieces.is_cut() {
                     sink.write_all(b"\n").await?;
@@ -184,7 +184,12 @@ impl Relay<'_> {
                 sink.flush().await?;
                 pieces.skip_cut(&mut source).await
             };
-            if let Err(error) = replaced.await {
+            let told = tokio::select! {
+                biased;
+                exit = interrupts.next() => break exit,
+                told = told => told,
+            };
+            if let Err(error) = told {
                 tracing::debug!(%error, "the client is gone");
                 break Exit::Ok;
             }
@@ -288,13 +293,22 @@ async fn up(
     ledger: &RefCell<Ledger>,
 ) -> End {
     loop {
-        let bytes = match pieces.next(source).await {
+        let sent = match pieces.next(source).await {
             Ok(Some(Piece::Lines(lines))) => {
-                // Before it is sent: from here on it may have been carried out.
-                ledger.borrow_mut().sent(&lines);
-                lines
+                pieces.keep(&lines);
+                match to.write(&lines).await {
+                    Ok(n_written) => {
+                        // From here on it may be carried out.
+                        pieces.taken();
+                        ledger.borrow_mut().sent(&lines);
+                        to.write_all(lines.get(n_written..).unwrap_or_default())
+                            .await
+                    }
+                    // Nobody has had it: the next one gets it.
+                    Err(error) => Err(error),
+                }
             }
-            Ok(Some(Piece::More(more))) => more,
+            Ok(Some(Piece::More(more))) => to.write_all(&more).await,
             Ok(None) => {
                 if let Err(error) = to.shutdown().await {
                     tracing::debug!(%error, "the daemon is gone as well");
@@ -306,7 +320,7 @@ async fn up(
                 return End::Client;
             }
         };
-        if let Err(error) = to.write_all(&bytes).await {
+        if let Err(error) = sent {
             tracing::debug!(%error, "the daemon takes nothing more");
             return End::Daemon;
         }

@@ -33,7 +33,11 @@ async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliError
         workspace.printer.warn(warning);
     }
     let mut signaled = None;
-    let shutdown = async { signaled = Some(interrupts.next().await) };
+    let shutdown = async {
+        signaled = Some(interrupts.next().await);
+        // Subscriptions end as they should.
+        local.gateway.begin_end();
+    };
     let closed = stdio(&*local.endpoint, options(), shutdown).await;
     tracing::debug!(%closed, "the client is served no longer");
     local.end().await;

@@ -1,8 +1,10 @@
 //! The daemon that all fronts of a user share: what is shared and what is not, and how fronts live
 //! through its end.
 
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
@@ -17,6 +19,31 @@ const ONE: &[&str] = &["--server", "one"];
 
 fn site(server: &StdioServer) -> Site {
     Site::new(&entry("one", server))
+}
+
+/// The same by another program.
+fn as_another(program: &Path, command: &mut Command) -> Command {
+    let mut other = Command::new(program);
+    other.args(command.get_args()).env_clear();
+    let variables = command.get_envs();
+    other.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+    other.current_dir(command.get_current_dir().unwrap());
+    other
+}
+
+const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+
+/// Subscribes without a session.
+#[track_caller]
+fn listen(front: &mut Client) {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "agent", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let wanted = json!({"_meta": meta, "notifications": {"toolsListChanged": true}});
+    front.request(1, "subscriptions/listen", &wanted);
+    assert_eq!(front.receive()["method"], json!(ACKNOWLEDGED));
 }
 
 #[track_caller]
@@ -166,6 +193,37 @@ fn a_daemon_that_is_killed_costs_the_call_and_nothing_else() {
 }
 
 #[test]
+fn what_only_reads_is_answered_by_the_next_daemon() {
+    let gate = Gate::new();
+    let server = Script::new().on("prompts/get").run(1).hold(&gate).stdio();
+    let site = site(&server);
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    front.request(1, "prompts/get", &json!({"name": "greet"}));
+    received(&server, 1, "prompts/get");
+    kill(site.daemon());
+    let answer = front.receive();
+    assert_eq!(answer["id"], json!(1), "{answer}");
+    assert_eq!(answer["error"]["data"]["code"], Value::Null, "{answer}");
+    received(&server, 2, "prompts/get");
+}
+
+#[test]
+fn subscriptions_without_a_session_go_on_when_the_daemon_is_stopped() {
+    let server = Script::new().stdio();
+    let site = site(&server);
+    let mut front = site.front(ONE);
+    listen(&mut front);
+    let daemon = site.daemon();
+    site.home.mcp(&["daemon", "stop"]).with_code(0);
+    // Nobody told the client that it has ended, since it has not.
+    assert_eq!(front.receive()["method"], json!(ACKNOWLEDGED));
+    assert_ne!(site.daemon(), daemon);
+    let (code, told) = front.leave();
+    assert_eq!(code, Some(0), "{told}");
+}
+
+#[test]
 fn what_a_client_wants_to_hear_of_survives_the_daemon() {
     let server = Script::new().stdio();
     let site = site(&server);
@@ -257,6 +315,35 @@ fn a_front_that_stands_alone_shares_nothing_and_starts_no_daemon() {
 }
 
 #[test]
+fn all_servers_are_served_alone_as_well() {
+    let (one, two) = (Script::new().stdio(), Script::new().stdio());
+    let site = Site::new(&format!("{}{}", entry("one", &one), entry("two", &two)));
+    let mut alone = site.front(&["--standalone"]);
+    alone.open(&json!({}));
+    alone.skip_notifications();
+    for (id, tool) in [(1, "mcp__one__echo"), (2, "mcp__two__echo")] {
+        assert_eq!(alone.call(id, tool), format!(r#"{{"n":{id}}}"#));
+    }
+    assert_eq!(site.status()["running"], json!(false));
+    crate::interrupting::signal(alone.child(), "-TERM");
+    let (code, told) = alone.leave();
+    assert_eq!(code, Some(143), "{told}");
+    assert_eq!((one.runs().all(), two.runs().all()), (vec![1], vec![1]));
+}
+
+#[test]
+fn a_front_alone_ends_subscriptions_in_order() {
+    let server = Script::new().stdio();
+    let site = site(&server);
+    let mut alone = site.front(&["--server", "one", "--standalone"]);
+    listen(&mut alone);
+    crate::interrupting::signal(alone.child(), "-TERM");
+    let answer = alone.receive();
+    assert!(answer["result"].is_object(), "{answer}");
+    assert_eq!(alone.leave().0, Some(143));
+}
+
+#[test]
 fn where_no_daemon_can_be_had_the_front_stands_alone_and_says_so() {
     let server = Script::new().stdio();
     let site = site(&server);
@@ -268,6 +355,89 @@ fn where_no_daemon_can_be_had_the_front_stands_alone_and_says_so() {
     let (code, told) = front.leave();
     assert_eq!(code, Some(0));
     assert!(told.contains("has servers of its own"), "{told}");
+}
+
+#[test]
+fn a_place_that_others_can_change_is_not_trusted() {
+    let server = Script::new().stdio();
+    let site = site(&server);
+    let runtime = site.home.home().join("runtime");
+    let open = runtime.join("cocode");
+    std::fs::create_dir_all(&open).unwrap();
+    std::fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
+    let mut front = Client::start(site.command(ONE).env("XDG_RUNTIME_DIR", &runtime));
+    front.open(&json!({}));
+    assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
+    let (code, told) = front.leave();
+    assert_eq!(code, Some(0));
+    assert!(told.contains("cannot trust the directory"), "{told}");
+    assert_eq!(std::fs::read_dir(&open).unwrap().count(), 0);
+    // As it should be, it is used.
+    std::fs::set_permissions(&open, Permissions::from_mode(0o700)).unwrap();
+    let mut front = Client::start(site.command(ONE).env("XDG_RUNTIME_DIR", &runtime));
+    front.open(&json!({}));
+    let mut stop = site.home.command(["mcp", "daemon", "stop"]);
+    let socket = std::fs::read_dir(&open).unwrap().find_map(|found| {
+        let path = found.unwrap().path();
+        path.extension()
+            .is_some_and(|end| end == "sock")
+            .then_some(path)
+    });
+    let mode = std::fs::metadata(socket.unwrap()).unwrap().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let stopped = stop.env("XDG_RUNTIME_DIR", &runtime).output().unwrap();
+    assert!(stopped.status.success(), "{stopped:?}");
+    drop(front);
+}
+
+#[test]
+fn a_front_whose_file_was_replaced_starts_the_daemon_that_it_knows() {
+    let server = Script::new().stdio();
+    let site = site(&server);
+    let mut usual = site.command(ONE);
+    let copy = another_build(&site.home.home());
+    let mut front = Client::start(&mut as_another(&copy, &mut usual));
+    front.open(&json!({}));
+    let daemon = site.home.home().join("state/daemon.log");
+    let pid = || -> u32 {
+        // A daemon of another build tells us nothing; its log does.
+        let log = std::fs::read_to_string(&daemon).unwrap();
+        let line = log.lines().rfind(|line| line.contains("listening"));
+        let pid = line.unwrap().split("process=").nth(1).unwrap();
+        pid.split_whitespace().next().unwrap().parse().unwrap()
+    };
+    let first = pid();
+    std::fs::remove_file(&copy).unwrap();
+    kill(first);
+    wait_while(|| is_alive(first));
+    assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
+    assert_ne!(pid(), first);
+    let (code, told) = front.leave();
+    assert_eq!(code, Some(0));
+    assert!(told.contains("another one goes on"), "{told}");
+}
+
+#[test]
+fn what_a_front_was_started_with_is_neither_logged_nor_shown() {
+    let server = Script::new().stdio();
+    let site = site(&server);
+    let secret = "hunter2-hunter2";
+    let mut command = site.command(ONE);
+    command.env("API_TOKEN", secret).env("COCODE_LOG", "trace");
+    let mut front = Client::start(&mut command);
+    front.open(&json!({}));
+    assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
+    let status = site.status().to_string();
+    assert!(!status.contains(secret), "{status}");
+    let daemon = site.daemon();
+    kill(daemon);
+    wait_while(|| is_alive(daemon));
+    assert_eq!(front.call(2, "echo"), r#"{"n":2}"#);
+    let told = front.leave().1;
+    assert!(!told.contains(secret), "{told}");
+    let log = std::fs::read_to_string(site.home.home().join("state/daemon.log")).unwrap();
+    assert!(log.contains("a front is served"), "{log}");
+    assert!(!log.contains(secret), "{log}");
 }
 
 #[test]
@@ -323,16 +493,7 @@ fn a_front_of_another_build_replaces_an_idle_daemon_and_leaves_a_busy_one_alone(
     let daemon = site.daemon();
     let other = another_build(&site.home.home());
     let mut command = site.command(ONE);
-    let mut newer = Command::new(&other);
-    newer
-        .args(command.get_args())
-        .env_clear()
-        .current_dir(site.home.project());
-    newer.envs(
-        command
-            .get_envs()
-            .filter_map(|(name, value)| Some((name, value?))),
-    );
+    let mut newer = as_another(&other, &mut command);
     let mut guest = Client::start(&mut newer);
     guest.open(&json!({}));
     assert_eq!(server.runs().all(), [1, 2], "it does not share");

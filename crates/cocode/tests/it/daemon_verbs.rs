@@ -122,6 +122,7 @@ fn whoever_watches_hears_of_daemons_that_come_and_go() {
         event["server"]["state"] == "ready" && event["server"]["daemon"].is_null()
     });
     assert_eq!(own["event"], json!("state"), "{own}");
+    front.skip_notifications();
     assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
     until_shared_by(&mut lines, 1);
     crate::interrupting::signal(&watching, "-INT");

@@ -15,6 +15,25 @@ use crate::error::Code;
 const LOST: &str = "the shared daemon ended before it answered, and it is not known whether this \
                     was carried out; what follows is served again";
 
+/// Requests that change nothing: another daemon can be asked as well, without anybody noticing.
+const ONLY_READ: [&[u8]; 9] = [
+    b"ping",
+    b"server/discover",
+    b"tools/list",
+    b"prompts/list",
+    b"prompts/get",
+    b"resources/list",
+    b"resources/templates/list",
+    b"resources/read",
+    b"completion/complete",
+];
+
+/// The longest request that is kept only to be made again.
+const MAX_REPEATED_BYTES: usize = 64 * 1024;
+
+/// Subscriptions that are brought over to another daemon.
+const MAX_SUBSCRIPTIONS: usize = 4096;
+
 /// An id, as it was written.
 type Id = Box<[u8]>;
 
@@ -37,8 +56,18 @@ pub(super) struct Ledger {
 #[derive(Debug)]
 struct Open {
     number: u64,
-    /// The request, if it is made again should it be lost.
-    again: Option<Bytes>,
+    again: Again,
+}
+
+/// Whether a request is made again when it is lost.
+#[derive(Debug)]
+enum Again {
+    /// It may have been carried out.
+    Never,
+    /// It does no harm. If it is the reason for the loss, it is not so twice.
+    Once(Bytes),
+    /// It is still so, whoever serves.
+    Always(Bytes),
 }
 
 /// A request that sets something, which another daemon has to be told as well.
@@ -96,19 +125,25 @@ impl Ledger {
         let mut loss = Loss::default();
         let mut lost: Vec<(Id, Open)> = self.in_flight.drain().collect();
         lost.sort_by_key(|(_, open)| open.number);
-        let mut again = Vec::new();
-        for (id, open) in lost {
-            if open.again.is_some() {
-                again.push((id, open));
-            } else {
-                answer_lost(&mut loss.told, &id);
-            }
-        }
-        for (id, open) in again {
-            let is_kept = self.kept().any(|kept| kept.id == id);
-            // Whatever sets something is told below.
-            loss.rest.extend(open.again.clone().filter(|_| !is_kept));
-            self.in_flight.insert(id, open);
+        for (id, Open { number, again }) in lost {
+            let again = match again {
+                Again::Never => {
+                    answer_lost(&mut loss.told, &id);
+                    continue;
+                }
+                Again::Once(line) => {
+                    loss.rest.push(line);
+                    Again::Never
+                }
+                Again::Always(line) => {
+                    // Whatever sets something is told below.
+                    if self.kept().all(|kept| kept.id != id) {
+                        loss.rest.push(line.clone());
+                    }
+                    Again::Always(line)
+                }
+            };
+            self.in_flight.insert(id, Open { number, again });
         }
         let mut questions: Vec<Id> = self.questions.drain().collect();
         questions.sort_unstable();
@@ -148,6 +183,7 @@ impl Ledger {
             id,
             method,
             is_answer: _,
+            is_error: _,
         } = head(line);
         match (id, method) {
             (Some(id), Some(method)) => self.requested(id, method, line),
@@ -175,22 +211,23 @@ impl Ledger {
             id: id.into(),
             line: owned(line),
         };
-        let mut again = None;
+        let mut again = Again::Never;
         match method {
             b"initialize" => {
                 self.initialize = Some(kept());
                 (self.initialized, self.level) = (None, None);
                 self.subscriptions.clear();
-                again = Some(owned(line));
+                again = Again::Always(owned(line));
             }
             b"logging/setLevel" => {
                 self.level = Some(kept());
-                again = Some(owned(line));
+                again = Again::Always(owned(line));
             }
             b"resources/subscribe" => {
-                if let Some(uri) = uri_of(line) {
+                let uri = uri_of(line).filter(|_| self.subscriptions.len() < MAX_SUBSCRIPTIONS);
+                if let Some(uri) = uri {
                     self.subscriptions.insert(uri, kept());
-                    again = Some(owned(line));
+                    again = Again::Always(owned(line));
                 }
             }
             b"resources/unsubscribe" => {
@@ -198,7 +235,10 @@ impl Ledger {
                     self.subscriptions.remove(&uri);
                 }
             }
-            b"subscriptions/listen" => again = Some(owned(line)),
+            b"subscriptions/listen" => again = Again::Always(owned(line)),
+            _ if ONLY_READ.contains(&method) && line.len() <= MAX_REPEATED_BYTES => {
+                again = Again::Once(owned(line));
+            }
             _ => {}
         }
         let number = self.n_requests;
@@ -248,12 +288,24 @@ impl Ledger {
             Head {
                 id: Some(id),
                 is_answer: true,
+                is_error,
                 ..
             } => {
+                if is_error {
+                    self.forget(id);
+                }
                 self.in_flight.remove(id);
                 !self.swallowed.remove(id)
             }
             _ => true,
+        }
+    }
+
+    /// What was refused has set nothing.
+    fn forget(&mut self, id: &[u8]) {
+        let is_it = |kept: &mut Kept| *kept.id == *id;
+        if self.initialize.take_if(is_it).is_none() && self.level.take_if(is_it).is_none() {
+            self.subscriptions.retain(|_, kept| *kept.id != *id);
         }
     }
 }

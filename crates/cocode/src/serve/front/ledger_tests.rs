@@ -35,12 +35,12 @@ fn notification(method: &str) -> Value {
 }
 
 #[test]
-fn what_is_not_answered_is_answered_with_an_error_in_order_and_nothing_is_repeated() {
+fn what_is_not_answered_is_answered_with_an_error_in_order_and_no_call_is_repeated() {
     let mut ledger = Ledger::default();
     ledger.sent(&lines(&[
         request(1, "tools/call", &json!({"name": "a"})),
         request("two", "tools/call", &json!({"name": "b"})),
-        request(3, "tools/list", &json!({})),
+        request(3, "odd/method", &json!({})),
     ]));
     let passed = ledger.received(lines(&[answer(1)]));
     assert_eq!(read(&passed), [answer(1)]);
@@ -110,6 +110,43 @@ fn what_only_sets_something_is_answered_by_the_next_daemon() {
 }
 
 #[test]
+fn what_only_reads_is_asked_once_more() {
+    let mut ledger = Ledger::default();
+    let list = request(1, "tools/list", &json!({}));
+    let read_it = request(2, "resources/read", &json!({"uri": "a:1"}));
+    let long = request(3, "prompts/get", &json!({"name": "x".repeat(70_000)}));
+    ledger.sent(&lines(&[list.clone(), read_it.clone(), long]));
+    let loss = ledger.lost();
+    assert_eq!(all(&loss.rest), [list, read_it]);
+    assert_eq!(read(&loss.told)[0]["id"], json!(3));
+    assert_eq!(
+        read(&ledger.received(lines(&[answer(1)]))),
+        [answer(1)],
+        "the client has not had it yet"
+    );
+    // It may be what nobody survives.
+    let loss = ledger.lost();
+    assert_eq!(loss.rest, Vec::<Bytes>::new());
+    assert_eq!(read(&loss.told)[0]["id"], json!(2));
+}
+
+#[test]
+fn what_was_refused_is_not_brought_over() {
+    let mut ledger = Ledger::default();
+    let refused = |id: u64| json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32602}});
+    ledger.sent(&lines(&[
+        request(0, "initialize", &json!({})),
+        request(1, "logging/setLevel", &json!({"level": "loud"})),
+        request(2, "resources/subscribe", &json!({"uri": "a:1"})),
+        request(3, "resources/subscribe", &json!({"uri": "a:2"})),
+    ]));
+    ledger.received(lines(&[answer(0), refused(1), refused(2), answer(3)]));
+    let rest = all(&ledger.lost().rest);
+    assert_eq!(rest.len(), 1, "{rest:?}");
+    assert_eq!(rest[0]["id"], json!(3));
+}
+
+#[test]
 fn open_subscriptions_go_on_and_cancelled_requests_are_forgotten() {
     let mut ledger = Ledger::default();
     let listen = request(5, "subscriptions/listen", &json!({"notifications": {}}));
@@ -145,8 +182,8 @@ fn questions_that_nobody_waits_for_are_withdrawn() {
 fn lists_of_messages_count_one_by_one() {
     let mut ledger = Ledger::default();
     let batch = json!([
-        request(1, "ping", &json!({})),
-        request(2, "ping", &json!({}))
+        request(1, "tools/call", &json!({})),
+        request(2, "tools/call", &json!({}))
     ]);
     ledger.sent(&lines(&[batch]));
     ledger.received(lines(&[json!([answer(1)])]));

@@ -12,6 +12,8 @@ pub(super) struct Head<'a> {
     pub(super) method: Option<&'a [u8]>,
     /// It has a result or an error.
     pub(super) is_answer: bool,
+    /// It has an error.
+    pub(super) is_error: bool,
 }
 
 impl Head<'_> {
@@ -36,7 +38,8 @@ pub(super) fn head(message: &[u8]) -> Head<'_> {
             return head;
         }
         match key {
-            b"result" | b"error" => head.is_answer = true,
+            b"result" => head.is_answer = true,
+            b"error" => (head.is_answer, head.is_error) = (true, true),
             b"id" => head.id = rest.value().filter(|id| *id != b"null"),
             b"method" => head.method = rest.value().and_then(unquoted),
             _ => {
@@ -165,6 +168,7 @@ mod tests {
             id: id.map(str::as_bytes),
             method: method.map(str::as_bytes),
             is_answer,
+            is_error: is_answer && message.contains("\"error\""),
         };
         assert_eq!(head(message.as_bytes()), expected, "{message}");
     }

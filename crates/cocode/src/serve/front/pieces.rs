@@ -19,6 +19,8 @@ pub(super) struct Pieces {
     longest: usize,
     /// The beginning of the line was passed on without its end.
     is_cut: bool,
+    /// Lines that nobody has taken yet.
+    untaken: Option<Bytes>,
 }
 
 /// Something to pass on.
@@ -37,7 +39,18 @@ impl Pieces {
             n_searched: 0,
             longest: MAX_HELD_BYTES,
             is_cut: false,
+            untaken: None,
         }
+    }
+
+    /// Keeps lines until it is known that somebody takes them: otherwise they come next.
+    pub(super) fn keep(&mut self, lines: &Bytes) {
+        self.untaken = Some(lines.clone());
+    }
+
+    /// Somebody takes what was kept.
+    pub(super) fn taken(&mut self) {
+        self.untaken = None;
     }
 
     /// The next piece. Nothing at the end of the source.
@@ -47,6 +60,9 @@ impl Pieces {
         &mut self,
         source: &mut (impl AsyncRead + Unpin),
     ) -> std::io::Result<Option<Piece>> {
+        if let Some(lines) = self.untaken.take() {
+            return Ok(Some(Piece::Lines(lines)));
+        }
         loop {
             if let Some(piece) = self.cut() {
                 return Ok(Some(piece));
@@ -68,7 +84,7 @@ impl Pieces {
         &mut self,
         source: &mut (impl AsyncRead + Unpin),
     ) -> std::io::Result<()> {
-        while self.is_cut {
+        while self.is_cut && self.untaken.is_none() {
             if let Some(end) = memchr::memchr(b'\n', &self.buffer) {
                 drop(self.buffer.split_to(end + 1));
                 self.is_cut = false;
@@ -170,6 +186,29 @@ mod tests {
         );
         pieces.skip_cut(&mut source).await.unwrap();
         assert_eq!(pieces.next(&mut source).await.unwrap(), Some(lines("y\n")));
+    }
+
+    #[tokio::test]
+    async fn lines_that_nobody_took_come_again() {
+        let mut pieces = Pieces::new(b"");
+        pieces.longest = 4;
+        let mut source = chunks(&[b"a\n", b"12345", b"6\n"]);
+        for is_taken in [false, true] {
+            let piece = pieces.next(&mut source).await.unwrap();
+            assert_eq!(piece, Some(lines("a\n")));
+            pieces.keep(&Bytes::from_static(b"a\n"));
+            if is_taken {
+                pieces.taken();
+            }
+        }
+        let piece = pieces.next(&mut source).await.unwrap();
+        assert_eq!(piece, Some(lines("12345")));
+        pieces.keep(&Bytes::from_static(b"12345"));
+        // Its beginning is not lost, so its end is not passed over.
+        pieces.skip_cut(&mut source).await.unwrap();
+        let piece = pieces.next(&mut source).await.unwrap();
+        assert_eq!(piece, Some(lines("12345")));
+        assert_eq!(pieces.next(&mut source).await.unwrap(), Some(more("6\n")));
     }
 
     /// A source that gives one of these with every read.
