@@ -215,6 +215,7 @@ impl Member {
         let given_up = listening.extract_if(.., |name, _| !is_heard(name));
         let mut given_up: Vec<_> = given_up.map(|(_, older)| older).collect();
         let mut elsewhere = Vec::new();
+        let mut new = Vec::new();
         for (name, entry) in servers.iter().filter(|(name, _)| is_heard(name)) {
             let own = client.as_ref().and_then(|client| client.own(entry));
             let instance = own.as_ref().unwrap_or(&entry.instance);
@@ -231,9 +232,16 @@ impl Member {
                 let Wanted { server, uri, .. } = wanted;
                 (asked.clone(), server.clone(), uri.clone())
             }));
+            new.push(Arc::clone(instance));
         }
         drop(state);
         drop(given_up);
+        if self.wanted_level().is_some() {
+            for instance in new {
+                instance.keep_level();
+                view.background(async move { instance.ask_for_level().await });
+            }
+        }
         if !elsewhere.is_empty() {
             view.background(follow_again(Arc::clone(self), elsewhere));
         }
@@ -360,6 +368,12 @@ impl Listener for Member {
             }
             _ => self.tell(method, params),
         }
+    }
+
+    fn wanted_level(&self) -> Option<Level> {
+        let client = self.client.upgrade();
+        let client = client.filter(|_| self.subscription.is_none());
+        client?.wanted_level()
     }
 }
 

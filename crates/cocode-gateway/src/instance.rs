@@ -1,5 +1,6 @@
 //! One connection to one server, shared by clients or kept for one of them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -52,7 +53,8 @@ pub(crate) struct Instance {
     since: Instant,
     /// The resources whose changes somebody wants to hear of.
     pub(crate) following: Arc<Following>,
-    background: Background,
+    pub(crate) background: Background,
+    keeps_level: AtomicBool,
 }
 
 /// A request on its way to a server.
@@ -110,6 +112,7 @@ impl Instance {
             since: Instant::now(),
             following,
             background,
+            keeps_level: AtomicBool::new(false),
         })
     }
 
@@ -120,6 +123,11 @@ impl Instance {
     /// For how long it has been kept.
     pub(crate) fn age(&self) -> Duration {
         self.since.elapsed()
+    }
+
+    /// Whether whoever asks is the first one who wants the level of log messages to be kept.
+    pub(crate) fn begin_to_keep_level(&self) -> bool {
+        !self.keeps_level.swap(true, Ordering::AcqRel)
     }
 
     /// The manager of this one server.

@@ -18,6 +18,7 @@ mod hello;
 mod instance;
 mod instances;
 mod level;
+mod levels;
 mod merged;
 mod notices;
 mod outbox;

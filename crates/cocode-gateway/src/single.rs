@@ -111,7 +111,7 @@ impl Single {
         match (request.caller.era(), request.method.as_str()) {
             // What is rare is kept out of the size of every other request.
             (Era::Legacy, "logging/setLevel") => {
-                Box::pin(self.set_level(&view, &entry, instance, &request)).await
+                Box::pin(self.set_level(&view, instance, &request)).await
             }
             (Era::Legacy, "resources/subscribe") => {
                 let uri = uri_of(&request)?;
@@ -148,7 +148,6 @@ impl Single {
     async fn set_level(
         &self,
         view: &Inner,
-        entry: &Entry,
         instance: Arc<Instance>,
         request: &Request,
     ) -> Result<Reply, RpcError> {
@@ -163,7 +162,8 @@ impl Single {
             // It is told with every request.
             return Ok(Reply::empty());
         }
-        let wanted = view.level_for(entry, request, level);
+        instance.keep_level();
+        let wanted = instance.traffic.wanted_level().unwrap_or(level);
         let params = RawJson::of(&serde_json::json!({ "level": wanted.as_str() })).ok();
         Ok(pass(instance, request, None, params, view.parking()).await)
     }

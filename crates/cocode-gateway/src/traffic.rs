@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::caller::Abilities;
 use crate::downstream::Downstream;
+use crate::level::Level;
 use crate::witness::{Asking, CallWitness};
 use calls::{About, Calls, Others};
 
@@ -28,6 +29,9 @@ const RESTS_AFTER: Duration = Duration::from_secs(10);
 pub(crate) trait Listener: Send + Sync {
     /// Must return at once.
     fn told(&self, server: &ServerName, notification: &Notification);
+
+    /// The least severe log messages that it wants, if it said anything about it.
+    fn wanted_level(&self) -> Option<Level>;
 }
 
 /// The traffic of one connection to one server.
@@ -305,6 +309,16 @@ impl Traffic {
         for listener in listeners {
             listener.told(&self.name, notification);
         }
+    }
+
+    /// The least severe log messages that anybody wants who listens.
+    pub(crate) fn wanted_level(&self) -> Option<Level> {
+        let listeners: Vec<_> = {
+            let state = self.lock();
+            state.listeners.values().filter_map(Weak::upgrade).collect()
+        };
+        let wanted = listeners.iter().filter_map(|one| one.wanted_level());
+        wanted.min()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -15,10 +15,8 @@ use crate::downstream::Downstream;
 use crate::gate::{Gate, Open};
 use crate::gateway::Core;
 use crate::instance::Instance;
-use crate::level::Level;
 use crate::merged::Merged;
 use crate::parked::Parking;
-use crate::request::Request;
 use crate::room::Room;
 use crate::single::Single;
 
@@ -364,18 +362,6 @@ impl Inner {
             .instances
             .lease(key, spec, &self.options.manager, &self.core.reaper)
             .await
-    }
-
-    /// The least severe log messages that anybody wants of a server.
-    pub(crate) fn level_for(&self, entry: &Entry, request: &Request, level: Level) -> Level {
-        if request.from.own(entry).is_some() {
-            return level;
-        }
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        clients.retain(|client| client.strong_count() > 0);
-        let others = clients.iter().filter_map(Weak::upgrade);
-        let wanted = others.filter_map(|client| client.wanted_level());
-        wanted.chain([level]).min().unwrap_or(level)
     }
 
     /// The sessions that talk to this view.

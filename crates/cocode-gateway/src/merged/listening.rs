@@ -2,13 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use cocode_client::{RequestOptions, StateKind};
 use cocode_core::Era;
-use cocode_wire::{RawJson, RpcError, code};
+use cocode_wire::{RpcError, code};
 
 use super::Merged;
 use crate::audience::{Hears, Member};
-use crate::instance::Instance;
 use crate::level::Level;
 use crate::notices::{Filter, Subscription};
 use crate::reply::Reply;
@@ -82,59 +80,24 @@ impl Merged {
         }
     }
 
-    /// Asks all servers that log for messages of this level. A server that is not there yet is asked
-    /// when it is.
+    /// Asks all servers that log for messages of this level. A server that is not there is asked when
+    /// it is.
     pub(super) async fn set_level(&self, request: &Request) -> Result<Reply, RpcError> {
         let level = Level::asked_for(request.params.as_ref())?;
         request.from.set_log_level(level);
-        let view = self.view()?;
-        let mut now = Vec::new();
-        for entry in view.servers().values() {
+        let servers = self.view()?.servers();
+        let each = servers.values().map(async |entry| {
             let own = request.from.own(entry);
-            let instance = own.unwrap_or_else(|| Arc::clone(&entry.instance));
-            let wanted = view.level_for(entry, request, level);
-            let status = instance.manager().status();
-            let state = status.first().map(|status| status.state.kind());
-            match state {
-                Some(StateKind::Ready) => now.push(ask_for_level(instance, wanted)),
-                Some(StateKind::Starting | StateKind::Reconnecting) => {
-                    view.background(ask_for_level(instance, wanted));
-                }
-                _ => {}
-            }
-        }
-        futures_util::future::join_all(now).await;
+            let instance = own.as_ref().unwrap_or(&entry.instance);
+            instance.keep_level();
+            instance.ask_for_level().await;
+        });
+        futures_util::future::join_all(each).await;
         Ok(Reply::empty())
     }
 
     fn member(&self, request: &Request) -> Result<Arc<Member>, RpcError> {
         let gone = || RpcError::new(code::INTERNAL_ERROR, "the client is gone");
         self.audience.find(request.session).ok_or_else(gone)
-    }
-}
-
-async fn ask_for_level(instance: Arc<Instance>, level: Level) {
-    let server = instance.name();
-    let session = match instance.session().await {
-        Ok(session) => session,
-        Err(error) => {
-            tracing::debug!(%server, %error, "not asked for log messages");
-            return;
-        }
-    };
-    let facts = session.server();
-    if !facts.capabilities.logging || facts.era() == Era::Modern {
-        // One of the stateless era is told with every request.
-        return;
-    }
-    let Ok(params) = RawJson::of(&serde_json::json!({ "level": level.as_str() })) else {
-        return;
-    };
-    let options = RequestOptions::default();
-    let asked = session
-        .request("logging/setLevel", Some(&params), options)
-        .await;
-    if let Err(error) = asked {
-        tracing::warn!(%server, %error, "the server did not take the level of its log messages");
     }
 }

@@ -10,6 +10,7 @@
 
 mod bridge;
 mod consent;
+mod levels;
 mod merged;
 mod parking;
 mod passing;
