@@ -215,7 +215,7 @@ impl Merged {
             (Era::Legacy, "logging/setLevel") => self.set_level(&request).await,
             (Era::Legacy, "resources/subscribe") => self.subscribe(&request).await,
             (Era::Legacy, "resources/unsubscribe") => self.unsubscribe(&request),
-            (Era::Modern, "subscriptions/listen") => self.listen(request).await,
+            (Era::Modern, "subscriptions/listen") => Box::pin(self.listen(request)).await,
             (Era::Modern, "tasks/get" | "tasks/update" | "tasks/cancel") => {
                 self.task(&request).await
             }

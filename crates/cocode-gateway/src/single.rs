@@ -102,7 +102,7 @@ impl Single {
 
     async fn reply(&self, request: Request) -> Result<Reply, RpcError> {
         if request.caller.era() == Era::Modern && request.method == "subscriptions/listen" {
-            return self.listen(request).await;
+            return Box::pin(self.listen(request)).await;
         }
         let (view, entry) = self.entry()?;
         let instance = view

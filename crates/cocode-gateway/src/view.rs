@@ -258,7 +258,7 @@ impl Inner {
         }
         if !entry.is_per_session() {
             // What a server asks at its start is asked by then, as a rule.
-            entry.instance.session().await?;
+            Box::pin(entry.instance.session()).await?;
             if !entry.instance.traffic.asks().and(caller.can).any() {
                 client.decide(entry, None);
                 return shared();
