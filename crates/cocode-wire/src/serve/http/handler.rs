@@ -10,6 +10,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
+use super::accept::Accepts;
 use super::body::Body;
 use super::connection::Pulse;
 use super::legacy_sse::{self, MESSAGES};
@@ -141,7 +142,15 @@ impl Handler {
                 listen::delete(shared, name, &parts.headers)
             }
             Route::Mcp(_) => reply::not_allowed("GET, POST, DELETE"),
-            Route::Sse(name) if parts.method == Method::GET => legacy_sse::open(shared, name),
+            Route::Sse(name) if parts.method == Method::GET => {
+                if Accepts::of(&parts.headers).names_events {
+                    legacy_sse::open(shared, name)
+                } else {
+                    // Such as a picture on any page, for which a browser says no Origin.
+                    let message = "The client does not ask for text/event-stream";
+                    reply::refusal(StatusCode::NOT_ACCEPTABLE, message)
+                }
+            }
             Route::Sse(_) => reply::not_allowed("GET"),
             Route::Messages if parts.method == Method::POST => {
                 let shared = Arc::clone(shared);

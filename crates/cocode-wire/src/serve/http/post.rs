@@ -18,7 +18,7 @@ use super::held::Channel;
 use super::names::{PROTOCOL_VERSION, SESSION_ID};
 use super::receive::receive;
 use super::reply::{self, Reply};
-use super::session::{Ground, Session, Transport};
+use super::session::{Active, Ground, Session, Transport};
 use super::stateless::{self, Claims};
 use super::streams::Outlet;
 use super::work::{Alone, InSession, Work};
@@ -121,12 +121,18 @@ pub(super) fn parse(bytes: Bytes) -> Result<Frame, Box<Reply>> {
         }
         Err(_) => return Err(refuse(code::PARSE_ERROR, "Parse error")),
     };
-    let usable = |id: RawJson| matches!(id.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'));
-    if frame.id().is_some_and(|id| !usable(id)) {
-        let message = "An id is a string or a number";
-        return Err(refuse(code::INVALID_REQUEST, message));
+    if !has_usable_id(&frame) {
+        return Err(refuse(code::INVALID_REQUEST, UNUSABLE_ID));
     }
     Ok(frame)
+}
+
+const UNUSABLE_ID: &str = "An id is a string or a number";
+
+/// Whether a message has no id, or one that an answer can name.
+fn has_usable_id(frame: &Frame) -> bool {
+    let usable = |id: RawJson| matches!(id.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'));
+    frame.id().is_none_or(usable)
 }
 
 /// Whether a message belongs to no session; one that does not is checked.
@@ -178,6 +184,10 @@ fn alone(shared: &Shared, incomer: Incomer, frame: Frame) -> Work {
         return Work::done(reply::empty(StatusCode::ACCEPTED));
     }
     let accepts = incomer.accepts;
+    if !accepts.events && frame.method() == "subscriptions/listen" {
+        let message = "What is listened to is told as text/event-stream";
+        return Work::done(reply::refusal(StatusCode::NOT_ACCEPTABLE, message));
+    }
     let max_queued = shared.options.limits.max_queued;
     let queue = Arc::new(Queue::new(accepts.events, max_queued));
     let stream: Arc<dyn Sink> = Arc::clone(&queue) as _;
@@ -340,18 +350,29 @@ fn several(shared: &Shared, incomer: &Incomer, bytes: &Bytes) -> Work {
     if members.is_empty() || members.len() > limits.max_batch {
         return refuse(code::INVALID_REQUEST, "A batch of that size is not allowed");
     }
-    let Some(active) = session.begin_request(limits.max_session_requests) else {
+    let is_request = |frame: &&Frame| frame.kind() == FrameKind::Request;
+    let n_requests = members.iter().flatten().filter(is_request).count();
+    let active = (0..n_requests).map(|_| session.begin_request(limits.max_session_requests));
+    let Some(mut active) = active.collect::<Option<Vec<_>>>() else {
         return Work::done(too_many_requests());
     };
     let (channel, stream) = ways(&session, incomer.accepts);
     let mut servings: Vec<Serving> = Vec::new();
     for member in members {
-        let Ok(frame) = member else {
-            let error = RpcError::new(code::INVALID_REQUEST, "Not a JSON-RPC message");
-            let null = RawJson::from_verified(Bytes::from_static(b"null"));
-            let refusal = Answer::error(&null, &error);
-            servings.push(Box::pin(std::future::ready(refusal)));
-            continue;
+        let member = match member {
+            Ok(frame) if has_usable_id(&frame) => Ok(frame),
+            Ok(_) => Err(UNUSABLE_ID),
+            Err(_) => Err("Not a JSON-RPC message"),
+        };
+        let frame = match member {
+            Ok(frame) => frame,
+            Err(what) => {
+                let error = RpcError::new(code::INVALID_REQUEST, what);
+                let null = RawJson::from_verified(Bytes::from_static(b"null"));
+                let refusal = Answer::error(&null, &error);
+                servings.push(Box::pin(std::future::ready(refusal)));
+                continue;
+            }
         };
         match frame.kind() {
             FrameKind::Notification => session.conversation.notification(frame),
@@ -369,13 +390,18 @@ fn several(shared: &Shared, incomer: &Incomer, bytes: &Bytes) -> Work {
     if servings.is_empty() {
         return Work::done(reply::empty(StatusCode::ACCEPTED));
     }
-    let work = (together(servings), active);
+    let whole = active.pop().or_else(|| session.begin_request(usize::MAX));
+    let Some(whole) = whole else {
+        return Work::done(too_many_requests());
+    };
+    let work = (together(servings, active), whole);
     Work::InSession(InSession::new(session, channel, work, incomer.accepts))
 }
 
 /// One answer made of all.
-fn together(servings: Vec<Serving>) -> Serving {
+fn together(servings: Vec<Serving>, active: Vec<Active>) -> Serving {
     Box::pin(async move {
+        let _active = active;
         let mut text = Vec::new();
         for answer in join_all(servings).await {
             if answer.body.is_empty() {

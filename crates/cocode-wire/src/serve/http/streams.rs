@@ -161,6 +161,9 @@ impl Streams {
         if !answer.body.is_empty() {
             self.push(&mut state, stream, &answer.body);
             self.forget_abandoned(&mut state, stream);
+        } else if log.events.is_empty() && !log.attached {
+            // There is nothing to come back for.
+            state.logs.remove(&stream);
         }
     }
 

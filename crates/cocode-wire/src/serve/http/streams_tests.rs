@@ -192,3 +192,16 @@ fn a_cancelled_request_ends_its_stream_without_an_answer() {
     ));
     assert!(!streams.send(stream, b"late"));
 }
+
+#[test]
+fn a_stream_without_anything_on_it_is_forgotten_when_it_ends() {
+    let streams = Streams::new(limits(), true);
+    let abandoned = streams.open();
+    streams.finish(abandoned, &Answer::none());
+    let read = streams.open();
+    let turn = streams.attach(read, None).unwrap();
+    streams.finish(read, &Answer::none());
+    assert_eq!(streams.state().logs.len(), 2, "and the one of the session");
+    streams.detach(read, turn.reader);
+    assert_eq!(streams.state().logs.len(), 1);
+}

@@ -146,8 +146,10 @@ fn respond(
             None if accepts.json => reply::json(StatusCode::OK, answer.body),
             None => reply::events(Body::whole(event(&answer.body, None))),
             Some(stream) => {
+                // Somebody reads the stream before it ends.
+                let reply = streamed(shared, session, stream, None);
                 session.streams.finish(stream, &answer);
-                streamed(shared, session, stream, None)
+                reply
             }
         },
         First::Stream => match held.stream() {

@@ -437,7 +437,11 @@ async fn browsers_do_not_open_streams() {
         let mut wire = Wire::to(server.port).await;
         let reply = wire.ask("GET /mcp", &[("Accept", accept)], None).await;
         assert_eq!(reply.status, 405, "for {accept}");
+        let reply = wire.ask("GET /sse", &[("Accept", accept)], None).await;
+        assert_eq!(reply.status, 406, "for {accept}");
     }
+    let mut wire = Wire::to(server.port).await;
+    assert_eq!(wire.ask("GET /sse", &[], None).await.status, 406);
     assert!(server.seen.try_recv().is_err());
 }
 

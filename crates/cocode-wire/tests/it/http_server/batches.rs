@@ -47,6 +47,30 @@ async fn old_sessions_take_batches_and_answer_them_together() {
 }
 
 #[tokio::test]
+async fn members_of_a_batch_count_and_are_checked_like_any_message() {
+    let mut server = Server::limited(|limits| limits.max_session_requests = 2).await;
+    let id = open_session(server.port, "/mcp", "2025-03-26").await;
+    let nameless = json!({ "jsonrpc": "2.0", "id": [], "method": "echo" });
+    let reply = post(&server, &id, &json!([nameless, member(2, "echo")])).await;
+    assert_eq!(reply.json()[0]["error"]["code"], -32600, "{reply:?}");
+    assert_eq!(reply.json()[1]["id"], 2);
+
+    let three = json!([member(1, "echo"), member(2, "echo"), member(3, "echo")]);
+    assert_eq!(post(&server, &id, &three).await.status, 503);
+    let two = json!([member(1, "wait"), member(2, "wait")]);
+    let headers = [JSON, BOTH, ("Mcp-Session-Id", id.as_str())];
+    let mut wire = Wire::to(server.port).await;
+    wire.send("POST /mcp", &headers, Some(&two.to_string()))
+        .await;
+    server.until(&Seen::Request("wait".into())).await;
+    server.until(&Seen::Request("wait".into())).await;
+    assert_eq!(post(&server, &id, &member(3, "echo")).await.status, 503);
+    server.open_gate();
+    assert_eq!(wire.reply().await.status, 200);
+    assert_eq!(post(&server, &id, &member(4, "echo")).await.status, 200);
+}
+
+#[tokio::test]
 async fn a_batch_that_says_something_is_a_stream() {
     let server = Server::start().await;
     let id = open_session(server.port, "/mcp", "2025-03-26").await;

@@ -265,3 +265,15 @@ async fn headers_reach_the_endpoint() {
     let reply = post(&server, &headers, &modern("headers", json!({}))).await;
     assert_eq!(reply.json()["result"]["x"], "y");
 }
+
+#[tokio::test]
+async fn who_takes_no_events_cannot_listen() {
+    let mut server = Server::start().await;
+    let mut wire = Wire::to(server.port).await;
+    let mut headers = modern_headers("subscriptions/listen");
+    headers[1] = ("Accept", "application/json");
+    let body = modern("subscriptions/listen", json!({}));
+    let reply = wire.ask("POST /mcp", &headers, Some(&body)).await;
+    assert_eq!(reply.status, 406);
+    assert!(server.seen.try_recv().is_err());
+}
