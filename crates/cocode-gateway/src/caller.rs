@@ -75,6 +75,17 @@ impl Abilities {
         }
     }
 
+    /// Words for it, as the protocol has them.
+    pub(crate) fn words(self) -> Vec<&'static str> {
+        let all = [
+            ("elicitation", self.form || self.url),
+            ("sampling", self.sampling),
+            ("roots", self.roots),
+        ];
+        let all = all.into_iter().filter(|(_, on)| *on);
+        all.map(|(word, _)| word).collect()
+    }
+
     /// Whether a client can be asked at all.
     pub(crate) fn any(self) -> bool {
         self != Self::default()

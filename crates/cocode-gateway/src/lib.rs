@@ -40,5 +40,5 @@ mod witness;
 pub use cocode_core::{Prefix, Shadowed};
 pub use gate::{Gate, Open};
 pub use gateway::Gateway;
-pub use status::{Running, Sharing};
+pub use status::{Running, Sharing, Terms};
 pub use view::{View, ViewOptions};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cocode_client::{CallError, Manager, ServerStatus};
-use cocode_core::ServerSpec;
+use cocode_core::{ServerName, ServerSpec};
+use tokio::sync::watch;
 
 use crate::instance::Instance;
 use crate::view::{Entry, View};
@@ -14,11 +15,22 @@ use crate::view::{Entry, View};
 pub enum Sharing {
     /// All at once.
     Shared,
-    /// All, but those who may be asked something one at a time: the server does not say whom its
-    /// questions are for.
+    /// All, but those who may be asked something one at a time, or by a process of their own: the
+    /// server does not say whom its questions are for.
     OneAtATime,
-    /// It is there for one client alone.
+    /// Each session has its own.
     PerSession,
+    /// Nobody uses it but to know what the server offers, since each session has its own.
+    Catalog,
+}
+
+/// How a server is shared, and why not at once by all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// How.
+    pub sharing: Sharing,
+    /// Why, unless it is simply shared.
+    pub reason: Option<String>,
 }
 
 /// A server that runs for a view, or will when it is needed.
@@ -29,7 +41,7 @@ pub struct Running {
     /// What it was made of.
     pub spec: Arc<ServerSpec>,
     /// How it is shared.
-    pub sharing: Sharing,
+    pub terms: Terms,
     /// How it is.
     pub status: ServerStatus,
     /// For how long it has been kept.
@@ -48,13 +60,13 @@ impl Running {
         self.manager.restart(&self.status.name).await
     }
 
-    fn of(instance: &Arc<Instance>, entry: &Entry, sharing: Sharing) -> Option<Self> {
+    fn of(instance: &Arc<Instance>, entry: &Entry, terms: Terms) -> Option<Self> {
         let manager = instance.manager().clone();
         let status = manager.status().into_iter().next()?;
         Some(Self {
             number: Arc::as_ptr(instance).addr(),
             spec: Arc::clone(&entry.spec),
-            sharing,
+            terms,
             status,
             age: instance.age(),
             manager,
@@ -69,6 +81,7 @@ impl Sharing {
             Self::Shared => "shared",
             Self::OneAtATime => "one-at-a-time",
             Self::PerSession => "per-session",
+            Self::Catalog => "catalog",
         }
     }
 }
@@ -81,18 +94,59 @@ impl View {
         let clients = inner.clients();
         let mut all = Vec::new();
         for entry in inner.servers().values() {
-            all.extend(Running::of(&entry.instance, entry, shared(entry)));
+            let terms = Terms::of(entry);
+            let common = match terms.sharing {
+                Sharing::PerSession => Terms {
+                    sharing: Sharing::Catalog,
+                    ..terms.clone()
+                },
+                _ => terms.clone(),
+            };
+            all.extend(Running::of(&entry.instance, entry, common));
             let own = clients.iter().filter_map(|client| client.own(entry));
-            all.extend(own.filter_map(|own| Running::of(&own, entry, Sharing::PerSession)));
+            all.extend(own.filter_map(|own| {
+                let terms = Terms {
+                    sharing: Sharing::PerSession,
+                    ..terms.clone()
+                };
+                Running::of(&own, entry, terms)
+            }));
         }
         all
     }
+
+    /// How the clients of this view share a server, if there is such a server.
+    pub fn terms(&self, name: &ServerName) -> Option<Terms> {
+        self.inner().entry(name).map(|entry| Terms::of(&entry))
+    }
+
+    /// Tells when a server may be shared in another way than before.
+    pub fn watch_terms(&self, name: &ServerName) -> Option<watch::Receiver<()>> {
+        let entry = self.inner().entry(name)?;
+        Some(entry.instance.traffic.watch_asks())
+    }
 }
 
-fn shared(entry: &Entry) -> Sharing {
-    if entry.instance.traffic.asks().any() {
-        Sharing::OneAtATime
-    } else {
-        Sharing::Shared
+impl Terms {
+    fn of(entry: &Entry) -> Self {
+        if entry.is_per_session() {
+            return Self {
+                sharing: Sharing::PerSession,
+                reason: Some("its entry says `isolation = \"per-session\"`".to_owned()),
+            };
+        }
+        let asks = entry.instance.traffic.asks();
+        if asks.any() {
+            let what = asks.words().join(" and ");
+            let reason = format!("it asks its clients for {what} without saying which of them");
+            return Self {
+                sharing: Sharing::OneAtATime,
+                reason: Some(reason),
+            };
+        }
+        Self {
+            sharing: Sharing::Shared,
+            reason: None,
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use cocode_client::{ClientCapabilities, Handler, Notification, Witness as _};
 use cocode_core::ServerName;
 use cocode_wire::{RawJson, RpcError, code};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::caller::Abilities;
@@ -43,6 +43,8 @@ pub(crate) struct Traffic {
     owner: Option<Weak<Downstream>>,
     state: Mutex<State>,
     changed: Notify,
+    /// Tells of what the server was seen to ask for the first time.
+    learned: watch::Sender<()>,
     /// Lets one request through at a time, where they have to take turns.
     turn: Arc<Semaphore>,
 }
@@ -93,6 +95,7 @@ impl Traffic {
             owner,
             state: Mutex::default(),
             changed: Notify::new(),
+            learned: watch::Sender::default(),
             turn: Arc::new(Semaphore::new(1)),
         })
     }
@@ -100,6 +103,11 @@ impl Traffic {
     /// What the server has been seen to ask without saying for whom.
     pub(crate) fn asks(&self) -> Abilities {
         self.lock().asks
+    }
+
+    /// Tells when that is more than before.
+    pub(crate) fn watch_asks(&self) -> watch::Receiver<()> {
+        self.learned.subscribe()
     }
 
     /// Announces a request. If requests have to take turns, waits for its turn until then.
@@ -281,6 +289,7 @@ impl Traffic {
         let known = state.asks;
         state.asks = known.or(needed);
         if state.asks != known {
+            self.learned.send_replace(());
             tracing::info!(
                 server = %self.name,
                 "the server asks its clients, and does not say for whom: from now on clients that can \

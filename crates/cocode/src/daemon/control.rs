@@ -51,6 +51,9 @@ pub(crate) struct InstanceReport {
     pub(crate) fingerprint: String,
     pub(crate) state: String,
     pub(crate) sharing: String,
+    /// Why it is not simply shared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sharing_reason: Option<String>,
     /// The processes of the fronts that use it, or may.
     pub(crate) fronts: Vec<i32>,
     pub(crate) directories: Vec<String>,

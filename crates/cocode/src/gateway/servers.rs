@@ -159,6 +159,7 @@ impl<'a> Servers<'a> {
             return None;
         }
         let line = Line::used(&status, spec, MORE_TIME, &manager);
+        let line = line.with_terms(self.view.terms(&spec.name)?);
         let catalog = manager.catalog();
         let tools = &catalog.server(&spec.name)?.tools;
         let shown = tools.iter().filter(|tool| {
@@ -181,7 +182,11 @@ impl<'a> Servers<'a> {
             let catalogs = stream::unfold(manager.watch_catalog(), |mut catalogs| async {
                 catalogs.changed().await.ok().map(|()| ((), catalogs))
             });
-            Some([states.boxed(), catalogs.boxed()])
+            let terms = self.view.watch_terms(&spec.name)?;
+            let terms = stream::unfold(terms, |mut terms| async {
+                terms.changed().await.ok().map(|()| ((), terms))
+            });
+            Some([states.boxed(), catalogs.boxed(), terms.boxed()])
         });
         self.happenings = watched.flatten().collect();
     }

@@ -1,5 +1,8 @@
 //! `cocode mcp daemon`: who is served by the shared daemon, which servers run for whom, and its end.
 
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
 use crate::args::serve::DaemonVerb;
 use crate::daemon::{self, Ask, FrontStatus, InstanceReport, Place, Report, ask};
 use crate::error::{CliError, Exit};
@@ -93,6 +96,14 @@ fn told(report: &Report, paint: Paint) -> String {
     } else {
         table(&head, &rows, paint)
     });
+    let reasons = servers.iter().filter_map(|server| {
+        let reason = server.sharing_reason.as_deref()?;
+        Some((&server.name, &server.sharing, reason))
+    });
+    for (name, sharing, reason) in reasons.collect::<BTreeSet<_>>() {
+        // Writing to a text does not fail.
+        let _written = write!(text, "\n`{name}` is {sharing} because {reason}\n");
+    }
     text
 }
 

@@ -51,6 +51,14 @@ fn servers(status: &Value) -> &Vec<Value> {
     status["servers"].as_array().unwrap()
 }
 
+/// Fails unless the server was started so many times.
+#[track_caller]
+fn has_run(server: &StdioServer, times: u32) {
+    received(server, times, "tools/call");
+    let runs: Vec<u32> = (1..=times).collect();
+    assert_eq!(server.runs().all(), runs);
+}
+
 /// The process of the only server.
 #[track_caller]
 fn server_process(site: &Site) -> u32 {
@@ -79,7 +87,7 @@ fn ten_fronts_at_once_share_one_daemon_and_one_server() {
         fronts.collect::<Vec<Client>>()
     });
     assert_eq!(site.n_daemons(), 1);
-    assert_eq!(server.runs().all(), [1]);
+    has_run(&server, 1);
     let status = site.status();
     assert_eq!(status["fronts"].as_array().unwrap().len(), 10, "{status}");
     let only = &servers(&status)[0];
@@ -109,23 +117,23 @@ fn servers_are_shared_only_where_they_would_be_the_same() {
         change(&mut command);
         let mut front = Client::start(&mut command);
         front.open(&json!({}));
-        (front, server.runs().all().len())
+        assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
+        front
     };
-    let (_first, runs) = open(&|_| {});
-    assert_eq!(runs, 1);
+    let _first = open(&|_| {});
     // A variable that no server gets to see.
-    let (_second, runs) = open(&|command| {
+    let _second = open(&|command| {
         command.env("SHLVL", "7");
     });
-    assert_eq!(runs, 1);
-    let (_third, runs) = open(&|command| {
+    has_run(&server, 1);
+    let _another_directory = open(&|command| {
         command.current_dir(site.home.project().join("sub"));
     });
-    assert_eq!(runs, 2, "another directory");
-    let (_fourth, runs) = open(&|command| {
+    has_run(&server, 2);
+    let _another_environment = open(&|command| {
         command.env("LANG", "C");
     });
-    assert_eq!(runs, 3, "another environment");
+    has_run(&server, 3);
     let status = site.status();
     let mut shared: Vec<usize> = servers(&status)
         .iter()
@@ -288,7 +296,7 @@ fn the_daemon_outlives_the_process_group_that_started_it() {
     drop(first);
     assert_eq!(second.call(1, "echo"), r#"{"n":1}"#);
     assert_eq!(site.daemon(), daemon);
-    assert_eq!(server.runs().all(), [1]);
+    has_run(&server, 1);
     // It has nothing of who started it: no terminal, and a session without the front.
     let told = |column: &str| {
         let found = Command::new("ps")
@@ -326,7 +334,7 @@ fn all_servers_are_served_alone_as_well() {
     }
     assert_eq!(site.status()["running"], json!(false));
     crate::interrupting::signal(alone.child(), "-TERM");
-    let (code, told) = alone.leave();
+    let (code, told) = alone.wait();
     assert_eq!(code, Some(143), "{told}");
     assert_eq!((one.runs().all(), two.runs().all()), (vec![1], vec![1]));
 }
@@ -340,7 +348,7 @@ fn a_front_alone_ends_subscriptions_in_order() {
     crate::interrupting::signal(alone.child(), "-TERM");
     let answer = alone.receive();
     assert!(answer["result"].is_object(), "{answer}");
-    assert_eq!(alone.leave().0, Some(143));
+    assert_eq!(alone.wait().0, Some(143));
 }
 
 #[test]
@@ -385,9 +393,9 @@ fn a_place_that_others_can_change_is_not_trusted() {
     });
     let mode = std::fs::metadata(socket.unwrap()).unwrap().mode();
     assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(front.leave(), (Some(0), String::new()));
     let stopped = stop.env("XDG_RUNTIME_DIR", &runtime).output().unwrap();
     assert!(stopped.status.success(), "{stopped:?}");
-    drop(front);
 }
 
 #[test]
@@ -409,8 +417,7 @@ fn a_front_whose_file_was_replaced_starts_the_daemon_that_it_knows() {
     let first = pid();
     std::fs::remove_file(&copy).unwrap();
     kill(first);
-    wait_while(|| is_alive(first));
-    assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
+    assert_eq!(front.call_or_again(1, "echo"), r#"{"n":1}"#);
     assert_ne!(pid(), first);
     let (code, told) = front.leave();
     assert_eq!(code, Some(0));
@@ -429,10 +436,8 @@ fn what_a_front_was_started_with_is_neither_logged_nor_shown() {
     assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
     let status = site.status().to_string();
     assert!(!status.contains(secret), "{status}");
-    let daemon = site.daemon();
-    kill(daemon);
-    wait_while(|| is_alive(daemon));
-    assert_eq!(front.call(2, "echo"), r#"{"n":2}"#);
+    kill(site.daemon());
+    assert_eq!(front.call_or_again(2, "echo"), r#"{"n":2}"#);
     let told = front.leave().1;
     assert!(!told.contains(secret), "{told}");
     let log = std::fs::read_to_string(site.home.home().join("state/daemon.log")).unwrap();

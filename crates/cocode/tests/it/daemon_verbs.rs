@@ -88,6 +88,51 @@ fn status_shows_what_runs_in_the_daemon_and_starts_no_second_one() {
 }
 
 #[test]
+fn how_a_server_is_shared_is_shown_and_why() {
+    let asks = Script::new().on("notifications/initialized");
+    let asks = asks.ask("roots/list", json!({})).stdio();
+    let site = Site::new(&entry("one", &asks));
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    let reason = "it asks its clients for roots without saying which of them";
+    wait_while(|| site.status()["servers"][0]["sharing"] != json!("one-at-a-time"));
+    let status = site.status();
+    assert_eq!(status["servers"][0]["sharingReason"], json!(reason));
+    let shown = site.home.mcp(&["daemon", "status"]).clean();
+    let told = format!("`one` is one-at-a-time because {reason}");
+    assert!(shown.contains(&told), "{shown}");
+    let status = site.home.json(&["mcp", "status"]);
+    let line = &status["servers"][0]["daemon"];
+    assert_eq!(line["sharing"], json!("one-at-a-time"));
+    assert_eq!(line["sharingReason"], json!(reason));
+    let shown = site.home.mcp(&["status"]).with_code(0);
+    shown.complains(&[&told]);
+    // Whoever can be asked has one of its own.
+    let mut able = site.front(ONE);
+    able.open(&json!({"roots": {}}));
+    able.skip_notifications();
+    able.request(
+        1,
+        "tools/call",
+        &json!({"name": "echo", "arguments": {"n": 1}}),
+    );
+    loop {
+        let message = able.receive();
+        if message.get("method").is_none() {
+            break;
+        }
+        let roots = json!({"roots": []});
+        able.send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": roots}));
+    }
+    let status = site.status();
+    let servers = status["servers"].as_array().unwrap();
+    let own = servers
+        .iter()
+        .find(|server| server["sharing"] == json!("per-session"));
+    assert_eq!(own.unwrap()["sharingReason"], json!(reason), "{status}");
+}
+
+#[test]
 fn whoever_watches_hears_of_the_daemon_and_starts_nothing_that_it_has() {
     let server = Script::new().stdio();
     let site = Site::new(&entry("one", &server));
@@ -122,8 +167,7 @@ fn whoever_watches_hears_of_daemons_that_come_and_go() {
         event["server"]["state"] == "ready" && event["server"]["daemon"].is_null()
     });
     assert_eq!(own["event"], json!("state"), "{own}");
-    front.skip_notifications();
-    assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
+    assert_eq!(front.call_or_again(1, "echo"), r#"{"n":1}"#);
     until_shared_by(&mut lines, 1);
     crate::interrupting::signal(&watching, "-INT");
     assert_eq!(watching.wait().unwrap().code(), Some(130));

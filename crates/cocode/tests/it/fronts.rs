@@ -140,26 +140,47 @@ impl Client {
         answer
     }
 
+    /// Calls a tool whose daemon was just killed, once more if it was so late that the call is lost
+    /// with it.
+    #[track_caller]
+    pub(crate) fn call_or_again(&mut self, id: u64, tool: &str) -> String {
+        let params = json!({"name": tool, "arguments": {"n": id}});
+        let answer = self.ask(id, "tools/call", &params);
+        match answer["error"]["data"]["code"].as_str() {
+            Some("daemon-lost") => self.call(id, tool),
+            _ => text_of(&answer),
+        }
+    }
+
     /// Calls a tool, and gives the text of its result.
     #[track_caller]
     pub(crate) fn call(&mut self, id: u64, tool: &str) -> String {
         let params = json!({"name": tool, "arguments": {"n": id}});
         let answer = self.ask(id, "tools/call", &params);
-        let text = &answer["result"]["content"][0]["text"];
-        text.as_str()
-            .unwrap_or_else(|| panic!("{answer}"))
-            .to_owned()
+        text_of(&answer)
     }
 
     /// Ends the session as agents do. Gives the code, and what people were told.
     pub(crate) fn leave(mut self) -> (Option<i32>, String) {
         drop(self.stdin.take());
+        self.wait()
+    }
+
+    /// Waits until the front has ended by itself.
+    pub(crate) fn wait(mut self) -> (Option<i32>, String) {
         let code = self.child.wait().unwrap().code();
         let mut told = String::new();
         let mut stderr = self.child.stderr.take().unwrap();
         stderr.read_to_string(&mut told).unwrap();
         (code, told)
     }
+}
+
+/// The text of a result.
+#[track_caller]
+fn text_of(answer: &Value) -> String {
+    let text = answer["result"]["content"][0]["text"].as_str();
+    text.unwrap_or_else(|| panic!("{answer}")).to_owned()
 }
 
 impl Drop for Client {

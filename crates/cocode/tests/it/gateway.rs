@@ -292,6 +292,51 @@ fn servers_that_nobody_approved_are_not_started_and_that_is_said() {
 }
 
 #[test]
+fn how_servers_are_shared_is_said_and_why() {
+    let asks = Script::new().on("notifications/initialized");
+    let asks = asks.ask("roots/list", serde_json::json!({})).stdio();
+    let (plain, own) = (Script::new().stdio(), Script::new().stdio());
+    let home = Home::new();
+    let own = format!("{}isolation = \"per-session\"\n", entry("own", &own));
+    let entries = [entry("asks", &asks), own, entry("plain", &plain)];
+    home.user_file("mcp.toml", &entries.concat());
+    let mut running = Running::start(&home, &[]);
+    for (name, sharing, reason) in [
+        ("plain", "shared", Value::Null),
+        (
+            "own",
+            "per-session",
+            "its entry says `isolation = \"per-session\"`".into(),
+        ),
+        (
+            "asks",
+            "one-at-a-time",
+            "it asks its clients for roots without saying which of them".into(),
+        ),
+    ] {
+        // Events come in any order: each server is looked at by a gateway of its own.
+        let mut only = Running::start(&home, &["--servers", name]);
+        let event = only.next(|event| event["server"]["sharing"] == sharing);
+        assert_eq!(event["server"]["name"], name, "{event}");
+        assert_eq!(event["server"]["sharingReason"], reason, "{event}");
+        assert_eq!(only.end("-TERM"), good());
+    }
+    let event = running.next(|event| event["server"]["sharing"] == "one-at-a-time");
+    assert_eq!(event["server"]["name"], "asks");
+    assert_eq!(running.end("-TERM"), good());
+    // And to people.
+    let mut command = home.command(["gateway", "--listen", ":0", "--servers", "asks"]);
+    let mut child = start(&mut command);
+    let said = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut said = said.map(Result::unwrap);
+    let told = said.find(|line| line.contains("one-at-a-time because it asks its clients"));
+    assert!(told.unwrap().starts_with("asks ready: "));
+    signal(&child, "-TERM");
+    drop(said);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn a_selection_is_named_on_the_command_line_or_in_a_profile() {
     let home = Home::new();
     let (one, two) = (Script::new().stdio(), Script::new().stdio());

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use cocode_core::ServerSpec;
+use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -18,6 +19,41 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Shared {
     servers: Vec<InstanceReport>,
+}
+
+/// Those who use a server of the daemon.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SharedBy {
+    sharing: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sharing_reason: Option<String>,
+    fronts: Vec<i32>,
+    seconds: u64,
+}
+
+impl SharedBy {
+    pub(super) fn of(server: &InstanceReport) -> Self {
+        Self {
+            sharing: server.sharing.clone(),
+            sharing_reason: server.sharing_reason.clone(),
+            fronts: server.fronts.clone(),
+            seconds: server.seconds,
+        }
+    }
+
+    pub(super) fn told(&self) -> String {
+        match self.fronts.len() {
+            1 => format!("{} in the daemon, 1 front", self.sharing),
+            fronts => format!("{} in the daemon, {fronts} fronts", self.sharing),
+        }
+    }
+
+    /// Why it is not simply shared.
+    pub(super) fn reason(&self) -> Option<String> {
+        let reason = self.sharing_reason.as_ref()?;
+        Some(format!("{} because {reason}", self.sharing))
+    }
 }
 
 /// Hears of what the daemon keeps, and of the next daemon when one has ended.

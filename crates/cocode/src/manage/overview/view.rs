@@ -2,16 +2,18 @@
 //! exit code.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use cocode_client::{ListKind, Manager, ServerState, ServerStatus, StateKind};
 use cocode_config::{Server, State};
 use cocode_core::{Revision, ServerName, ServerSpec};
+use cocode_gateway::Terms;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::super::report::reason;
+use super::shared::SharedBy;
 use super::tools;
 use crate::daemon::InstanceReport;
 use crate::error::{CliError, Exit};
@@ -81,6 +83,12 @@ pub(crate) struct Line {
     reconnects: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     calls: Option<Calls>,
+    /// How clients of the gateway share it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sharing: Option<&'static str>,
+    /// Why it is not simply shared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sharing_reason: Option<String>,
     /// Who shares it in the daemon.
     #[serde(skip_serializing_if = "Option::is_none")]
     daemon: Option<SharedBy>,
@@ -95,14 +103,6 @@ pub(crate) struct Line {
     took: Option<Duration>,
     #[serde(skip)]
     last: String,
-}
-
-/// Those who use a server of the daemon.
-#[derive(Debug, Serialize)]
-struct SharedBy {
-    sharing: String,
-    fronts: Vec<i32>,
-    seconds: u64,
 }
 
 /// What a server means for the whole.
@@ -122,15 +122,6 @@ enum Kind {
 #[derive(Serialize)]
 pub(super) struct Report<'a> {
     servers: &'a [Line],
-}
-
-impl SharedBy {
-    fn told(&self) -> String {
-        match self.fronts.len() {
-            1 => format!("{} in the daemon, 1 front", self.sharing),
-            fronts => format!("{} in the daemon, {fronts} fronts", self.sharing),
-        }
-    }
 }
 
 impl View {
@@ -214,6 +205,13 @@ impl View {
                 failed.join(" ")
             ));
         }
+        let reasons = self.shared().filter_map(|line| {
+            let reason = line.daemon.as_ref()?.reason()?;
+            Some(format!("`{}` is {reason}", line.name))
+        });
+        for reason in reasons.collect::<BTreeSet<String>>() {
+            printer.note(&reason);
+        }
     }
 
     fn is_any_shared(&self) -> bool {
@@ -256,6 +254,8 @@ impl Line {
             hidden_tools: None,
             reconnects: 0,
             calls: None,
+            sharing: None,
+            sharing_reason: None,
             daemon: None,
             reason: None,
             error: None,
@@ -297,11 +297,7 @@ impl Line {
         line.ready_milliseconds = server.ready_milliseconds.map(u128::from);
         line.took = server.ready_milliseconds.map(Duration::from_millis);
         line.last = server.trouble.clone().unwrap_or_default();
-        line.daemon = Some(SharedBy {
-            sharing: server.sharing.clone(),
-            fronts: server.fronts.clone(),
-            seconds: server.seconds,
-        });
+        line.daemon = Some(SharedBy::of(server));
         line
     }
 
@@ -359,6 +355,14 @@ impl Line {
             self.tools = Some(shown);
             self.hidden_tools = Some(hidden);
         }
+        self
+    }
+
+    /// With how clients share it.
+    #[must_use]
+    pub(crate) fn with_terms(mut self, terms: Terms) -> Self {
+        self.sharing = Some(terms.sharing.as_str());
+        self.sharing_reason = terms.reason;
         self
     }
 
@@ -439,6 +443,12 @@ impl Line {
         cells
     }
 
+    /// How it is shared, where that is worth a word.
+    fn terms(&self) -> Option<String> {
+        let (sharing, reason) = (self.sharing?, self.sharing_reason.as_ref()?);
+        Some(format!("{sharing} because {reason}"))
+    }
+
     /// One line of text, for those who watch without a terminal.
     pub(crate) fn told(&self) -> String {
         let mut text = format!("{} {}", self.name, self.state);
@@ -452,6 +462,7 @@ impl Line {
                 self.daemon.as_ref().map(SharedBy::told),
                 self.tools.map(|tools| format!("{tools} tools")),
                 self.took.map(duration),
+                self.terms(),
             ];
             let facts: Vec<String> = facts.into_iter().flatten().collect();
             text = format!("{text}: {}", facts.join(", "));
