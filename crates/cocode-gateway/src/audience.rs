@@ -157,13 +157,14 @@ impl Drop for Joined<'_> {
 
 impl Member {
     fn has_left(&self) -> bool {
-        let is_session = self.subscription.is_none();
-        let has_ended = || {
-            self.client
-                .upgrade()
-                .is_none_or(|client| client.has_ended())
-        };
-        is_session && has_ended()
+        let client = self.client.upgrade();
+        self.subscription.is_none() && client.is_none_or(|client| client.has_ended())
+    }
+
+    /// The client, if it listens as a session.
+    fn as_session(&self) -> Option<Arc<Downstream>> {
+        let client = self.client.upgrade();
+        client.filter(|_| self.subscription.is_none())
     }
 
     /// Gives the list of this moment, and remembers that this is what it has.
@@ -349,11 +350,13 @@ impl Listener for Member {
                     self.tell(method, known.as_ref().or(params));
                 }
             }
-            // The lists of all together are told of when they have changed.
+            // The lists of all together are told of when they have changed, and the tasks of the older
+            // era are not for many servers as one.
             (
                 "notifications/tools/list_changed"
                 | "notifications/prompts/list_changed"
-                | "notifications/resources/list_changed",
+                | "notifications/resources/list_changed"
+                | "notifications/tasks/status",
                 Hears::All(_),
             ) => {}
             ("notifications/message", hears) => {
@@ -371,9 +374,11 @@ impl Listener for Member {
     }
 
     fn wanted_level(&self) -> Option<Level> {
-        let client = self.client.upgrade();
-        let client = client.filter(|_| self.subscription.is_none());
-        client?.wanted_level()
+        self.as_session()?.wanted_level()
+    }
+
+    fn session(&self) -> Option<u64> {
+        Some(self.as_session()?.number())
     }
 }
 

@@ -136,8 +136,12 @@ impl Subscription {
         }
     }
 
-    /// What a client is answered whose subscription ends in order.
+    /// What a client is answered whose subscription ends in order. The protocol wants two things said,
+    /// in two places: that it is taken back, and that this is no failure.
     pub(crate) fn end(&self) -> Reply {
+        if let Ok(params) = RawJson::parse(format!(r#"{{"requestId":{}}}"#, self.id)) {
+            self.send("notifications/cancelled", Some(&params));
+        }
         let result = format!(
             r#"{{"resultType":"complete","_meta":{{"{SUBSCRIPTION}":{}}}}}"#,
             self.id

@@ -29,6 +29,8 @@ pub(crate) struct Said {
     pub(crate) request_state: Option<RawJson>,
     /// Answers to the questions of an earlier attempt.
     pub(crate) input_responses: Option<RawJson>,
+    /// Whether it wants to be a task, in the way of the older era.
+    pub(crate) wants_task: bool,
     /// The stateless revision that it names.
     version: Option<String>,
     client: Option<RawJson>,
@@ -48,6 +50,8 @@ struct Params<'a> {
     request_state: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "inputResponses")]
     input_responses: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    task: Option<&'a RawValue>,
 }
 
 impl Said {
@@ -71,6 +75,7 @@ impl Said {
             uri: parts.uri.map(Cow::into_owned),
             request_state: parts.request_state.map(|state| params.share(state)),
             input_responses: parts.input_responses.map(|given| params.share(given)),
+            wants_task: parts.task.is_some(),
             ..Self::default()
         };
         let meta = parts.meta.and_then(Members::of).unwrap_or_default();

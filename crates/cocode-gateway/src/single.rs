@@ -238,7 +238,13 @@ impl Single {
         }
         crate::headers::check(&instance, &request, &tool)?;
         let params = request.params.clone();
+        let of_task = request.said.wants_task.then(|| Arc::clone(&instance));
         let reply = pass(instance, &request, Some(tool), params, view.parking()).await;
+        if let Some(instance) = of_task
+            && let Some(result) = reply.result()
+        {
+            instance.traffic.task_begun(&result, request.session);
+        }
         if verdict == Verdict::Ask {
             view.consents().answered(&request, &self.name, &reply);
         }

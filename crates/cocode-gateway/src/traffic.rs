@@ -16,8 +16,10 @@ use crate::downstream::Downstream;
 use crate::level::Level;
 use crate::witness::{Asking, CallWitness};
 use calls::{About, Calls, Others};
+use tasks::Tasks;
 
 mod calls;
+mod tasks;
 
 /// How long a question waits until it is clear whom it is for.
 const CLEAR_WITHIN: Duration = Duration::from_secs(30);
@@ -32,6 +34,9 @@ pub(crate) trait Listener: Send + Sync {
 
     /// The least severe log messages that it wants, if it said anything about it.
     fn wanted_level(&self) -> Option<Level>;
+
+    /// The session that it is, if it is one.
+    fn session(&self) -> Option<u64>;
 }
 
 /// The traffic of one connection to one server.
@@ -58,6 +63,7 @@ struct State {
     asks: Abilities,
     /// Questions of which it is not clear yet whom they are for.
     unclear: usize,
+    tasks: Tasks,
 }
 
 /// A request that the traffic knows of. If this is dropped before it is done, the server may still
@@ -309,25 +315,51 @@ impl Traffic {
         }
     }
 
-    fn tell(&self, notification: &Notification) {
-        let listeners: Vec<_> = {
+    /// Something is told about a task, which is for nobody but whose it is.
+    fn task_changed(&self, notification: &Notification) {
+        if self.owner.is_some() {
+            return self.tell(notification);
+        }
+        let (session, meant) = {
             let state = self.lock();
-            let alive = state.listeners.values().filter_map(Weak::upgrade);
-            alive.collect()
+            let session = state.tasks.session_of(notification.params.as_ref());
+            (session, state.calls.meant())
         };
-        for listener in listeners {
+        match (session, meant) {
+            (Some(session), _) => {
+                let listeners = self.listeners();
+                let owner = listeners.iter().find(|one| one.session() == Some(session));
+                if let Some(owner) = owner {
+                    owner.told(&self.name, notification);
+                }
+            }
+            // It has begun just now, and the answer that says so is on its way.
+            (None, About::One(_, witness)) => witness.notified(notification),
+            (None, _) => {}
+        }
+    }
+
+    /// Notes whose a task is that a request was answered with, if it was.
+    pub(crate) fn task_begun(&self, result: &RawJson, session: u64) {
+        self.lock().tasks.begun(result, session);
+    }
+
+    fn tell(&self, notification: &Notification) {
+        for listener in self.listeners() {
             listener.told(&self.name, notification);
         }
     }
 
     /// The least severe log messages that anybody wants who listens.
     pub(crate) fn wanted_level(&self) -> Option<Level> {
-        let listeners: Vec<_> = {
-            let state = self.lock();
-            state.listeners.values().filter_map(Weak::upgrade).collect()
-        };
+        let listeners = self.listeners();
         let wanted = listeners.iter().filter_map(|one| one.wanted_level());
         wanted.min()
+    }
+
+    fn listeners(&self) -> Vec<Arc<dyn Listener>> {
+        let state = self.lock();
+        state.listeners.values().filter_map(Weak::upgrade).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -349,6 +381,7 @@ impl Handler for Traffic {
             | "notifications/resources/updated" => self.tell(notification),
             _ if notification.is_heard => {}
             "notifications/message" => self.log_message(notification),
+            method if method.starts_with(tasks::NOTIFICATIONS) => self.task_changed(notification),
             _ => self.tell(notification),
         }
     }

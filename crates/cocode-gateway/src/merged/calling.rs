@@ -42,7 +42,7 @@ impl Merged {
             return Err(self.unknown_tool(&shown));
         }
         crate::headers::check(&entry.instance, &request, &tool)?;
-        let arguments = arguments(&request);
+        let arguments = arguments(&request)?;
         let manager = entry.instance.manager();
         let checked = manager.check_arguments(server, &tool, arguments.as_ref());
         match checked.await {
@@ -107,15 +107,21 @@ impl Merged {
     }
 }
 
-fn arguments(request: &Request) -> Option<RawJson> {
+/// What a tool is called with. What would be read in two ways is refused: what is checked has to be
+/// what is sent.
+fn arguments(request: &Request) -> Result<Option<RawJson>, RpcError> {
     #[derive(Deserialize)]
     struct Params<'a> {
         #[serde(borrow, default)]
         arguments: Option<&'a RawValue>,
     }
-    let params = request.params.as_ref()?;
-    let parts: Params<'_> = params.decode().ok()?;
-    Some(params.share(parts.arguments?))
+    let Some(params) = request.params.as_ref() else {
+        return Ok(None);
+    };
+    let parts: Params<'_> = params
+        .decode()
+        .map_err(|error| RpcError::new(code::INVALID_PARAMS, error.to_string()))?;
+    Ok(parts.arguments.map(|arguments| params.share(arguments)))
 }
 
 /// Arguments that do not fit: a result that a model can learn from, for clients that know that these

@@ -152,6 +152,12 @@ async fn a_subscription_ends_in_order_when_the_gateway_does() {
         let method = "notifications/subscriptions/acknowledged";
         assert_eq!(acknowledged["method"], method, "{acknowledged}");
         rig.gateway.begin_end();
+        let cancelled = client.json().await;
+        assert_eq!(
+            cancelled["method"], "notifications/cancelled",
+            "{cancelled}"
+        );
+        assert_eq!(cancelled["params"]["requestId"], 7, "{cancelled}");
         let end = client.json().await;
         assert_eq!(end["id"], 7, "{end}");
         let meta = &end["result"]["_meta"];

@@ -7,7 +7,7 @@ use cocode_testkit::{Gate, Message, Script};
 use serde_json::{Value, json};
 
 use crate::merged::house::{House, ask, result};
-use crate::support::{Person, RawClient, Server, alone};
+use crate::support::{Person, RawClient, Server, alone, alone_in_session};
 
 async fn private_house(script: Script) -> House {
     House::with(&[("a", script)], ViewOptions::default(), |spec| {
@@ -180,4 +180,41 @@ async fn a_call_that_is_cancelled_together_with_it_is_not_made() {
     let answer = client.json().await;
     assert_eq!(answer["id"], 5, "{answer}");
     assert!(answer["error"].is_null(), "{answer}");
+}
+
+#[tokio::test]
+async fn what_is_told_about_a_task_is_told_to_whose_it_is() {
+    let status = |task: &str| json!({ "taskId": task, "status": "working" });
+    let script = Script::new()
+        .on("tools/call")
+        .result(json!({ "task": status("mine") }))
+        .on("notifications/news")
+        .notify("notifications/tasks/status", status("of nobody"))
+        .notify("notifications/tasks/status", status("mine"))
+        .on("resources/read")
+        .result(json!({ "contents": [] }));
+    let house = House::of(&[("a", script)]).await;
+    let endpoint = || house.view.server("a").unwrap();
+    let mut owner = house.raw_at(endpoint()).await;
+    let mut other = house.raw_at(endpoint()).await;
+    let call = json!({ "name": "echo", "task": {} });
+    result(&mut owner, "tools/call", call).await;
+    let news = json!({ "jsonrpc": "2.0", "method": "notifications/news" });
+    other.send(&news.to_string()).await;
+    let heard = owner.json().await;
+    assert_eq!(heard["params"]["taskId"], "mine", "{heard}");
+    let read = json!({
+        "jsonrpc": "2.0", "id": 9, "method": "resources/read", "params": { "uri": "x" },
+    });
+    other.send(&read.to_string()).await;
+    let heard = other.json().await;
+    assert_eq!(heard["id"], 9, "{heard}");
+}
+
+#[tokio::test]
+async fn a_session_over_http_takes_no_requests_that_stand_alone() {
+    let house = House::of(&[("a", Script::new())]).await;
+    let endpoint = house.view.server("a").unwrap();
+    let answer = alone_in_session(&*endpoint, "tools/list", json!({})).await;
+    assert_eq!(answer["error"]["code"], -32600, "{answer}");
 }

@@ -11,7 +11,7 @@ use cocode_client::{
 use cocode_gateway::{Gateway, View, ViewOptions};
 use cocode_testkit::{HttpServer, Script, StdioServer};
 use cocode_wire::Frame;
-use cocode_wire::serve::{Asked, Endpoint, LineOptions, Sink, serve_lines};
+use cocode_wire::serve::{Asked, Conversation, Endpoint, LineOptions, Sink, serve_lines};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
 };
@@ -204,19 +204,40 @@ pub(crate) async fn alone(
     method: &str,
     params: serde_json::Value,
 ) -> serde_json::Value {
-    struct Nowhere;
-    impl Sink for Nowhere {
-        fn send(&self, _message: bytes::Bytes) -> bool {
-            false
-        }
-    }
+    answer(endpoint.stateless(), method, params).await
+}
+
+/// The same, where it names a session.
+pub(crate) async fn alone_in_session(
+    endpoint: &dyn Endpoint,
+    method: &str,
+    params: serde_json::Value,
+) -> serde_json::Value {
+    answer(endpoint.converse(Arc::new(Nowhere)), method, params).await
+}
+
+async fn answer(
+    conversation: Arc<dyn Conversation>,
+    method: &str,
+    params: serde_json::Value,
+) -> serde_json::Value {
+    let mut headers = http::HeaderMap::new();
+    headers.insert("mcp-method", method.parse().unwrap());
     let asked = Asked {
         frame: Frame::parse(modern(1, method, params).into()).unwrap(),
-        headers: http::HeaderMap::new(),
+        headers,
         stream: Arc::new(Nowhere),
     };
-    let answer = endpoint.stateless().request(asked).await;
+    let answer = conversation.request(asked).await;
     serde_json::from_slice(&answer.body).unwrap()
+}
+
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn send(&self, _message: bytes::Bytes) -> bool {
+        false
+    }
 }
 
 /// Somebody who answers, and hears.

@@ -126,6 +126,16 @@ async fn arguments_that_do_not_fit_are_refused_in_the_way_of_the_era() {
 }
 
 #[tokio::test]
+async fn arguments_that_are_there_twice_are_refused() {
+    let script = counting(Script::new()).on("tools/call").text_result("made");
+    let house = House::of(&[("s", script)]).await;
+    let mut client = house.raw().await;
+    let twice = r#"{"name":"mcp__s__count","arguments":{"to":1},"arguments":{"to":"many"}}"#;
+    let answer = ask(&mut client, "tools/call", twice).await;
+    assert!(answer.contains("-32602"), "{answer}");
+}
+
+#[tokio::test]
 async fn results_that_are_too_large_are_shortened() {
     let options = ViewOptions {
         manager: cocode_client::ManagerOptions {
