@@ -291,6 +291,9 @@ impl Room for Merged {
     fn retold(&self, server: &ServerName, notification: &Notification) -> Option<RawJson> {
         match notification.method.as_str() {
             "notifications/message" => retelling::message(server, notification.params.as_ref()),
+            method if method.starts_with("notifications/tasks") => {
+                tasks::named_in(server, notification.params.as_ref()?)
+            }
             _ => None,
         }
     }

@@ -127,6 +127,7 @@ async fn answering(instance: Arc<Instance>, passed: Passed) -> Result<Frame, Rpc
         };
         let answers = answers(&passed, &result).await?;
         params = Some(with_members(first.as_ref(), &answers)?);
+        passed.witness.begins_again();
     }
     let what = format!("the server still wants to know more after {MAX_ROUNDS} rounds");
     Err(RpcError::new(code::INTERNAL_ERROR, what))

@@ -54,6 +54,8 @@ pub struct View {
 pub(crate) struct Inner {
     core: Arc<Core>,
     options: ViewOptions,
+    /// Counts how often the gate has changed its mind.
+    gate_changes: Option<watch::Receiver<u64>>,
     servers: RwLock<Arc<BTreeMap<ServerName, Entry>>>,
     /// Sessions that talk to this view.
     clients: Mutex<Vec<Weak<Downstream>>>,
@@ -88,6 +90,7 @@ impl View {
     pub(crate) fn new(core: Arc<Core>, options: ViewOptions) -> Self {
         let inner = Inner {
             core,
+            gate_changes: options.gate.changes(),
             options,
             servers: RwLock::default(),
             clients: Mutex::default(),
@@ -185,7 +188,7 @@ impl Inner {
 
     /// How often the gate has changed its mind.
     pub(crate) fn n_gate_changes(&self) -> u64 {
-        let changes = self.options.gate.changes();
+        let changes = self.gate_changes.as_ref();
         changes.map_or(0, |changes| *changes.borrow())
     }
 

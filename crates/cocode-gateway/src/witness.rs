@@ -33,6 +33,14 @@ pub(crate) struct CallWitness {
     /// What the client was needed for, but did not offer.
     lacking: Mutex<Abilities>,
     way: Mutex<Way>,
+    reported: Mutex<Reported>,
+}
+
+/// How much progress was reported.
+struct Reported {
+    most: f64,
+    /// By earlier attempts.
+    before: f64,
 }
 
 /// How the client is reached at this moment: a request that was asked again comes by another way.
@@ -49,6 +57,10 @@ impl CallWitness {
             server,
             questions: Arc::default(),
             lacking: Mutex::default(),
+            reported: Mutex::new(Reported {
+                most: f64::NEG_INFINITY,
+                before: f64::NEG_INFINITY,
+            }),
             way: Mutex::new(Way {
                 stream: Arc::clone(&request.stream),
                 progress_token: request.said.progress_token.clone(),
@@ -83,6 +95,26 @@ impl CallWitness {
             stream,
             progress_token,
         };
+    }
+
+    /// The request is made once more. Its progress begins anew at the server, while to the client it is
+    /// one request, whose progress only grows.
+    pub(crate) fn begins_again(&self) {
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.before = reported.most;
+    }
+
+    /// Whether a report says more than earlier attempts did. Within one attempt, what the server says
+    /// is passed on.
+    fn is_progress(&self, report: &Members<'_>) -> bool {
+        let progress = report.get("progress");
+        let Some(progress) = progress.and_then(|progress| progress.get().parse::<f64>().ok())
+        else {
+            return true;
+        };
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.most = reported.most.max(progress);
+        progress > reported.before
     }
 
     /// Puts a question to the client.
@@ -135,6 +167,9 @@ impl Witness for CallWitness {
         let Ok(members) = params.decode::<Members<'_>>() else {
             return;
         };
+        if !self.is_progress(&members) {
+            return;
+        }
         let mut text = Vec::with_capacity(params.as_bytes().len() + token.as_bytes().len());
         text.push(b'{');
         for (index, (key, value)) in members.0.iter().enumerate() {

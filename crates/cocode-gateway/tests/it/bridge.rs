@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cocode_client::{ClientCapabilities, Protocol};
+use cocode_client::{ClientCapabilities, Protocol, RequestOptions};
 use cocode_testkit::Script;
 use serde_json::{Value, json};
 
@@ -136,5 +136,36 @@ async fn an_error_that_names_addresses_is_a_question_to_a_stateless_client() {
         assert_eq!(text_of(&call(&session).await.unwrap()), "done");
         let asked: Arc<Person> = person;
         assert_eq!(*asked.asked.lock().unwrap(), ["Sign in"]);
+    }
+}
+
+#[tokio::test]
+async fn progress_only_grows_over_the_attempts_of_one_request() {
+    let question = format!(
+        r#"{{"resultType":"input_required","inputRequests":{{"q":{{"method":"elicitation/create","params":{FORM}}}}}}}"#
+    );
+    let script = Script::modern()
+        .on("tools/call")
+        .nth(1)
+        .progress(1, 3)
+        .progress(2, 3)
+        .result(question)
+        .on("tools/call")
+        .progress(1, 3)
+        .progress(2, 3)
+        .progress(3, 3)
+        .text_result("done");
+    for server in Server::both(&script) {
+        let rig = Rig::new(server).await;
+        let session = rig.client(Protocol::Legacy, &Person::willing("Ada")).await;
+        let (told, hear) = std::sync::mpsc::channel();
+        let options = RequestOptions {
+            on_progress: Some(Arc::new(move |progress| {
+                told.send(progress.progress).unwrap();
+            })),
+            ..RequestOptions::default()
+        };
+        session.call_tool("echo", None, options).await.unwrap();
+        assert_eq!(hear.iter().collect::<Vec<_>>(), [1.0, 2.0, 3.0]);
     }
 }
