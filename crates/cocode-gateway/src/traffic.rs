@@ -374,7 +374,10 @@ impl Handler for Traffic {
 
     fn notified(&self, notification: &Notification) {
         match notification.method.as_str() {
-            "notifications/progress" | "notifications/cancelled" => {}
+            // What is said about a request of ours is nobody else's business.
+            "notifications/progress"
+            | "notifications/cancelled"
+            | "notifications/subscriptions/acknowledged" => {}
             "notifications/tools/list_changed"
             | "notifications/prompts/list_changed"
             | "notifications/resources/list_changed"

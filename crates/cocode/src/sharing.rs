@@ -78,6 +78,14 @@ pub(crate) fn key(
     vec![fields.hexadecimal()]
 }
 
+/// Whether servers of this entry are others in other directories.
+pub(crate) fn is_of_directory(spec: &ServerSpec) -> bool {
+    match &spec.reach {
+        Reach::Program(program) => program.directory().is_none(),
+        Reach::Remote(remote) => remote.base.is_none() && runs_commands(remote),
+    }
+}
+
 /// A hash of these texts, in hexadecimal.
 pub(crate) fn digest<T: AsRef<OsStr>>(texts: impl IntoIterator<Item = T>) -> String {
     let mut fields = Fields(Sha256::new());

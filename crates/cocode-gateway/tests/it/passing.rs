@@ -164,3 +164,20 @@ async fn a_subscription_ends_in_order_when_the_gateway_does() {
         assert_eq!(meta["io.modelcontextprotocol/subscriptionId"], 7, "{end}");
     }
 }
+
+#[tokio::test]
+async fn what_we_subscribed_to_is_acknowledged_to_us_alone() {
+    let gate = Gate::new();
+    let script = Script::modern().on("subscriptions/listen").hold(&gate);
+    let script = script
+        .as_usual()
+        .notify("notifications/tools/list_changed", "{}");
+    let rig = Rig::new(Server::Stdio(script.stdio())).await;
+    let mut client = rig.raw();
+    let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}"#;
+    client.send(hello).await;
+    assert_eq!(client.json().await["id"], 0);
+    gate.open();
+    let heard = client.json().await;
+    assert_eq!(heard["method"], "notifications/tools/list_changed");
+}

@@ -345,6 +345,7 @@ fn a_front_alone_ends_subscriptions_in_order() {
     let site = site(&server);
     let mut alone = site.front(&["--server", "one", "--standalone"]);
     listen(&mut alone);
+    alone.skip_notifications();
     crate::interrupting::signal(alone.child(), "-TERM");
     let answer = alone.receive();
     assert!(answer["result"].is_object(), "{answer}");

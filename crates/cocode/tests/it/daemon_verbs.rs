@@ -85,6 +85,13 @@ fn status_shows_what_runs_in_the_daemon_and_starts_no_second_one() {
     assert_eq!((one.runs().all(), two.runs().all()), (vec![1], vec![1]));
     let table = site.home.mcp(&["status"]).clean();
     assert!(table.contains("shared in the daemon, 1 front"), "{table}");
+    // In another directory it is another server.
+    let mut elsewhere = site.home.command(["mcp", "status", "one", "--json"]);
+    elsewhere.current_dir(site.home.project().join("sub"));
+    let status = crate::harness::Finished::of(elsewhere.output().unwrap()).with_code(0);
+    let status: Value = serde_json::from_str(&status.stdout).unwrap();
+    assert_eq!(status["servers"][0]["state"], json!("ready"), "{status}");
+    assert_eq!(status["servers"][0]["daemon"], Value::Null, "{status}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::daemon::{Ask, Asking, InstanceReport, Place, Report, ask};
 use crate::error::CliError;
+use crate::sharing;
 use crate::workspace::Workspace;
 
 /// How often it is looked whether a daemon has been started.
@@ -18,6 +19,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// What the daemon keeps.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Shared {
+    /// Where we are.
+    directory: Option<String>,
     servers: Vec<InstanceReport>,
 }
 
@@ -67,11 +70,14 @@ impl Following {
     /// Begins with what the daemon keeps now.
     pub(super) async fn begin(workspace: &Workspace) -> (Shared, Self) {
         let place = Place::of(workspace);
+        let directory = directory(workspace);
         let first = begin(Ask::Watch, place.as_ref()).await;
-        let now = first.as_ref().map(|asking| Shared::of(asking.answer()));
+        let now = first
+            .as_ref()
+            .map(|asking| Shared::of(asking.answer(), directory.as_ref()));
         let (tell, told) = mpsc::channel(1);
         let mut listening = JoinSet::new();
-        listening.spawn(follow(place, first, tell));
+        listening.spawn(follow(place, directory, first, tell));
         let following = Self {
             told,
             _listening: listening,
@@ -88,11 +94,17 @@ impl Following {
     }
 }
 
-async fn follow(place: Option<Place>, mut asking: Option<Asking>, tell: mpsc::Sender<Shared>) {
+async fn follow(
+    place: Option<Place>,
+    directory: Option<String>,
+    mut asking: Option<Asking>,
+    tell: mpsc::Sender<Shared>,
+) {
+    let here = directory.as_ref();
     loop {
         if let Some(asking) = &mut asking {
             while let Ok(Some(report)) = asking.next().await {
-                if tell.send(Shared::of(Ok(report))).await.is_err() {
+                if tell.send(Shared::of(Ok(report), here)).await.is_err() {
                     return;
                 }
             }
@@ -104,7 +116,7 @@ async fn follow(place: Option<Place>, mut asking: Option<Asking>, tell: mpsc::Se
         tokio::time::sleep(LOOK_EVERY).await;
         asking = begin(Ask::Watch, place.as_ref()).await;
         if let Some(asking) = &asking
-            && tell.send(Shared::of(asking.answer())).await.is_err()
+            && tell.send(Shared::of(asking.answer(), here)).await.is_err()
         {
             return;
         }
@@ -116,12 +128,16 @@ impl Shared {
     pub(super) async fn ask(workspace: &Workspace) -> Self {
         let place = Place::of(workspace);
         let asking = begin(Ask::Status, place.as_ref()).await;
-        asking.map_or_else(Self::default, |asking| Self::of(asking.answer()))
+        let here = directory(workspace);
+        asking.map_or_else(Self::default, |asking| {
+            Self::of(asking.answer(), here.as_ref())
+        })
     }
 
-    fn of(report: Result<Report, CliError>) -> Self {
+    fn of(report: Result<Report, CliError>, directory: Option<&String>) -> Self {
         match report {
             Ok(report) => Self {
+                directory: directory.cloned(),
                 servers: report.servers,
             },
             Err(error) => {
@@ -131,15 +147,19 @@ impl Shared {
         }
     }
 
-    /// Those that are this server, and can be used.
+    /// Those that are this server, as it is used here, and can be used.
     pub(super) fn ready<'a>(
         &'a self,
         spec: &'a ServerSpec,
     ) -> impl Iterator<Item = &'a InstanceReport> {
         let fingerprint = spec.fingerprint();
+        let is_of_directory = sharing::is_of_directory(spec);
         self.servers.iter().filter(move |server| {
+            let here = self.directory.as_ref();
+            let is_here = here.is_some_and(|here| server.directories.contains(here));
             server.name == spec.name.as_str()
                 && server.fingerprint == fingerprint
+                && (is_here || !is_of_directory)
                 && server.state == "ready"
         })
     }
@@ -148,6 +168,12 @@ impl Shared {
     pub(super) fn has(&self, spec: &ServerSpec) -> bool {
         self.ready(spec).next().is_some()
     }
+}
+
+/// Where we are, as the daemon has it of its fronts.
+fn directory(workspace: &Workspace) -> Option<String> {
+    let directory = workspace.places.directory.as_ref();
+    directory.map(|directory| directory.display().to_string())
 }
 
 /// A daemon that cannot be asked is as good as none: servers are then looked at by themselves.
