@@ -7,10 +7,11 @@ pub(crate) mod view;
 mod watch;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use cocode_client::{Manager, Wanted};
 use cocode_config::{Config, Server, State};
-use cocode_core::ServerSpec;
+use cocode_core::{DEFAULT_CONNECT_TIMEOUT, ServerSpec};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 
@@ -28,6 +29,9 @@ use crate::workspace::Workspace;
 
 use shared::Shared;
 use view::{Outlook, View};
+
+/// How long servers that are just starting in the daemon are waited for.
+const SETTLED_WITHIN: Duration = DEFAULT_CONNECT_TIMEOUT;
 
 pub(crate) fn run(args: &StatusArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let config = workspace.config()?;
@@ -82,7 +86,7 @@ async fn once(
 ) -> Result<Exit, CliError> {
     let config = workspace.config()?;
     let printer = &workspace.printer;
-    let kept = Shared::ask(workspace).await;
+    let mut interrupts = Interrupts::catch()?;
     let ready: Vec<&ServerSpec> = chosen
         .servers(config)
         .filter_map(|(_, server)| match &server.state {
@@ -90,12 +94,16 @@ async fn once(
             _ => None,
         })
         .collect();
+    let kept = tokio::select! {
+        biased;
+        exit = interrupts.next() => return Err(interrupted(printer, exit)),
+        kept = Shared::settled(workspace, &ready, args.timeout.unwrap_or(SETTLED_WITHIN)) => kept,
+    };
     let specs: Vec<ServerSpec> = ready
         .iter()
         .filter(|spec| !kept.has(spec))
         .map(|spec| hurried(spec, args.timeout))
         .collect();
-    let mut interrupts = Interrupts::catch()?;
     let wishes = Wishes {
         request_timeout: args.timeout,
         more_time: "--timeout",
@@ -106,7 +114,7 @@ async fn once(
     let outlook = || Outlook {
         servers: chosen.servers(config).collect(),
         specs: &specs,
-        shared: ready.iter().flat_map(|spec| kept.ready(spec)).collect(),
+        shared: ready.iter().flat_map(|spec| kept.kept(spec)).collect(),
         more_time: "--timeout",
         calls: None,
     };

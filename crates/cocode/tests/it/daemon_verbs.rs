@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Lines};
 use std::process::Stdio;
 
-use cocode_testkit::Script;
+use cocode_testkit::{Gate, Script};
 use serde_json::{Value, json};
 
 use crate::fronts::{Client, Site, kill, wait_while};
@@ -176,6 +176,39 @@ fn whoever_watches_hears_of_daemons_that_come_and_go() {
     assert_eq!(own["event"], json!("state"), "{own}");
     assert_eq!(front.call_or_again(1, "echo"), r#"{"n":1}"#);
     until_shared_by(&mut lines, 1);
+    crate::interrupting::signal(&watching, "-INT");
+    assert_eq!(watching.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn whoever_watches_leaves_to_the_daemon_what_starts_there() {
+    let gate = Gate::new();
+    let held = Script::new().on("initialize").run(2).hold(&gate);
+    let server = held.as_usual().stdio();
+    let site = Site::new(&entry("one", &server));
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    let mut command = site.home.command(["mcp", "status", "--watch", "--json"]);
+    let mut watching = start(&mut command);
+    let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    until_shared_by(&mut lines, 1);
+    let mut restarting = site.home.command(["mcp", "restart", "one"]);
+    let mut restarting = restarting.spawn().unwrap();
+    let is_in_daemon = |event: &Value, state: &str| {
+        event["server"]["state"] == state && event["server"]["daemon"].is_object()
+    };
+    until(&mut lines, |event| is_in_daemon(event, "starting"));
+    let mut asking = site.home.command(["mcp", "status", "--json"]);
+    let asking = start(&mut asking);
+    gate.open();
+    until(&mut lines, |event| is_in_daemon(event, "ready"));
+    assert!(restarting.wait().unwrap().success());
+    // Whoever asks only once waits for it.
+    let status = crate::harness::Finished::of(asking.wait_with_output().unwrap());
+    let status: Value = serde_json::from_str(&status.with_code(0).stdout).unwrap();
+    assert_eq!(status["servers"][0]["state"], json!("ready"), "{status}");
+    assert!(status["servers"][0]["daemon"].is_object(), "{status}");
+    assert_eq!(server.runs().all(), [1, 2]);
     crate::interrupting::signal(&watching, "-INT");
     assert_eq!(watching.wait().unwrap().code(), Some(130));
 }

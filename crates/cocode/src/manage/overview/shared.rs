@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use cocode_client::StateKind;
 use cocode_core::ServerSpec;
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -15,6 +16,14 @@ use crate::workspace::Workspace;
 
 /// How often it is looked whether a daemon has been started.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The states of servers that have a process, or whatever else they need. The others are looked at
+/// by whoever wants to know.
+const RUNNING: [StateKind; 3] = [
+    StateKind::Starting,
+    StateKind::Ready,
+    StateKind::Reconnecting,
+];
 
 /// What the daemon keeps.
 #[derive(Debug, Default, PartialEq)]
@@ -124,14 +133,27 @@ async fn follow(
 }
 
 impl Shared {
-    /// What the daemon keeps now; nothing, if there is none that can be asked.
-    pub(super) async fn ask(workspace: &Workspace) -> Self {
-        let place = Place::of(workspace);
-        let asking = begin(Ask::Status, place.as_ref()).await;
-        let here = directory(workspace);
-        asking.map_or_else(Self::default, |asking| {
-            Self::of(asking.answer(), here.as_ref())
-        })
+    /// What the daemon keeps of these, once it is known how they are, or after this time; nothing, if
+    /// there is none that can be asked.
+    pub(super) async fn settled(
+        workspace: &Workspace,
+        specs: &[&ServerSpec],
+        within: Duration,
+    ) -> Self {
+        let (mut now, mut following) = Following::begin(workspace).await;
+        let settled = async {
+            let is_coming = |now: &Self| {
+                let mut kept = specs.iter().flat_map(|spec| now.kept(spec));
+                kept.any(|server| server.state != StateKind::Ready.as_str())
+            };
+            while is_coming(&now) {
+                now = following.changed().await;
+            }
+        };
+        if tokio::time::timeout(within, settled).await.is_err() {
+            tracing::debug!("servers in the daemon take long to start");
+        }
+        now
     }
 
     fn of(report: Result<Report, CliError>, directory: Option<&String>) -> Self {
@@ -147,8 +169,8 @@ impl Shared {
         }
     }
 
-    /// Those that are this server, as it is used here, and can be used.
-    pub(super) fn ready<'a>(
+    /// Those that are this server, as it is used here, and can be used, or soon can.
+    pub(super) fn kept<'a>(
         &'a self,
         spec: &'a ServerSpec,
     ) -> impl Iterator<Item = &'a InstanceReport> {
@@ -160,13 +182,13 @@ impl Shared {
             server.name == spec.name.as_str()
                 && server.fingerprint == fingerprint
                 && (is_here || !is_of_directory)
-                && server.state == "ready"
+                && RUNNING.iter().any(|state| state.as_str() == server.state)
         })
     }
 
     /// Whether the daemon has this server.
     pub(super) fn has(&self, spec: &ServerSpec) -> bool {
-        self.ready(spec).next().is_some()
+        self.kept(spec).next().is_some()
     }
 }
 

@@ -283,9 +283,15 @@ impl Line {
         }
     }
 
-    /// A server that runs in the daemon, and can be used.
+    /// A server that runs in the daemon, and can be used, or soon can.
     fn shared(server: &InstanceReport) -> Self {
-        let mut line = Self::new(&server.name, StateKind::Ready.as_str(), Kind::Good);
+        let (state, kind) = [StateKind::Starting, StateKind::Reconnecting]
+            .into_iter()
+            .find(|state| state.as_str() == server.state)
+            .map_or((StateKind::Ready, Kind::Good), |state| {
+                (state, Kind::Awaited)
+            });
+        let mut line = Self::new(&server.name, state.as_str(), kind);
         let revision = server.revision.as_deref();
         let revision = revision.and_then(|revision| revision.parse::<Revision>().ok());
         line.era = revision.map(|revision| revision.era().to_string());

@@ -207,7 +207,7 @@ impl Watch<'_> {
             shared: self
                 .ready
                 .iter()
-                .flat_map(|spec| self.kept.ready(spec))
+                .flat_map(|spec| self.kept.kept(spec))
                 .collect(),
             more_time: MORE_TIME,
             calls: Some(&self.calls),
