@@ -20,7 +20,7 @@ use gateway::{GATEWAY_HELP, GatewayArgs};
 use govern::{ConfigVerb, CredentialStoreArg, PermissionsVerb, PluginVerb, PolicyVerb, SecretArgs};
 use manage::ManageVerb;
 use results::ResultVerb;
-use serve::{DaemonVerb, SERVE_HELP, ServeArgs};
+use serve::{DAEMON_HELP, DaemonVerb, SERVE_HELP, ServeArgs};
 
 /// Use any MCP server from a terminal or a script.
 #[derive(Debug, Parser)]
@@ -169,7 +169,7 @@ pub(crate) enum McpVerb {
     #[command(after_help = SERVE_HELP)]
     Serve(ServeArgs),
     /// Look after the daemon that all agents share
-    #[command(subcommand)]
+    #[command(subcommand, after_help = DAEMON_HELP)]
     Daemon(DaemonVerb),
     #[command(flatten)]
     Use(Box<Verb>),

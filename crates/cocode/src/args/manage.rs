@@ -45,7 +45,8 @@ pub(crate) enum ManageVerb {
     /// Connect to all servers and show how they are, as it happens
     #[command(after_help = STATUS_HELP)]
     Status(StatusArgs),
-    /// Start a server anew that runs in the shared daemon
+    /// Start a server anew that runs in the shared daemon, for all who use it
+    #[command(after_help = RESTART_HELP)]
     Restart(RestartArgs),
     /// Show what a server wrote and what became of it
     #[command(after_help = LOGS_HELP)]
@@ -86,7 +87,8 @@ all is well, warnings included.";
 const STATUS_HELP: &str = "\
 States: starting, ready, needs-auth, needs-client-registration, reconnecting, failed, stopped; disabled, \
 pending-trust, blocked and invalid servers are shown and never contacted. READY is how long it took to \
-connect.
+connect. Servers that agents use here run in the shared daemon: they are shown as they are there, with \
+how they are shared, and no second ones are started.
 
 Exit code: 0 if all servers are ready, 4 if only credentials are missing, else 3; a server that is named \
 or `required` counts as well if it is invalid (2), pending or blocked (6).
@@ -94,6 +96,11 @@ or `required` counts as well if it is invalid (2), pending or blocked (6).
 With --watch, servers are kept connected and files of configuration are followed until Ctrl-C: a change \
 counts at once, and one that cannot be understood leaves the servers as they were. Without a terminal \
 each event is one line, with --json one JSON object.";
+
+const RESTART_HELP: &str = "\
+Servers of this name that run in several directories are all started anew. Requests that are in flight \
+fail; sessions of agents go on. A server that does not run there starts when it is needed, and nothing \
+is to be done.";
 
 const LOGS_HELP: &str = "\
 Each line has a time in UTC, a source (stderr; message:LEVEL for log messages of the server; state for \

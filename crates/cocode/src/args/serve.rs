@@ -33,7 +33,14 @@ This is what agents are configured with, as a program that they start:
   codex mcp add cocode -- cocode mcp serve
 Servers run in a daemon that all agents of a user share, which is started if need be and ends when \
 nobody has needed it for a while (`idle_stop_sec` in [gateway] of config.toml). What an agent sees \
-is what the directory and the environment say that it was started in. See `cocode mcp daemon`.";
+is what the directory and the environment say that it was started in. With --standalone, or where no \
+daemon can be had, the servers run within this process. See `cocode mcp daemon`.";
+
+pub(crate) const DAEMON_HELP: &str = "\
+Nobody has to start or to stop it: `cocode mcp serve` starts it, and it ends when no agent has needed \
+it for a while (`idle_stop_sec` in [gateway] of config.toml, 60 unless set). Its log is `daemon.log` in \
+the state directory, ~/.local/state/cocode. `cocode mcp restart NAME` starts one of its servers anew, \
+and `cocode mcp status` shows those that agents in this directory use.";
 
 /// What is done with the daemon.
 #[derive(Clone, Copy, Debug, Subcommand)]

@@ -1,5 +1,6 @@
 //! What commands ask the daemon, and what it tells of itself: as data, for both ends.
 
+use cocode_gateway::Sharing;
 use serde::{Deserialize, Serialize};
 
 /// What a command wants of the daemon.
@@ -73,6 +74,26 @@ pub(crate) struct InstanceReport {
     /// What is or was wrong with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) trouble: Option<String>,
+}
+
+impl InstanceReport {
+    /// How it is shared and why, unless it simply is.
+    pub(crate) fn terms(&self) -> Option<String> {
+        let Self {
+            name,
+            sharing,
+            sharing_reason,
+            ..
+        } = self;
+        let reason = sharing_reason.as_ref()?;
+        Some(if sharing == Sharing::Catalog.as_str() {
+            format!(
+                "`{name}` runs for each session, and once to know what it offers, because {reason}"
+            )
+        } else {
+            format!("`{name}` is {sharing} because {reason}")
+        })
+    }
 }
 
 /// How many servers were connected anew.

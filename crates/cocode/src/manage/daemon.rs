@@ -1,7 +1,6 @@
 //! `cocode mcp daemon`: who is served by the shared daemon, which servers run for whom, and its end.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 use crate::args::serve::DaemonVerb;
 use crate::daemon::{self, Ask, FrontStatus, InstanceReport, Place, Report, ask};
@@ -96,13 +95,13 @@ fn told(report: &Report, paint: Paint) -> String {
     } else {
         table(&head, &rows, paint)
     });
-    let reasons = servers.iter().filter_map(|server| {
-        let reason = server.sharing_reason.as_deref()?;
-        Some((&server.name, &server.sharing, reason))
-    });
-    for (name, sharing, reason) in reasons.collect::<BTreeSet<_>>() {
-        // Writing to a text does not fail.
-        let _written = write!(text, "\n`{name}` is {sharing} because {reason}\n");
+    let terms: BTreeSet<String> = servers.iter().filter_map(InstanceReport::terms).collect();
+    if !terms.is_empty() {
+        text.push('\n');
+    }
+    for terms in terms {
+        text.push_str(&terms);
+        text.push('\n');
     }
     text
 }

@@ -42,6 +42,9 @@ pub(super) struct SharedBy {
     sharing_reason: Option<String>,
     fronts: Vec<i32>,
     seconds: u64,
+    /// How it is shared and why, unless it simply is.
+    #[serde(skip)]
+    pub(super) terms: Option<String>,
 }
 
 impl SharedBy {
@@ -51,6 +54,7 @@ impl SharedBy {
             sharing_reason: server.sharing_reason.clone(),
             fronts: server.fronts.clone(),
             seconds: server.seconds,
+            terms: server.terms(),
         }
     }
 
@@ -59,12 +63,6 @@ impl SharedBy {
             1 => format!("{} in the daemon, 1 front", self.sharing),
             fronts => format!("{} in the daemon, {fronts} fronts", self.sharing),
         }
-    }
-
-    /// Why it is not simply shared.
-    pub(super) fn reason(&self) -> Option<String> {
-        let reason = self.sharing_reason.as_ref()?;
-        Some(format!("{} because {reason}", self.sharing))
     }
 }
 

@@ -205,12 +205,11 @@ impl View {
                 failed.join(" ")
             ));
         }
-        let reasons = self.shared().filter_map(|line| {
-            let reason = line.daemon.as_ref()?.reason()?;
-            Some(format!("`{}` is {reason}", line.name))
-        });
-        for reason in reasons.collect::<BTreeSet<String>>() {
-            printer.note(&reason);
+        let terms = self
+            .shared()
+            .filter_map(|line| line.daemon.as_ref()?.terms.as_deref());
+        for terms in terms.collect::<BTreeSet<&str>>() {
+            printer.note(terms);
         }
     }
 
