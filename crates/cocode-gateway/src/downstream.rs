@@ -82,6 +82,11 @@ impl Downstream {
         self.outlet.is_some()
     }
 
+    /// Whether the connection or session has ended that it was. Requests that stand alone are none.
+    pub(crate) fn has_left(&self) -> bool {
+        self.outlet.is_some() && self.lock().ended
+    }
+
     /// Nobody else has this number.
     pub(crate) fn number(&self) -> u64 {
         self.number

@@ -75,7 +75,7 @@ impl Gateway {
     /// Waits, within bounds, until the servers have ended that nobody uses any more. For the end:
     /// views have to be dropped before.
     pub async fn finish(&self) {
-        self.core.parking.clear();
+        self.core.parking.clear().await;
         let mut ending = {
             let mut reaper = self.core.reaper.lock();
             let reaper = reaper.as_deref_mut();

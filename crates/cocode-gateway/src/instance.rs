@@ -155,7 +155,10 @@ impl Instance {
         } = passed;
         let deadlines = self.deadlines(tool.as_deref());
         let until = Instant::now() + deadlines.idle;
-        let on_its_way = self.traffic.begin(session, &witness, until).await?;
+        let on_its_way = self
+            .traffic
+            .begin(session, &method, &witness, until)
+            .await?;
         let relayed = Relayed {
             method: &method,
             params: params.as_ref(),

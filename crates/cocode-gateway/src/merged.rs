@@ -286,6 +286,9 @@ impl Room for Merged {
 
     fn left(&self) {
         self.audience.prune();
+        if let Some(view) = self.view.upgrade() {
+            view.parking().sweep();
+        }
     }
 
     fn retold(&self, server: &ServerName, notification: &Notification) -> Option<RawJson> {

@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::caller::Abilities;
+use crate::downstream::Downstream;
 use crate::instance::{Instance, Passed};
 use crate::questions::push_request;
 use crate::reply::Reply;
@@ -37,7 +38,13 @@ const MORE_QUESTIONS_WITHIN: Duration = Duration::from_millis(20);
 /// Bytes of a handle: nobody guesses it.
 const HANDLE_BYTES: usize = 24;
 
-type Work = Pin<Box<dyn Future<Output = Result<Frame, RpcError>> + Send>>;
+/// A request that is being carried out.
+enum Work {
+    /// For as long as somebody looks.
+    Here(Pin<Box<dyn Future<Output = Result<Frame, RpcError>> + Send>>),
+    /// By itself: a server may take its questions back and be done. Ends when this is dropped.
+    Task(JoinSet<Result<Frame, RpcError>>),
+}
 
 /// The parked requests of a gateway.
 pub(crate) struct Parking {
@@ -55,13 +62,14 @@ struct Parked {
     /// What was asked, and of whom: the handle is good for nothing else.
     digest: Vec<u8>,
     server: Weak<Instance>,
+    /// The conversation that it was asked in.
+    from: Arc<Downstream>,
     waits: Waits,
 }
 
 /// What a parked request waits for.
 enum Waits {
-    /// The server waits for answers, in the middle of its work. That goes on by itself: the server may
-    /// take its questions back and be done.
+    /// The server waits for answers, in the middle of its work.
     Work(Work, Arc<CallWitness>),
     /// The server has refused until somebody visits these addresses: keys of the questions.
     Visits(Vec<String>),
@@ -123,7 +131,7 @@ impl Parking {
         passed.params = passed.params.map(|params| without_answers(&params));
         let witness = Arc::clone(&passed.witness);
         let server = Arc::downgrade(&instance);
-        let work = Box::pin(instance.relay(passed));
+        let work = Work::Here(Box::pin(instance.relay(passed)));
         self.wait(work, &witness, server, request, digest).await
     }
 
@@ -137,16 +145,18 @@ impl Parking {
         digest: Vec<u8>,
     ) -> Reply {
         let questions = Arc::clone(witness.questions());
-        while !questions.is_waiting() {
+        loop {
             // A server that has several questions at once asks them one right after the other; one
             // round is better than three.
             let asked = async {
-                questions.arrived().await;
-                tokio::time::sleep(MORE_QUESTIONS_WITHIN).await;
+                if !questions.is_waiting() {
+                    questions.arrived().await;
+                    tokio::time::sleep(MORE_QUESTIONS_WITHIN).await;
+                }
             };
             tokio::select! {
                 biased;
-                answer = &mut work => {
+                answer = work.answer() => {
                     return match answer {
                         Ok(frame) => self.answered(frame, witness, server, request, digest),
                         Err(error) => error.into(),
@@ -154,10 +164,13 @@ impl Parking {
                 }
                 () = asked => {}
             }
+            if questions.is_waiting() {
+                break;
+            }
         }
         let asked = questions.to_json();
-        let waits = Waits::Work(in_a_task(work), Arc::clone(witness));
-        self.park(waits, server, digest, &asked)
+        let waits = Waits::Work(work.by_itself(), Arc::clone(witness));
+        self.park(waits, server, request, digest, &asked)
     }
 
     /// The answer of the server; it may be an error that says which addresses to visit first.
@@ -180,33 +193,42 @@ impl Parking {
         let Some((keys, asked)) = visits.as_ref().and_then(visits_in) else {
             return adapted(&request.method, frame, Era::Legacy, Era::Modern);
         };
-        self.park(Waits::Visits(keys), server, digest, &asked)
+        self.park(Waits::Visits(keys), server, request, digest, &asked)
     }
 
-    fn park(&self, waits: Waits, server: Weak<Instance>, digest: Vec<u8>, asked: &[u8]) -> Reply {
+    fn park(
+        &self,
+        waits: Waits,
+        server: Weak<Instance>,
+        request: &Request,
+        digest: Vec<u8>,
+        asked: &[u8],
+    ) -> Reply {
         let handle = match self.handles.new_handle() {
             Ok(handle) => handle,
             Err(error) => return error.into(),
         };
-        // What is late is given up outside of the lock: its server is told so.
-        self.sweep();
-        let mut spots = self.lock();
-        let of_server = |parked: &&Parked| Weak::ptr_eq(&parked.server, &server);
-        if spots.len() >= MAX_PARKED
-            || spots.values().filter(of_server).count() >= MAX_PARKED_BY_SERVER
-        {
-            drop(spots);
-            let what = "too many requests wait for answers of their clients";
-            return RpcError::new(code::INTERNAL_ERROR, what).into();
-        }
         let parked = Parked {
             until: Instant::now() + COMES_BACK_WITHIN,
             digest,
             server,
+            from: Arc::clone(&request.from),
             waits,
         };
+        // Those that most likely nobody comes back to make room. They are given up outside of the
+        // lock: their servers are told so.
+        let mut given_up = Vec::new();
+        let mut spots = self.lock();
+        let of_server = |other: &Parked| Weak::ptr_eq(&other.server, &parked.server);
+        if spots.values().filter(|other| of_server(other)).count() >= MAX_PARKED_BY_SERVER {
+            given_up.extend(take_oldest(&mut spots, of_server));
+        }
+        if spots.len() >= MAX_PARKED {
+            given_up.extend(take_oldest(&mut spots, |_| true));
+        }
         spots.insert(handle.clone(), parked);
         drop(spots);
+        drop(given_up);
         input_required(asked, &handle)
     }
 
@@ -231,20 +253,25 @@ impl Parking {
         Ok(parked)
     }
 
-    /// Gives up those whose clients did not come back in time.
+    /// Gives up those whose clients did not come back in time, or have left.
     pub(crate) fn sweep(&self) {
         let now = Instant::now();
         let late: Vec<_> = {
             let mut spots = self.lock();
-            spots.extract_if(|_, parked| parked.until <= now).collect()
+            let is_late = |parked: &Parked| parked.until <= now || parked.from.has_left();
+            spots.extract_if(|_, parked| is_late(parked)).collect()
         };
         drop(late);
     }
 
-    /// Gives up all.
-    pub(crate) fn clear(&self) {
+    /// Gives up all, and waits until they are.
+    pub(crate) async fn clear(&self) {
         let all = std::mem::take(&mut *self.lock());
-        drop(all);
+        for parked in all.into_values() {
+            if let Waits::Work(Work::Task(mut task), _) = parked.waits {
+                task.shutdown().await;
+            }
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Parked>> {
@@ -252,17 +279,42 @@ impl Parking {
     }
 }
 
-/// Lets work go on while nobody looks at it. It ends when what is given is dropped.
-fn in_a_task(work: Work) -> Work {
-    let mut task = JoinSet::new();
-    task.spawn(work);
-    Box::pin(async move {
+impl Work {
+    /// What the server answers. Cancel safe.
+    async fn answer(&mut self) -> Result<Frame, RpcError> {
+        let task = match self {
+            Self::Here(work) => return work.await,
+            Self::Task(task) => task,
+        };
         match task.join_next().await {
             Some(Ok(answer)) => answer,
             Some(Err(error)) => Err(RpcError::new(code::INTERNAL_ERROR, error.to_string())),
             None => Err(RpcError::new(code::INTERNAL_ERROR, "the request is gone")),
         }
-    })
+    }
+
+    /// Lets it go on while nobody looks.
+    fn by_itself(self) -> Self {
+        match self {
+            Self::Here(work) => {
+                let mut task = JoinSet::new();
+                task.spawn(work);
+                Self::Task(task)
+            }
+            Self::Task(task) => Self::Task(task),
+        }
+    }
+}
+
+/// Takes the oldest out that fits.
+fn take_oldest(
+    spots: &mut HashMap<String, Parked>,
+    fits: impl Fn(&Parked) -> bool,
+) -> Option<Parked> {
+    let fitting = spots.iter().filter(|(_, parked)| fits(parked));
+    let oldest = fitting.min_by_key(|(_, parked)| parked.until);
+    let handle = oldest.map(|(handle, _)| handle.clone())?;
+    spots.remove(&handle)
 }
 
 impl Default for Handles {

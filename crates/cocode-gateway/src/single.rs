@@ -321,6 +321,9 @@ impl Room for Single {
 
     fn left(&self) {
         self.audience.prune();
+        if let Some(view) = self.view.upgrade() {
+            view.parking().sweep();
+        }
     }
 }
 

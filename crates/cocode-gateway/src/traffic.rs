@@ -8,14 +8,14 @@ use std::time::Duration;
 use cocode_client::{ClientCapabilities, Handler, Notification, Witness as _};
 use cocode_core::ServerName;
 use cocode_wire::{RawJson, RpcError, code};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, timeout_at};
 
 use crate::caller::Abilities;
 use crate::downstream::Downstream;
 use crate::level::Level;
 use crate::witness::{Asking, CallWitness};
-use calls::{About, Calls, Others};
+use calls::{About, Caller, Calls, InTheWay};
 use tasks::Tasks;
 
 mod calls;
@@ -23,10 +23,6 @@ mod tasks;
 
 /// How long a question waits until it is clear whom it is for.
 const CLEAR_WITHIN: Duration = Duration::from_secs(30);
-/// How long others wait for a client that thinks about an answer: a server that asks several things
-/// for one call asks them soon after each other.
-const RESTS_AFTER: Duration = Duration::from_secs(10);
-
 /// Hears what a server tells to everybody.
 pub(crate) trait Listener: Send + Sync {
     /// Must return at once.
@@ -50,13 +46,11 @@ pub(crate) struct Traffic {
     changed: Notify,
     /// Tells of what the server was seen to ask for the first time.
     learned: watch::Sender<()>,
-    /// Lets one request through at a time, where they have to take turns.
-    turn: Arc<Semaphore>,
 }
 
 #[derive(Default)]
 struct State {
-    calls: Calls,
+    calls: Calls<Arc<CallWitness>>,
     next_listener: u64,
     listeners: BTreeMap<u64, Weak<dyn Listener>>,
     /// What the server has asked by ways that do not say for whom.
@@ -72,15 +66,6 @@ pub(crate) struct OnItsWay {
     traffic: Arc<Traffic>,
     number: u64,
     is_done: bool,
-}
-
-/// What a request that wants to begin has to wait for.
-enum Attempt {
-    Begun(u64),
-    /// Its turn.
-    Turn,
-    /// Requests of others, at most until then.
-    Others(Option<Instant>),
 }
 
 /// Somebody listens, until this is dropped.
@@ -102,7 +87,6 @@ impl Traffic {
             state: Mutex::default(),
             changed: Notify::new(),
             learned: watch::Sender::default(),
-            turn: Arc::new(Semaphore::new(1)),
         })
     }
 
@@ -120,22 +104,26 @@ impl Traffic {
     pub(crate) async fn begin(
         self: &Arc<Self>,
         session: u64,
+        method: &str,
         witness: &Arc<CallWitness>,
         until: Instant,
     ) -> Result<OnItsWay, RpcError> {
-        let mut turn = None;
+        let caller = Caller {
+            session,
+            can: witness.can(),
+            only_looks: only_looks(method),
+        };
+        let mut queued = None;
         let number = loop {
             let changed = self.changed.notified();
-            match self.attempt(session, witness, &mut turn) {
-                Attempt::Begun(number) => break number,
-                Attempt::Turn => turn = Some(self.turn(until).await?),
-                Attempt::Others(gone_at) => {
-                    let wake = gone_at.map_or(until, |gone_at| gone_at.min(until));
-                    let others = timeout_at(wake, changed).await;
-                    if others.is_err() && Instant::now() >= until {
-                        return Err(self.too_late());
-                    }
-                }
+            let gone_at = match self.attempt(caller, witness, &mut queued) {
+                Ok(number) => break number,
+                Err(InTheWay::Until(gone_at)) => gone_at.min(until),
+                Err(InTheWay::Nothing | InTheWay::Others) => until,
+            };
+            let others = timeout_at(gone_at, changed).await;
+            if others.is_err() && Instant::now() >= until {
+                return Err(self.too_late());
             }
         };
         Ok(OnItsWay {
@@ -145,33 +133,32 @@ impl Traffic {
         })
     }
 
-    /// Announces a request, if nothing stands in its way.
-    fn attempt(
-        &self,
-        session: u64,
+    /// Announces a request, if nothing is in its way.
+    fn attempt<'a>(
+        &'a self,
+        caller: Caller,
         witness: &Arc<CallWitness>,
-        turn: &mut Option<OwnedSemaphorePermit>,
-    ) -> Attempt {
+        queued: &mut Option<Queued<'a>>,
+    ) -> Result<u64, InTheWay> {
         let mut state = self.lock();
         if self.owner.is_none() {
             let asks = state.asks;
-            let takes_turns = asks.and(witness.can()).any();
-            if takes_turns && turn.is_none() {
-                return Attempt::Turn;
-            }
-            // More requests would make it even less clear whom a question is for.
-            if state.unclear > 0 {
-                return Attempt::Others(None);
-            }
-            if takes_turns {
-                match state.calls.others(session, asks) {
-                    Others::None => {}
-                    Others::Working => return Attempt::Others(None),
-                    Others::Until(gone_at) => return Attempt::Others(Some(gone_at)),
+            let place = queued.as_ref().map(|queued| queued.number);
+            let in_the_way = match state.calls.in_the_way(caller, place, asks) {
+                // More requests would make it even less clear whom a question is for.
+                InTheWay::Nothing if state.unclear > 0 && !caller.only_looks => InTheWay::Others,
+                in_the_way => in_the_way,
+            };
+            if in_the_way != InTheWay::Nothing {
+                if queued.is_none() && caller.can.and(asks).any() {
+                    let number = state.calls.queue_up();
+                    let traffic = self;
+                    *queued = Some(Queued { traffic, number });
                 }
+                return Err(in_the_way);
             }
         }
-        Attempt::Begun(state.calls.add(session, witness, turn.take()))
+        Ok(state.calls.add(caller, Arc::clone(witness)))
     }
 
     fn too_late(&self) -> RpcError {
@@ -180,14 +167,6 @@ impl Traffic {
             self.name
         );
         RpcError::new(code::INTERNAL_ERROR, what)
-    }
-
-    async fn turn(&self, until: Instant) -> Result<OwnedSemaphorePermit, RpcError> {
-        let turn = Arc::clone(&self.turn).acquire_owned();
-        match timeout_at(until, turn).await {
-            Ok(Ok(turn)) => Ok(turn),
-            Ok(Err(_)) | Err(_) => Err(self.too_late()),
-        }
     }
 
     /// Lets somebody hear what the server tells to everybody.
@@ -248,21 +227,9 @@ impl Traffic {
             witness.lacks(needed);
             return Err(refusal);
         }
-        let mut waiting = Waiting::begin(self, number);
+        let _waiting = Waiting::begin(self, number);
         drop(unclear);
-        let mut answer = witness.ask(method, params);
-        if let Ok(answer) = timeout(RESTS_AFTER, &mut answer).await {
-            return answer;
-        }
-        let had_turn = waiting.rest();
-        let answer = answer.await;
-        if had_turn {
-            // Whoever took its turn meanwhile is let finish; the server is to get the answer even
-            // if that takes long.
-            waiting.turn = self.turn(Instant::now() + CLEAR_WITHIN).await.ok();
-        }
-        drop(waiting);
-        answer
+        witness.ask(method, params).await
     }
 
     /// How many questions wait until it is clear whom they are for, this one included.
@@ -411,34 +378,33 @@ impl Drop for Unclear<'_> {
 struct Waiting<'a> {
     traffic: &'a Traffic,
     number: u64,
-    /// What it brings back.
-    turn: Option<OwnedSemaphorePermit>,
 }
 
 impl<'a> Waiting<'a> {
     fn begin(traffic: &'a Traffic, number: u64) -> Self {
         traffic.lock().calls.ask(number);
-        Self {
-            traffic,
-            number,
-            turn: None,
-        }
-    }
-
-    /// Lets others go on. Whether the request had a turn.
-    fn rest(&self) -> bool {
-        let turn = self.traffic.lock().calls.rest(self.number);
-        let had_turn = turn.is_some();
-        drop(turn);
-        self.traffic.changed.notify_waiters();
-        had_turn
+        // Others may go on meanwhile.
+        traffic.changed.notify_waiters();
+        Self { traffic, number }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        let turn = self.turn.take();
-        self.traffic.lock().calls.answered(self.number, turn);
+        self.traffic.lock().calls.answered(self.number);
+        self.traffic.changed.notify_waiters();
+    }
+}
+
+/// A request that waits to begin.
+struct Queued<'a> {
+    traffic: &'a Traffic,
+    number: u64,
+}
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        self.traffic.lock().calls.leave_queue(self.number);
         self.traffic.changed.notify_waiters();
     }
 }
@@ -477,6 +443,19 @@ impl std::fmt::Debug for Traffic {
             .field("name", &self.name)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether somebody only wants to know what there is, for which servers ask nobody.
+fn only_looks(method: &str) -> bool {
+    matches!(
+        method,
+        "ping"
+            | "logging/setLevel"
+            | "tools/list"
+            | "prompts/list"
+            | "resources/list"
+            | "resources/templates/list"
+    )
 }
 
 fn internal(what: &str) -> RpcError {

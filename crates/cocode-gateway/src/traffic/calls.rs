@@ -1,45 +1,49 @@
-//! The requests that one server works on, and which of them a question may be about.
+//! The requests that one server works on: which of them a question may be about, and who has to wait
+//! for whom so that this can be told.
 //!
 //! A pipe does not say for whom its server asks. So a question is put to a client only if every request
 //! that the server may still be working on is of one session; otherwise it has to wait.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use crate::caller::Abilities;
-use crate::witness::CallWitness;
 
-/// How long a server may go on with a request that was taken back, or took too long: what it asks in
-/// that time may be about it.
-const WORKS_ON_FOR: Duration = Duration::from_secs(5);
+/// How long a server is taken to go on with a request that was taken back, or took too long: what it
+/// asks in that time may be about it.
+const WORKS_ON_FOR: Duration = Duration::from_secs(10);
 /// Requests remembered that were given up.
-const MAX_GIVEN_UP: usize = 256;
+const MAX_GIVEN_UP: usize = 1024;
 
-/// The requests on their way to one server.
-#[derive(Default)]
-pub(super) struct Calls {
+/// The requests on their way to one server, with whoever stands beside each.
+pub(super) struct Calls<W> {
     next: u64,
-    all: BTreeMap<u64, Call>,
+    all: BTreeMap<u64, Call<W>>,
+    /// Those who wait to begin although they may be asked something, in the order of their numbers.
+    queue: BTreeSet<u64>,
     /// Those that nobody waits for any more, oldest first.
     given_up: VecDeque<GivenUp>,
 }
 
 /// A request on its way.
-pub(super) struct Call {
-    /// Requests of one session are the same to it.
-    session: u64,
-    witness: Arc<CallWitness>,
+pub(super) struct Call<W> {
+    caller: Caller,
+    witness: W,
     /// Questions of the server that it waits for.
     open: u32,
-    /// Whether several questions were open at once: there may be more of that kind.
-    asks_at_once: bool,
-    /// Whether it has waited so long for one answer that another question is not about it.
-    rests: bool,
-    turn: Option<OwnedSemaphorePermit>,
+}
+
+/// Who makes a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Caller {
+    /// Requests of one session are the same to it.
+    pub(super) session: u64,
+    /// What it can be asked.
+    pub(super) can: Abilities,
+    /// Whether it only wants to know what there is, for which servers ask nobody.
+    pub(super) only_looks: bool,
 }
 
 struct GivenUp {
@@ -48,8 +52,9 @@ struct GivenUp {
 }
 
 /// Which request a question is about.
-pub(super) enum About {
-    One(u64, Arc<CallWitness>),
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum About<W> {
+    One(u64, W),
     /// Maybe one that was given up.
     GivenUp,
     /// There is none.
@@ -58,119 +63,137 @@ pub(super) enum About {
     Any(usize),
 }
 
-/// Whether requests of others are in the way.
-pub(super) enum Others {
-    None,
-    Working,
+/// What a request has to wait for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum InTheWay {
+    Nothing,
+    /// Requests of others.
+    Others,
     /// Only such as were given up, until then.
     Until(Instant),
 }
 
-impl Calls {
-    pub(super) fn add(
-        &mut self,
-        session: u64,
-        witness: &Arc<CallWitness>,
-        turn: Option<OwnedSemaphorePermit>,
-    ) -> u64 {
+impl<W: Clone> Calls<W> {
+    /// What a request has to wait for before it may begin at a server that asks this. `number` is its
+    /// place in the queue, if it has one.
+    ///
+    /// Who may be asked has the server for itself, so that it is clear who is asked. Others run at
+    /// once, but not beside a request that may be asked, unless that waits for an answer anyway.
+    pub(super) fn in_the_way(
+        &self,
+        caller: Caller,
+        number: Option<u64>,
+        asks: Abilities,
+    ) -> InTheWay {
+        if caller.only_looks || !asks.any() {
+            return InTheWay::Nothing;
+        }
+        let may_be_asked = |caller: Caller| caller.can.and(asks).any();
+        let working = || self.all.values().filter(|call| !call.caller.only_looks);
+        let mut others = working().filter(|call| call.caller.session != caller.session);
+        if !may_be_asked(caller) {
+            let is_in_the_way = |call: &Call<W>| may_be_asked(call.caller) && call.open == 0;
+            let nobody_is_asked = || working().all(|call| call.open == 0);
+            if others.any(is_in_the_way) || !self.queue.is_empty() && nobody_is_asked() {
+                return InTheWay::Others;
+            }
+            return InTheWay::Nothing;
+        }
+        if others.next().is_some() {
+            return InTheWay::Others;
+        }
+        let is_alone = || working().next().is_none();
+        let first = self.queue.first().copied();
+        if first.is_some() && first != number && is_alone() {
+            return InTheWay::Others;
+        }
+        let given_up = self.given_up();
+        let given_up = given_up.filter(|given_up| given_up.session != caller.session);
+        match given_up.map(|given_up| given_up.until).max() {
+            Some(until) => InTheWay::Until(until),
+            None => InTheWay::Nothing,
+        }
+    }
+
+    /// A place in the queue.
+    pub(super) fn queue_up(&mut self) -> u64 {
+        self.next += 1;
+        self.queue.insert(self.next);
+        self.next
+    }
+
+    pub(super) fn leave_queue(&mut self, number: u64) {
+        self.queue.remove(&number);
+    }
+
+    pub(super) fn add(&mut self, caller: Caller, witness: W) -> u64 {
         self.next += 1;
         let call = Call {
-            session,
-            witness: Arc::clone(witness),
+            caller,
+            witness,
             open: 0,
-            asks_at_once: false,
-            rests: false,
-            turn,
         };
         self.all.insert(self.next, call);
         self.next
     }
 
     /// Its answer came, or the server is gone. What is left of it is to be dropped outside of locks.
-    pub(super) fn done(&mut self, number: u64) -> Option<Call> {
+    pub(super) fn done(&mut self, number: u64) -> Option<Call<W>> {
         self.all.remove(&number)
     }
 
     /// Nobody waits for its answer any more, but the server may not know that.
-    pub(super) fn give_up(&mut self, number: u64) -> Option<Call> {
+    pub(super) fn give_up(&mut self, number: u64) -> Option<Call<W>> {
         let call = self.all.remove(&number)?;
-        let now = Instant::now();
-        self.given_up.retain(|given_up| given_up.until > now);
-        if self.given_up.len() >= MAX_GIVEN_UP {
-            self.given_up.pop_front();
+        if !call.caller.only_looks {
+            let now = Instant::now();
+            self.given_up.retain(|given_up| given_up.until > now);
+            if self.given_up.len() >= MAX_GIVEN_UP {
+                self.given_up.pop_front();
+            }
+            self.given_up.push_back(GivenUp {
+                session: call.caller.session,
+                until: now + WORKS_ON_FOR,
+            });
         }
-        self.given_up.push_back(GivenUp {
-            session: call.session,
-            until: now + WORKS_ON_FOR,
-        });
         Some(call)
-    }
-
-    /// Whether a question may be about requests of other sessions that took no turn: those whose
-    /// clients can be asked some of these, and those that were given up.
-    pub(super) fn others(&self, session: u64, asks: Abilities) -> Others {
-        let working = self.all.values().any(|call| {
-            let is_working = call.turn.is_none() && !call.rests;
-            is_working && call.session != session && call.witness.can().and(asks).any()
-        });
-        if working {
-            return Others::Working;
-        }
-        let given_up = self
-            .given_up()
-            .filter(|given_up| given_up.session != session);
-        match given_up.map(|given_up| given_up.until).max() {
-            Some(until) => Others::Until(until),
-            None => Others::None,
-        }
     }
 
     fn given_up(&self) -> impl Iterator<Item = &GivenUp> {
         let now = Instant::now();
-        self.given_up
-            .iter()
-            .filter(move |given_up| given_up.until > now)
+        let all = self.given_up.iter();
+        all.filter(move |given_up| given_up.until > now)
     }
 
     /// The newest request of the one client that there is.
-    pub(super) fn newest(&self) -> Option<Arc<CallWitness>> {
-        let newest = self.all.values().next_back();
-        newest.map(|call| Arc::clone(&call.witness))
+    pub(super) fn newest(&self) -> Option<W> {
+        self.all
+            .values()
+            .next_back()
+            .map(|call| call.witness.clone())
     }
 
     /// Which request the server means when it says something now. Clients that cannot be asked
     /// count, too: the server was told that all can be.
-    pub(super) fn meant(&self) -> About {
-        let mut candidates = self.all.iter().rev().filter(|(_, call)| !call.rests);
-        let mut newest = candidates.next();
-        let mut given_up = self.given_up();
-        if let Some(first) = given_up.next() {
-            let session = newest.map_or(first.session, |(_, call)| call.session);
-            let mut sessions = candidates.map(|(_, call)| call.session);
-            let is_one = first.session == session
-                && sessions.all(|other| other == session)
-                && given_up.all(|other| other.session == session);
+    pub(super) fn meant(&self) -> About<W> {
+        let newest_first = || self.all.iter().rev();
+        let working = || newest_first().filter(|(_, call)| !call.caller.only_looks);
+        let mut given_up = self.given_up().map(|given_up| given_up.session).peekable();
+        if given_up.peek().is_some() {
+            let newest = working().next();
+            let sessions = working().map(|(_, call)| call.caller.session);
+            let mut sessions = sessions.chain(given_up);
+            let session = sessions.next();
+            let is_one = sessions.all(|other| Some(other) == session);
             return match newest.filter(|_| is_one) {
-                Some((number, call)) => About::One(*number, Arc::clone(&call.witness)),
+                Some((number, call)) => About::One(*number, call.witness.clone()),
                 None => About::GivenUp,
             };
         }
-        let mut others: Box<dyn Iterator<Item = _>> = Box::new(candidates);
-        if newest.is_none() {
-            // A server that asks one more thing nevertheless is believed.
-            let mut all = self.all.iter().rev();
-            newest = all.next();
-            others = Box::new(all);
-        }
-        let Some((number, call)) = newest else {
-            return About::Nothing;
-        };
-        match others
-            .filter(|(_, other)| other.session != call.session)
-            .count()
-        {
-            0 => About::One(*number, Arc::clone(&call.witness)),
-            n_others => About::Any(n_others + 1),
+        let only_looking = || newest_first().filter(|(_, call)| call.caller.only_looks);
+        match working().next() {
+            Some(_) => among(working()),
+            None => among(only_looking()),
         }
     }
 
@@ -178,29 +201,43 @@ impl Calls {
     pub(super) fn ask(&mut self, number: u64) {
         if let Some(call) = self.all.get_mut(&number) {
             call.open += 1;
-            call.asks_at_once |= call.open > 1;
         }
     }
 
-    /// Its client takes long to answer: lets others have its turn, unless its server is one that asks
-    /// several things at once. Gives the turn, if it had one.
-    pub(super) fn rest(&mut self, number: u64) -> Option<OwnedSemaphorePermit> {
-        let call = self.all.get_mut(&number)?;
-        if call.asks_at_once {
-            return None;
-        }
-        call.rests = true;
-        call.turn.take()
-    }
-
-    /// It was answered. A request that had let others have its turn brings it back.
-    pub(super) fn answered(&mut self, number: u64, turn: Option<OwnedSemaphorePermit>) {
+    /// It was answered.
+    pub(super) fn answered(&mut self, number: u64) {
         if let Some(call) = self.all.get_mut(&number) {
             call.open = call.open.saturating_sub(1);
-            call.rests = false;
-            if turn.is_some() {
-                call.turn = turn;
-            }
         }
     }
 }
+
+/// The newest of these, which come first, if they are all of one session.
+fn among<'a, W: Clone + 'a>(mut calls: impl Iterator<Item = (&'a u64, &'a Call<W>)>) -> About<W> {
+    let Some((number, newest)) = calls.next() else {
+        return About::Nothing;
+    };
+    let session = newest.caller.session;
+    match calls
+        .filter(|(_, other)| other.caller.session != session)
+        .count()
+    {
+        0 => About::One(*number, newest.witness.clone()),
+        n_others => About::Any(n_others + 1),
+    }
+}
+
+impl<W> Default for Calls<W> {
+    fn default() -> Self {
+        Self {
+            next: 0,
+            all: BTreeMap::new(),
+            queue: BTreeSet::new(),
+            given_up: VecDeque::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "calls_tests.rs"]
+mod tests;

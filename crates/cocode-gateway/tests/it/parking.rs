@@ -44,8 +44,8 @@ fn with_answer(mut params: Value, state: &str) -> Value {
 #[tokio::test]
 async fn a_client_comes_back_on_another_connection_and_gets_the_result() {
     let rig = Rig::new(Server::Stdio(asking().stdio())).await;
-    let state = park(&mut rig.raw()).await;
-    let mut other = rig.raw();
+    let (mut one, mut other) = (rig.raw(), rig.raw());
+    let state = park(&mut one).await;
     let answer = other.modern(2, "tools/call", with_answer(params(), &state));
     let answer = answer.await;
     let told = &answer["result"]["structuredContent"]["result"];
@@ -189,12 +189,26 @@ async fn calls_that_wait_leave_room_for_others() {
         .result(r#"{"content":[]}"#);
     let rig = Rig::new(Server::Http(script.http())).await;
     let mut client = rig.raw();
+    let first = park(&mut client).await;
+    let mut last = String::new();
     for _ in 0..32 {
-        park(&mut client).await;
+        last = park(&mut client).await;
     }
-    let answer = client.modern(1, "tools/call", params()).await;
-    let told = answer["error"]["message"].as_str().unwrap_or_default();
-    assert!(told.contains("too many requests wait"), "{answer}");
-    let tools = client.modern(1, "tools/list", json!({})).await;
-    assert!(tools["result"]["tools"].is_array(), "{tools}");
+    // The oldest made room.
+    let gone = client.modern(1, "tools/call", with_answer(params(), &first));
+    assert_eq!(gone.await["error"]["code"], -32602);
+    let kept = client.modern(1, "tools/call", with_answer(params(), &last));
+    assert_eq!(kept.await["result"]["resultType"], "complete");
+}
+
+#[tokio::test]
+async fn a_call_that_waits_ends_with_the_connection_of_its_client() {
+    let server = asking().stdio();
+    let received = server.received().clone();
+    let rig = Rig::new(Server::Stdio(server)).await;
+    let mut one = rig.raw();
+    park(&mut one).await;
+    drop(one);
+    let cancelled = received.wait_for(|message| message.is("notifications/cancelled"));
+    cancelled.await;
 }

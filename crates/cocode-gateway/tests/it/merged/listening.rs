@@ -45,12 +45,12 @@ async fn changes_of_resources_are_told_by_the_uris_that_clients_know() {
     .await;
     let mut client = house.raw().await;
     result(&mut client, "resources/list", json!({})).await;
-    for (asked, tool) in [
-        ("scripted://hello", "mcp__a__echo"),
-        ("cocode://z/scripted://hello", "mcp__z__echo"),
+    for (id, asked, tool) in [
+        (1, "scripted://hello", "mcp__a__echo"),
+        (2, "cocode://z/scripted://hello", "mcp__z__echo"),
     ] {
         result(&mut client, "resources/subscribe", json!({ "uri": asked })).await;
-        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": tool } });
+        let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": tool } });
         client.send(&call.to_string()).await;
         assert_eq!(told(&mut client, UPDATED).await, json!({ "uri": asked }));
     }
@@ -60,12 +60,12 @@ async fn changes_of_resources_are_told_by_the_uris_that_clients_know() {
     program(&house, 0)
         .wait_for(|message| message.is("resources/unsubscribe"))
         .await;
-    let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "mcp__a__echo" } });
+    let call = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "mcp__a__echo" } });
     client.send(&call.to_string()).await;
     loop {
         let message = client.json().await;
         assert_ne!(message["method"], UPDATED);
-        if message["id"] == 2 {
+        if message["id"] == 3 {
             break;
         }
     }
