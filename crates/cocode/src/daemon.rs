@@ -9,6 +9,7 @@ mod hello;
 mod host;
 mod place;
 mod summon;
+mod world;
 
 pub(crate) use asking::{Asking, ask};
 pub(crate) use control::{Ask, FrontStatus, InstanceReport, Report, Restarted};
@@ -16,3 +17,4 @@ pub(crate) use hello::{Front, Hello, Refusal, Wants};
 pub(crate) use host::run;
 pub(crate) use place::Place;
 pub(crate) use summon::{Summoned, Unavailable, summon};
+pub(crate) use world::world;

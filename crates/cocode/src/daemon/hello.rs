@@ -42,6 +42,8 @@ pub(crate) enum Wants {
 /// A front: where it was started, and what it is to serve.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub(crate) struct Front {
+    /// Which part of the system it sees.
+    pub(crate) world: Vec<String>,
     pub(crate) directory: Option<Text>,
     pub(crate) home: Option<Text>,
     pub(crate) environment: Vec<(Text, Text)>,
@@ -78,6 +80,8 @@ pub(crate) enum Refusal {
     SteppingAside,
     /// It trusts other certificates, which hold for a whole process.
     OtherCertificates,
+    /// It is in a sandbox or a container that the daemon is not in, or the other way round.
+    OtherWorld,
     /// What it wants cannot be served, as it will find out itself.
     Failed,
     /// This daemon is about to end.

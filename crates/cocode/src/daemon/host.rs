@@ -20,6 +20,7 @@ use super::build::build;
 use super::control::Ask;
 use super::hello::{self, CHANNEL, Front, Hello, MAX_HELLO_BYTES, Refusal, Wants, Welcome};
 use super::place::Place;
+use super::world::world;
 use crate::error::{CliError, Code, Exit};
 use crate::interrupt::Interrupts;
 use crate::managing::{Purpose, Setup};
@@ -59,6 +60,7 @@ async fn serve(place: &Place, setup: &Setup, workspace: &Workspace) -> Result<Ex
     let (orders, ordered) = watch::channel(Order::Serve);
     let host = Arc::new(Host {
         build: build(),
+        world: world(),
         begun: Instant::now(),
         socket: place.socket.display().to_string(),
         gateway: Gateway::new(),
@@ -132,6 +134,8 @@ enum Order {
 #[derive(Debug)]
 struct Host {
     build: String,
+    /// Which part of the system it sees.
+    world: Vec<String>,
     begun: Instant,
     socket: String,
     gateway: Gateway,
@@ -218,6 +222,10 @@ impl Host {
     ) {
         if *orders.borrow() != Order::Serve {
             self.refuse(&mut client, Refusal::Ending).await;
+            return;
+        }
+        if front.world != self.world {
+            self.refuse(&mut client, Refusal::OtherWorld).await;
             return;
         }
         if self.fronts.differs_in(&front, &OF_PROCESS) {

@@ -97,6 +97,7 @@ fn told(refusal: Refusal) -> &'static str {
         Refusal::OtherBuild => "it is of another version, and serves others",
         Refusal::SteppingAside => "it is of another version, and ends",
         Refusal::OtherCertificates => "it trusts other certificates",
+        Refusal::OtherWorld => "it is in another sandbox or container",
         Refusal::Failed => "the servers could not be served",
         Refusal::Ending => "it is about to end",
         Refusal::NotUnderstood => "it does not understand what is wanted",

@@ -21,7 +21,7 @@ use self::pieces::{Piece, Pieces};
 use super::standalone::Local;
 use crate::args::govern::CredentialStoreArg;
 use crate::args::serve::ServeArgs;
-use crate::daemon::{Front, Hello, Place, Refusal, Summoned, Unavailable, Wants, summon};
+use crate::daemon::{Front, Hello, Place, Refusal, Summoned, Unavailable, Wants, summon, world};
 use crate::error::{CliError, Exit};
 use crate::interrupt::Interrupts;
 use crate::session::on_runtime;
@@ -84,6 +84,7 @@ fn front(args: &ServeArgs, workspace: &Workspace) -> Front {
     } = workspace;
     let variables = environment.variables.all().into_iter();
     Front {
+        world: world(),
         directory: places.directory.as_ref().map(Into::into),
         home: environment.homes.home.as_ref().map(Into::into),
         environment: variables

@@ -2,7 +2,9 @@
 //! through its end.
 
 use std::fs::Permissions;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -397,6 +399,37 @@ fn a_place_that_others_can_change_is_not_trusted() {
     assert_eq!(front.leave(), (Some(0), String::new()));
     let stopped = stop.env("XDG_RUNTIME_DIR", &runtime).output().unwrap();
     assert!(stopped.status.success(), "{stopped:?}");
+}
+
+#[test]
+fn a_front_in_another_sandbox_is_not_served() {
+    let server = Script::new().stdio();
+    let site = site(&server);
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    let socket = site.status()["socket"].as_str().unwrap().to_owned();
+    let say = |build: &str, wants: &Value| -> Value {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        let hello = json!({"channel": 1, "build": build, "wants": wants});
+        stream.write_all(format!("{hello}\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer).unwrap();
+        serde_json::from_str(&answer).unwrap()
+    };
+    // Whoever is of another build hears which one the daemon is of.
+    let refused = say("another", &json!({"control": "status"}));
+    assert_eq!(refused["refused"], json!("other-build"), "{refused}");
+    let build = refused["build"].as_str().unwrap();
+    let wants = json!({"front": {
+        "world": ["net:[1]"], "directory": "/", "home": null, "environment": [], "config": [],
+        "strict": false, "store": null, "wanted": {"servers": [], "profile": null, "server": null},
+    }});
+    let refused = say(build, &wants);
+    assert_eq!(refused["refused"], json!("other-world"), "{refused}");
+    // What is not understood is refused, and does no harm.
+    let refused = say(build, &json!({"dance": 1}));
+    assert_eq!(refused["refused"], json!("not-understood"), "{refused}");
+    assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
 }
 
 #[test]
