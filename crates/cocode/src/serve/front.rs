@@ -17,7 +17,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::Instant;
 
 use self::ledger::{Ledger, Loss};
-use self::pieces::{Piece, Pieces};
+use self::pieces::{Last, Piece, Pieces};
 use super::standalone::Local;
 use crate::args::govern::CredentialStoreArg;
 use crate::args::serve::ServeArgs;
@@ -118,7 +118,7 @@ impl Daemon {
         Self {
             from,
             to,
-            pieces: Pieces::new(unread),
+            pieces: Pieces::new(unread, Last::Torn),
             since: Instant::now(),
         }
     }
@@ -155,7 +155,7 @@ impl Relay<'_> {
             mut sink,
             restore: _restore,
         } = standard_streams();
-        let mut pieces = Pieces::new(b"");
+        let mut pieces = Pieces::new(b"", Last::Whole);
         let mut useless = 0;
         let exit = loop {
             let end = {
@@ -175,7 +175,7 @@ impl Relay<'_> {
             }
             let is_useful = daemon.since.elapsed() >= USEFUL_AFTER;
             useless = if is_useful { 0 } else { useless + 1 };
-            let loss = self.ledger.borrow_mut().lost();
+            let loss = self.ledger.borrow_mut().lost(daemon.pieces.is_cut());
             let told = async {
                 // The client has the beginning of a line, and never gets its end.
                 if daemon.pieces.is_cut() {

@@ -42,6 +42,8 @@ type Id = Box<[u8]>;
 pub(super) struct Ledger {
     /// Requests of the client that are not answered, in the order in which they came.
     in_flight: HashMap<Id, Open>,
+    /// One whose answer was passed on in pieces, the last of which may not have come.
+    cut: Option<(Id, Open)>,
     n_requests: u64,
     /// Questions to the client that are not answered.
     questions: HashSet<Id>,
@@ -119,9 +121,13 @@ impl Ledger {
         })
     }
 
-    /// The daemon is gone. Says what to tell the client, and what to tell the next daemon.
-    pub(super) fn lost(&mut self) -> Loss {
+    /// The daemon is gone, maybe within a line that was passed on in pieces. Says what to tell the
+    /// client, and what to tell the next daemon.
+    pub(super) fn lost(&mut self, is_cut: bool) -> Loss {
         self.swallowed.clear();
+        if let Some((id, open)) = self.cut.take().filter(|_| is_cut) {
+            self.in_flight.insert(id, open);
+        }
         let mut loss = Loss::default();
         let mut lost: Vec<(Id, Open)> = self.in_flight.drain().collect();
         lost.sort_by_key(|(_, open)| open.number);
@@ -268,14 +274,14 @@ impl Ledger {
         if is_list(line) {
             let messages: Vec<&RawValue> = serde_json::from_slice(line).unwrap_or_default();
             for message in messages {
-                self.heard(head(message.get().as_bytes()));
+                self.heard(head(message.get().as_bytes()), true);
             }
             return true;
         }
-        self.heard(head(line))
+        self.heard(head(line), line.ends_with(b"\n"))
     }
 
-    fn heard(&mut self, head: Head<'_>) -> bool {
+    fn heard(&mut self, head: Head<'_>, is_whole: bool) -> bool {
         match head {
             Head {
                 id: Some(id),
@@ -291,11 +297,18 @@ impl Ledger {
                 is_error,
                 ..
             } => {
-                if is_error {
+                let is_swallowed = self.swallowed.remove(id);
+                if is_error && is_swallowed {
+                    // The next daemon is told again.
+                    tracing::warn!("something that the client had set is not so any more");
+                } else if is_error {
                     self.forget(id);
                 }
-                self.in_flight.remove(id);
-                !self.swallowed.remove(id)
+                let answered = self.in_flight.remove_entry(id);
+                if !is_whole {
+                    self.cut = answered;
+                }
+                !is_swallowed
             }
             _ => true,
         }

@@ -48,14 +48,14 @@ fn what_is_not_answered_is_answered_with_an_error_in_order_and_no_call_is_repeat
         told,
         greeting,
         rest,
-    } = ledger.lost();
+    } = ledger.lost(false);
     let told = read(&told);
     assert_eq!(told.len(), 2);
     assert_eq!((&told[0]["id"], &told[1]["id"]), (&json!("two"), &json!(3)));
     assert_eq!(told[0]["error"]["code"], json!(-32603));
     assert_eq!(told[0]["error"]["data"]["code"], json!("daemon-lost"));
     assert_eq!((greeting, rest), (None, Vec::new()));
-    assert_eq!(ledger.lost(), Loss::default(), "told once");
+    assert_eq!(ledger.lost(false), Loss::default(), "told once");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_session_is_opened_again_and_its_second_answers_are_swallowed() {
         less,
     ]));
     ledger.received(lines(&[answer(1), answer(2), answer(3), answer(4)]));
-    let loss = ledger.lost();
+    let loss = ledger.lost(false);
     assert_eq!(loss.told, b"");
     assert_eq!(read(&loss.greeting.unwrap()), [initialize]);
     assert_eq!(all(&loss.rest), [initialized, level, two]);
@@ -95,7 +95,7 @@ fn what_only_sets_something_is_answered_by_the_next_daemon() {
     let mut ledger = Ledger::default();
     let initialize = request(0, "initialize", &json!({}));
     ledger.sent(&lines(std::slice::from_ref(&initialize)));
-    let loss = ledger.lost();
+    let loss = ledger.lost(false);
     assert_eq!((loss.told, loss.rest), (Vec::new(), Vec::new()));
     assert!(ledger.is_greeting());
     let passed = ledger.received(lines(&[answer(0)]));
@@ -103,7 +103,7 @@ fn what_only_sets_something_is_answered_by_the_next_daemon() {
     assert!(!ledger.is_greeting());
     let subscribe = request(1, "resources/subscribe", &json!({"uri": "a:1"}));
     ledger.sent(&lines(std::slice::from_ref(&subscribe)));
-    let loss = ledger.lost();
+    let loss = ledger.lost(false);
     assert_eq!(all(&loss.rest), [subscribe]);
     let passed = ledger.received(lines(&[answer(0), answer(1)]));
     assert_eq!(read(&passed), [answer(1)]);
@@ -116,7 +116,7 @@ fn what_only_reads_is_asked_once_more() {
     let read_it = request(2, "resources/read", &json!({"uri": "a:1"}));
     let long = request(3, "prompts/get", &json!({"name": "x".repeat(70_000)}));
     ledger.sent(&lines(&[list.clone(), read_it.clone(), long]));
-    let loss = ledger.lost();
+    let loss = ledger.lost(false);
     assert_eq!(all(&loss.rest), [list, read_it]);
     assert_eq!(read(&loss.told)[0]["id"], json!(3));
     assert_eq!(
@@ -125,7 +125,7 @@ fn what_only_reads_is_asked_once_more() {
         "the client has not had it yet"
     );
     // It may be what nobody survives.
-    let loss = ledger.lost();
+    let loss = ledger.lost(false);
     assert_eq!(loss.rest, Vec::<Bytes>::new());
     assert_eq!(read(&loss.told)[0]["id"], json!(2));
 }
@@ -141,7 +141,7 @@ fn what_was_refused_is_not_brought_over() {
         request(3, "resources/subscribe", &json!({"uri": "a:2"})),
     ]));
     ledger.received(lines(&[answer(0), refused(1), refused(2), answer(3)]));
-    let rest = all(&ledger.lost().rest);
+    let rest = all(&ledger.lost(false).rest);
     assert_eq!(rest.len(), 1, "{rest:?}");
     assert_eq!(rest[0]["id"], json!(3));
 }
@@ -157,10 +157,14 @@ fn open_subscriptions_go_on_and_cancelled_requests_are_forgotten() {
     ]));
     let cancel = |id: u64| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
     ledger.sent(&lines(&[cancel(6), cancel(7)]));
-    let loss = ledger.lost();
+    let loss = ledger.lost(false);
     assert_eq!((loss.told, loss.greeting), (Vec::new(), None));
     assert_eq!(all(&loss.rest), std::slice::from_ref(&listen));
-    assert_eq!(all(&ledger.lost().rest), [listen], "as often as needed");
+    assert_eq!(
+        all(&ledger.lost(false).rest),
+        [listen],
+        "as often as needed"
+    );
 }
 
 #[test]
@@ -171,7 +175,7 @@ fn questions_that_nobody_waits_for_are_withdrawn() {
         request(2, "roots/list", &json!({})),
     ]));
     ledger.sent(&lines(&[answer(2)]));
-    let told = read(&ledger.lost().told);
+    let told = read(&ledger.lost(false).told);
     let withdrawn = json!({
         "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}
     });
@@ -187,7 +191,22 @@ fn lists_of_messages_count_one_by_one() {
     ]);
     ledger.sent(&lines(&[batch]));
     ledger.received(lines(&[json!([answer(1)])]));
-    let told = read(&ledger.lost().told);
+    let told = read(&ledger.lost(false).told);
     assert_eq!(told.len(), 1);
     assert_eq!(told[0]["id"], json!(2));
+}
+
+#[test]
+fn an_answer_that_was_passed_on_in_part_is_lost_if_its_end_never_comes() {
+    for is_cut in [true, false] {
+        let mut ledger = Ledger::default();
+        let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a"}}"#;
+        ledger.sent(&Bytes::from(format!("{call}\n")));
+        let begin = Bytes::from_static(br#"{"jsonrpc":"2.0","id":7,"result":{"content":["#);
+        assert_eq!(ledger.received(begin.clone()), begin);
+        let told = read(&ledger.lost(is_cut).told);
+        let ids: Vec<_> = told.iter().map(|answer| answer["id"].clone()).collect();
+        let expected: &[i32] = if is_cut { &[7] } else { &[] };
+        assert_eq!(ids, expected);
+    }
 }

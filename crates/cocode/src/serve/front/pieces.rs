@@ -21,6 +21,17 @@ pub(super) struct Pieces {
     is_cut: bool,
     /// Lines that nobody has taken yet.
     untaken: Option<Bytes>,
+    /// What becomes of a last line without an end.
+    last: Last,
+}
+
+/// What a source that ends within a line has said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Last {
+    /// All that it wanted to: some leave the end of their last line out.
+    Whole,
+    /// Not all: it was lost.
+    Torn,
 }
 
 /// Something to pass on.
@@ -33,13 +44,14 @@ pub(super) enum Piece {
 }
 
 impl Pieces {
-    pub(super) fn new(unread: &[u8]) -> Self {
+    pub(super) fn new(unread: &[u8], last: Last) -> Self {
         Self {
             buffer: BytesMut::from(unread),
             n_searched: 0,
             longest: MAX_HELD_BYTES,
             is_cut: false,
             untaken: None,
+            last,
         }
     }
 
@@ -125,9 +137,11 @@ impl Pieces {
         Some(Piece::Lines(self.buffer.split().freeze()))
     }
 
-    /// A last line may have no end.
     fn last(&mut self) -> Option<Piece> {
         self.n_searched = 0;
+        if self.last == Last::Torn {
+            self.buffer.clear();
+        }
         if self.buffer.is_empty() {
             return None;
         }
@@ -140,7 +154,7 @@ impl Pieces {
 mod tests {
     use bytes::Bytes;
 
-    use super::{Piece, Pieces};
+    use super::{Last, Piece, Pieces};
 
     fn lines(text: &'static str) -> Piece {
         Piece::Lines(Bytes::from_static(text.as_bytes()))
@@ -152,7 +166,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_whole_lines_are_passed_on() {
-        let mut pieces = Pieces::new(b"un");
+        let mut pieces = Pieces::new(b"un", Last::Whole);
         let mut source = chunks(&[b"read\na\nb", b"c\n", b"last"]);
         assert_eq!(
             pieces.next(&mut source).await.unwrap(),
@@ -168,7 +182,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_that_is_too_long_comes_in_pieces_and_can_be_passed_over() {
-        let mut pieces = Pieces::new(b"");
+        let mut pieces = Pieces::new(b"", Last::Whole);
         pieces.longest = 4;
         let mut source = chunks(&[b"12345", b"678", b"9\nx\n", b"abcdef", b"gh\ny\n"]);
         assert_eq!(
@@ -190,7 +204,7 @@ mod tests {
 
     #[tokio::test]
     async fn lines_that_nobody_took_come_again() {
-        let mut pieces = Pieces::new(b"");
+        let mut pieces = Pieces::new(b"", Last::Whole);
         pieces.longest = 4;
         let mut source = chunks(&[b"a\n", b"12345", b"6\n"]);
         for is_taken in [false, true] {
@@ -229,5 +243,17 @@ mod tests {
             }
             std::task::Poll::Ready(Ok(()))
         }
+    }
+
+    #[tokio::test]
+    async fn a_line_that_was_torn_is_passed_on_to_nobody() {
+        let mut source = &b"one\n{\"id\":1,\"result\":{\"a"[..];
+        let mut pieces = Pieces::new(b"", Last::Torn);
+        assert_eq!(
+            pieces.next(&mut source).await.unwrap(),
+            Some(lines("one\n"))
+        );
+        assert_eq!(pieces.next(&mut source).await.unwrap(), None);
+        assert!(!pieces.is_cut());
     }
 }
