@@ -77,15 +77,15 @@ mod tests {
     #[test]
     fn the_socket_is_in_the_runtime_directory_and_named_after_the_state() {
         let at = |state: &str| socket(Some(Path::new("/run/user/7")), Path::new(state), 7).unwrap();
-        assert!(at("/home/a/.local/state/cocode").starts_with("/run/user/7/cocode"));
-        assert_eq!(at("/home/a"), at("/home/a"));
-        assert_ne!(at("/home/a"), at("/home/b"));
+        assert!(at("/srv/a/.local/state/cocode").starts_with("/run/user/7/cocode"));
+        assert_eq!(at("/srv/a"), at("/srv/a"));
+        assert_ne!(at("/srv/a"), at("/srv/b"));
     }
 
     #[test]
     fn without_a_runtime_directory_it_is_in_the_state_or_where_its_name_fits() {
-        let short = socket(None, Path::new("/home/a/state"), 7).unwrap();
-        assert_eq!(short, Path::new("/home/a/state/run/daemon.sock"));
+        let short = socket(None, Path::new("/srv/a/state"), 7).unwrap();
+        assert_eq!(short, Path::new("/srv/a/state/run/daemon.sock"));
         let deep = format!("/{}", "x".repeat(120));
         let elsewhere = socket(None, Path::new(&deep), 7).unwrap();
         assert!(elsewhere.starts_with("/tmp/cocode-7"), "{elsewhere:?}");
