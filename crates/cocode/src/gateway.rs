@@ -14,9 +14,10 @@ mod voice;
 use std::io;
 use std::sync::Arc;
 
+use cocode_client::chain;
 use cocode_config::Watcher;
 use cocode_gateway::{Gateway, View, ViewOptions};
-use cocode_wire::serve::{BindError, HttpServer};
+use cocode_wire::serve::{BindError, HttpServer, UnixServerError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -28,6 +29,7 @@ use self::site::Endpoints;
 use self::voice::Voice;
 use crate::args::gateway::GatewayArgs;
 use crate::configured::warn_of_use;
+use crate::daemon::{Hosting, Own, Place};
 use crate::error::{CliError, Code, Exit};
 use crate::interrupt::Interrupts;
 use crate::managing::{Purpose, Setup};
@@ -88,6 +90,13 @@ async fn serve(
     let watcher = watcher.map_err(|error| {
         CliError::new(Code::SetupFailed, "the configuration cannot be watched").because(&error)
     })?;
+    let directory = workspace.places.directory.as_ref();
+    let own = Own {
+        url: voice.url(),
+        directory: directory.map(|directory| directory.display().to_string()),
+        view: view.clone(),
+    };
+    let mut fronts = host(&gateway, setup, workspace, own).await;
     let mut servers = Servers::new(plan, view, connector, rules, &voice, workspace);
     // Who connects meanwhile waits: nobody is told that there is no such server.
     servers.apply().await;
@@ -114,12 +123,65 @@ async fn serve(
             }
             Some(()) = changes.recv(), if stop.is_some() => servers.reload().await,
             () = servers.happened() => servers.tell(),
+            () = welcome(fronts.as_mut()), if stop.is_some() => {
+                // As if it were told by a signal.
+                stop = None;
+                gateway.begin_end();
+                voice.ending();
+            }
         }
     }
     drop((servers, watcher));
-    tokio::select! {
-        () = gateway.finish() => Ok(Exit::Ok),
-        exit = interrupts.next() => Ok(exit),
+    let end = async {
+        if let Some(fronts) = &mut fronts {
+            fronts.leave().await;
+        }
+        gateway.finish().await;
+    };
+    let exit = tokio::select! {
+        () = end => Exit::Ok,
+        exit = interrupts.next() => exit,
+    };
+    if let Some(mut fronts) = fronts {
+        fronts.abandon();
+        fronts.over().await;
+    }
+    Ok(exit)
+}
+
+/// Serves fronts as well, so that all agents of a user share the servers. Without them if another
+/// daemon does that already.
+async fn host(
+    gateway: &Gateway,
+    setup: &Setup,
+    workspace: &Workspace,
+    own: Own,
+) -> Option<Hosting> {
+    let place = Place::of(workspace)?;
+    match Hosting::begin(&place, gateway, setup, workspace, Some(own)).await {
+        Ok(hosting) => Some(hosting),
+        Err(UnixServerError::AlreadyRunning { .. }) => {
+            workspace.printer.note(
+                "clients of `cocode mcp serve` have a daemon already, with servers of its own \
+                 (`cocode mcp daemon status`)",
+            );
+            None
+        }
+        Err(error) => {
+            let why = format!(
+                "`cocode mcp serve` cannot use this gateway: {}",
+                chain(&error)
+            );
+            workspace.printer.warn(&why);
+            None
+        }
+    }
+}
+
+async fn welcome(fronts: Option<&mut Hosting>) {
+    match fronts {
+        Some(fronts) => fronts.welcome().await,
+        None => std::future::pending().await,
     }
 }
 

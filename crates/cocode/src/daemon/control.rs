@@ -24,6 +24,9 @@ pub(crate) struct Report {
     pub(crate) pid: u32,
     pub(crate) version: String,
     pub(crate) socket: String,
+    /// Where else it listens, if it is a gateway that somebody has started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) url: Option<String>,
     pub(crate) seconds: u64,
     pub(crate) fronts: Vec<FrontStatus>,
     pub(crate) servers: Vec<InstanceReport>,

@@ -4,10 +4,10 @@
 mod fronts;
 mod status;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cocode_gateway::Gateway;
+use cocode_gateway::{Gateway, View};
 use cocode_wire::serve::{UnixClient, UnixServer, UnixServerError};
 use serde::Serialize;
 use tokio::io::AsyncWriteExt as _;
@@ -55,59 +55,125 @@ async fn serve(place: &Place, setup: &Setup, workspace: &Workspace) -> Result<Ex
     let mut interrupts = Interrupts::catch()?;
     let idle = workspace.config()?.settings.gateway.idle_stop.as_ref();
     let idle = idle.map_or(IDLE, |setting| setting.value);
-    let server = UnixServer::bind(&place.socket).await;
-    let server = server.map_err(|error| cannot_listen(&error))?;
-    let (orders, ordered) = watch::channel(Order::Serve);
-    let host = Arc::new(Host {
-        build: build(),
-        world: world(),
-        begun: Instant::now(),
-        socket: place.socket.display().to_string(),
-        gateway: Gateway::new(),
-        fronts: Fronts::new(setup.for_others(), workspace.environment.variables.clone()),
-        orders,
-    });
-    let (process, socket) = (std::process::id(), place.socket.display());
-    tracing::info!(process, %socket, idle = idle.as_secs(), "listening");
+    let gateway = Gateway::new();
+    let hosting = Hosting::begin(place, &gateway, setup, workspace, None).await;
+    let mut hosting = hosting.map_err(|error| cannot_listen(&error))?;
     let printer = &workspace.printer;
     printer.out_line(&format!("listening at {}", place.socket.display()))?;
-    let mut guests = JoinSet::new();
-    let mut asked_to_end = ordered.clone();
-    let mut unneeded = std::pin::pin!(host.fronts.unneeded(idle));
-    let exit = loop {
-        tokio::select! {
-            biased;
-            exit = interrupts.next() => break exit,
-            _order = asked_to_end.wait_for(|order| *order != Order::Serve) => break Exit::Ok,
-            Some(ended) = guests.join_next() => {
-                if let Err(error) = ended {
-                    tracing::error!(%error, "serving a front failed");
-                }
-            }
-            () = &mut unneeded => break Exit::Ok,
-            client = server.accept() => {
-                guests.spawn(Arc::clone(&host).meet(client, ordered.clone()));
-            }
-        }
+    let host = Arc::clone(&hosting.host);
+    let exit = tokio::select! {
+        biased;
+        exit = interrupts.next() => exit,
+        () = hosting.welcome() => Exit::Ok,
+        () = host.fronts.unneeded(idle) => Exit::Ok,
     };
-    // Whoever comes from here on starts another daemon.
-    drop(server);
-    host.orders.send_replace(Order::Leave);
-    tracing::info!("ending");
     // Requests that are on their way may be answered yet. Whoever asked for the end stays.
     let is_over = tokio::select! {
-        () = host.fronts.none() => true,
+        () = hosting.leave() => true,
         _again = interrupts.next() => false,
     };
     if is_over {
-        host.gateway.finish().await;
+        gateway.finish().await;
     } else {
-        guests.abort_all();
+        hosting.abandon();
     }
-    host.orders.send_replace(Order::Over);
-    // Those who asked for the end learn of it.
-    while guests.join_next().await.is_some() {}
+    hosting.over().await;
     Ok(exit)
+}
+
+/// Serves fronts and answers commands at the place of the daemon, for as long as this is there.
+#[derive(Debug)]
+pub(crate) struct Hosting {
+    host: Arc<Host>,
+    /// Until nobody is let in any more.
+    server: Option<UnixServer>,
+    guests: JoinSet<()>,
+    orders: watch::Receiver<Order>,
+}
+
+/// A gateway that people have started, which serves fronts besides.
+#[derive(Debug)]
+pub(crate) struct Own {
+    /// Where it listens.
+    pub(crate) url: String,
+    pub(crate) directory: Option<String>,
+    pub(crate) view: View,
+}
+
+impl Hosting {
+    /// Takes the place, unless another daemon has it.
+    pub(crate) async fn begin(
+        place: &Place,
+        gateway: &Gateway,
+        setup: &Setup,
+        workspace: &Workspace,
+        own: Option<Own>,
+    ) -> Result<Self, UnixServerError> {
+        let server = UnixServer::bind(&place.socket).await?;
+        let (orders, ordered) = watch::channel(Order::Serve);
+        let host = Host {
+            build: build(),
+            world: world(),
+            begun: Instant::now(),
+            socket: place.socket.display().to_string(),
+            gateway: gateway.clone(),
+            fronts: Fronts::new(setup.for_others(), workspace.environment.variables.clone()),
+            makes_way: own.is_none(),
+            own: Mutex::new(own),
+            orders,
+        };
+        let (process, socket) = (std::process::id(), place.socket.display());
+        tracing::info!(process, %socket, "listening");
+        Ok(Self {
+            host: Arc::new(host),
+            server: Some(server),
+            guests: JoinSet::new(),
+            orders: ordered,
+        })
+    }
+
+    /// Lets in whoever comes, until somebody wants the end. Cancel safe.
+    pub(crate) async fn welcome(&mut self) {
+        let Some(server) = &self.server else {
+            return;
+        };
+        loop {
+            tokio::select! {
+                biased;
+                _order = self.orders.wait_for(|order| *order != Order::Serve) => return,
+                Some(ended) = self.guests.join_next() => {
+                    if let Err(error) = ended {
+                        tracing::error!(%error, "serving a front failed");
+                    }
+                }
+                client = server.accept() => {
+                    let orders = self.host.orders.subscribe();
+                    self.guests.spawn(Arc::clone(&self.host).meet(client, orders));
+                }
+            }
+        }
+    }
+
+    /// Lets nobody in any more, and those who are there leave. Whoever comes from here on starts
+    /// another daemon. Cancel safe.
+    pub(crate) async fn leave(&mut self) {
+        drop(self.server.take());
+        drop(self.host.own().take());
+        self.host.orders.send_replace(Order::Leave);
+        tracing::info!("ending");
+        self.host.fronts.none().await;
+    }
+
+    /// Waits for nobody.
+    pub(crate) fn abandon(&mut self) {
+        self.guests.abort_all();
+    }
+
+    /// Tells those who asked for the end that it has come.
+    pub(crate) async fn over(mut self) {
+        self.host.orders.send_replace(Order::Over);
+        while self.guests.join_next().await.is_some() {}
+    }
 }
 
 fn cannot_listen(error: &UnixServerError) -> CliError {
@@ -140,10 +206,18 @@ struct Host {
     socket: String,
     gateway: Gateway,
     fronts: Fronts,
+    /// Whether it ends for fronts of another build when nobody else is there.
+    makes_way: bool,
+    /// What it serves to others than fronts.
+    own: Mutex<Option<Own>>,
     orders: watch::Sender<Order>,
 }
 
 impl Host {
+    fn own(&self) -> MutexGuard<'_, Option<Own>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Hears what somebody wants, and does it.
     async fn meet(self: Arc<Self>, mut client: UnixClient, mut orders: watch::Receiver<Order>) {
         let pid = client.pid();
@@ -188,7 +262,7 @@ impl Host {
     ) {
         let wants = serde_json::from_slice::<Hello<Wants>>(line);
         let stops = wants.is_ok_and(|hello| matches!(hello.wants, Wants::Control(Ask::Stop)));
-        if !stops && !self.fronts.is_empty() {
+        if !stops && !(self.makes_way && self.fronts.is_empty()) {
             self.refuse(client, Refusal::OtherBuild).await;
             return;
         }

@@ -67,7 +67,7 @@ impl<'a> Voice<'a> {
 
     /// Clients can connect.
     pub(crate) fn listening(&self) -> Result<(), CliError> {
-        let url = format!("{}/mcp", self.address);
+        let url = self.url();
         let clients = clients::lines(&url);
         if self.printer.json() {
             let clients = clients.iter();
@@ -90,6 +90,11 @@ impl<'a> Voice<'a> {
         let clients = clients.map(|client| format!("  {}\n", client.told(paint)));
         let text: String = std::iter::once(head).chain(clients).collect();
         self.printer.out(text)
+    }
+
+    /// The address of all servers.
+    pub(crate) fn url(&self) -> String {
+        format!("{}/mcp", self.address)
     }
 
     /// A server is in another state, or offers something else.

@@ -65,12 +65,17 @@ fn told(report: &Report, paint: Paint) -> String {
         pid,
         version,
         socket,
+        url,
         seconds,
         fronts,
         servers,
     } = report;
     let age = age(*seconds);
-    let mut text = format!("daemon {version}, process {pid}, for {age}, at {socket}\n\n");
+    let (what, also) = match url {
+        Some(url) => ("gateway", format!(" and {url}")),
+        None => ("daemon", String::new()),
+    };
+    let mut text = format!("{what} {version}, process {pid}, for {age}, at {socket}{also}\n\n");
     let head = ["FRONT", "FOR", "SERVES", "DIRECTORY"];
     let rows: Vec<Vec<Cell>> = fronts.iter().map(front).collect();
     text.push_str(&if rows.is_empty() {

@@ -33,6 +33,7 @@ impl Host {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             socket: self.socket.clone(),
+            url: self.own().as_ref().map(|own| own.url.clone()),
             seconds: self.begun.elapsed().as_secs(),
             fronts: fronts.collect(),
             servers,
@@ -73,9 +74,19 @@ impl Host {
         }
     }
 
-    /// All servers, each with the fronts whose view has it.
+    /// All servers, each with the fronts whose view has it, and those of the gateway itself.
     fn used(&self) -> BTreeMap<usize, Used> {
         let mut used: BTreeMap<usize, Used> = BTreeMap::new();
+        if let Some(own) = &*self.own() {
+            for running in own.view.running() {
+                let entry = Used {
+                    fronts: Vec::new(),
+                    directories: own.directory.iter().cloned().collect(),
+                    running,
+                };
+                used.insert(entry.running.number, entry);
+            }
+        }
         for front in self.fronts.all() {
             let Some(serving) = front.serving.upgrade() else {
                 continue;

@@ -1,0 +1,79 @@
+//! A gateway that somebody has started is the daemon of `cocode mcp serve` as well.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Child;
+
+use cocode_testkit::Script;
+use serde_json::{Value, json};
+
+use crate::fronts::Site;
+use crate::harness::{received, start};
+use crate::interrupting::signal;
+use crate::status::entry;
+
+/// Starts a gateway, and gives the address of all servers.
+fn gateway(site: &Site) -> (Child, String) {
+    let mut command = site.home.command(["gateway", "--listen", ":0", "--json"]);
+    let mut child = start(&mut command);
+    let mut line = String::new();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    lines.read_line(&mut line).unwrap();
+    let first: Value = serde_json::from_str(&line).unwrap();
+    let url = first["url"].as_str().unwrap_or_else(|| panic!("{line}"));
+    let url = url.to_owned();
+    // What nobody reads is lost, which disturbs nobody.
+    drop(lines);
+    (child, url)
+}
+
+#[test]
+fn clients_of_the_gateway_and_of_fronts_share_servers() {
+    let server = Script::new().stdio();
+    let site = Site::new(&entry("one", &server));
+    let (mut child, url) = gateway(&site);
+    let called = site
+        .home
+        .json(&["mcp", "call", "mcp__one__echo", "word=hello", "--url", &url]);
+    assert!(called["content"].is_array(), "{called}");
+    let mut front = site.front(&["--server", "one"]);
+    front.open(&json!({}));
+    assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
+    assert_eq!(server.runs().all(), [1]);
+    let status = site.status();
+    assert_eq!(status["pid"], json!(child.id()), "{status}");
+    assert_eq!(status["url"], json!(url), "{status}");
+    assert_eq!(status["servers"].as_array().unwrap().len(), 1, "{status}");
+    assert_eq!(status["servers"][0]["fronts"], json!([front.child().id()]));
+    // The front outlives it, by a daemon that it starts.
+    signal(&child, "-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(front.call_or_again(2, "echo"), r#"{"n":2}"#);
+    received(&server, 2, "tools/call");
+    assert_ne!(site.status()["pid"], status["pid"]);
+}
+
+#[test]
+fn a_gateway_leaves_fronts_to_the_daemon_that_serves_them() {
+    let server = Script::new().stdio();
+    let site = Site::new(&entry("one", &server));
+    let mut front = site.front(&["--server", "one"]);
+    front.open(&json!({}));
+    let daemon = site.daemon();
+    let (mut child, _url) = gateway(&site);
+    assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
+    assert_eq!(site.daemon(), daemon);
+    signal(&child, "-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(front.call(2, "echo"), r#"{"n":2}"#);
+}
+
+#[test]
+fn a_gateway_ends_when_the_daemon_is_told_to() {
+    let server = Script::new().stdio();
+    let site = Site::new(&entry("one", &server));
+    let (mut child, _url) = gateway(&site);
+    let stopped = site.home.json(&["mcp", "daemon", "stop"]);
+    assert_eq!(stopped["stopped"], json!(child.id()));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(site.status()["running"], json!(false));
+}
