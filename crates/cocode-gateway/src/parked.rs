@@ -145,15 +145,7 @@ impl Parking {
         digest: Vec<u8>,
     ) -> Reply {
         let questions = Arc::clone(witness.questions());
-        loop {
-            // A server that has several questions at once asks them one right after the other; one
-            // round is better than three.
-            let asked = async {
-                if !questions.is_waiting() {
-                    questions.arrived().await;
-                    tokio::time::sleep(MORE_QUESTIONS_WITHIN).await;
-                }
-            };
+        while !questions.is_waiting() {
             tokio::select! {
                 biased;
                 answer = work.answer() => {
@@ -162,11 +154,12 @@ impl Parking {
                         Err(error) => error.into(),
                     };
                 }
-                () = asked => {}
+                () = questions.arrived() => {}
             }
-            if questions.is_waiting() {
-                break;
-            }
+            // A server that has several questions at once asks them one right after the other; one
+            // round is better than three. If it is done meanwhile because one of them was refused, the
+            // client learns of that after it has heard of the others.
+            tokio::time::sleep(MORE_QUESTIONS_WITHIN).await;
         }
         let asked = questions.to_json();
         let waits = Waits::Work(work.by_itself(), Arc::clone(witness));

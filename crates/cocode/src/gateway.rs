@@ -132,14 +132,23 @@ async fn serve(
         }
     }
     drop((servers, watcher));
-    let end = async {
+    end(&gateway, fronts, &mut interrupts).await
+}
+
+/// Ends what is left, in order, or at once if somebody wants that.
+async fn end(
+    gateway: &Gateway,
+    mut fronts: Option<Hosting>,
+    interrupts: &mut Interrupts,
+) -> Result<Exit, CliError> {
+    let ending = async {
         if let Some(fronts) = &mut fronts {
             fronts.leave().await;
         }
         gateway.finish().await;
     };
     let exit = tokio::select! {
-        () = end => Exit::Ok,
+        () = ending => Exit::Ok,
         exit = interrupts.next() => exit,
     };
     if let Some(mut fronts) = fronts {

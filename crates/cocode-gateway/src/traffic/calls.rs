@@ -14,6 +14,11 @@ use crate::caller::Abilities;
 /// How long a server is taken to go on with a request that was taken back, or took too long: what it
 /// asks in that time may be about it.
 const WORKS_ON_FOR: Duration = Duration::from_secs(10);
+/// How long a client thinks about an answer before its request is taken to ask nothing else meanwhile:
+/// a server that asks several things for one call asks them right after each other.
+const RESTS_AFTER: Duration = Duration::from_secs(1);
+/// The same for a request that has been seen to do so.
+const RESTS_LATE_AFTER: Duration = Duration::from_secs(5);
 /// Requests remembered that were given up.
 const MAX_GIVEN_UP: usize = 1024;
 
@@ -33,6 +38,8 @@ pub(super) struct Call<W> {
     witness: W,
     /// Questions of the server that it waits for.
     open: u32,
+    /// When it asks nothing else, as long as it waits for those.
+    rests_at: Instant,
 }
 
 /// Who makes a request.
@@ -69,7 +76,7 @@ pub(super) enum InTheWay {
     Nothing,
     /// Requests of others.
     Others,
-    /// Only such as were given up, until then.
+    /// Only such as were given up or wait for answers, until then.
     Until(Instant),
 }
 
@@ -77,8 +84,9 @@ impl<W: Clone> Calls<W> {
     /// What a request has to wait for before it may begin at a server that asks this. `number` is its
     /// place in the queue, if it has one.
     ///
-    /// Who may be asked has the server for itself, so that it is clear who is asked. Others run at
-    /// once, but not beside a request that may be asked, unless that waits for an answer anyway.
+    /// Who may be asked has the server for itself, but for requests that rest, so that it is clear who
+    /// is asked. Others run at once, but not beside a request that may be asked, unless that waits for
+    /// an answer anyway.
     pub(super) fn in_the_way(
         &self,
         caller: Caller,
@@ -99,20 +107,20 @@ impl<W: Clone> Calls<W> {
             }
             return InTheWay::Nothing;
         }
-        if others.next().is_some() {
+        if others.any(|call| call.open == 0) {
             return InTheWay::Others;
         }
-        let is_alone = || working().next().is_none();
+        let is_its_own = |call: &Call<W>| call.caller.session == caller.session;
         let first = self.queue.first().copied();
-        if first.is_some() && first != number && is_alone() {
+        if first.is_some() && first != number && !working().any(is_its_own) {
             return InTheWay::Others;
         }
+        let others = working().filter(|call| !is_its_own(call) && !call.rests());
         let given_up = self.given_up();
         let given_up = given_up.filter(|given_up| given_up.session != caller.session);
-        match given_up.map(|given_up| given_up.until).max() {
-            Some(until) => InTheWay::Until(until),
-            None => InTheWay::Nothing,
-        }
+        let until = others.map(|call| call.rests_at);
+        let until = until.chain(given_up.map(|given_up| given_up.until));
+        until.max().map_or(InTheWay::Nothing, InTheWay::Until)
     }
 
     /// A place in the queue.
@@ -132,6 +140,7 @@ impl<W: Clone> Calls<W> {
             caller,
             witness,
             open: 0,
+            rests_at: Instant::now(),
         };
         self.all.insert(self.next, call);
         self.next
@@ -178,10 +187,11 @@ impl<W: Clone> Calls<W> {
     pub(super) fn meant(&self) -> About<W> {
         let newest_first = || self.all.iter().rev();
         let working = || newest_first().filter(|(_, call)| !call.caller.only_looks);
+        let awake = || working().filter(|(_, call)| !call.rests());
         let mut given_up = self.given_up().map(|given_up| given_up.session).peekable();
         if given_up.peek().is_some() {
-            let newest = working().next();
-            let sessions = working().map(|(_, call)| call.caller.session);
+            let newest = awake().next();
+            let sessions = awake().map(|(_, call)| call.caller.session);
             let mut sessions = sessions.chain(given_up);
             let session = sessions.next();
             let is_one = sessions.all(|other| Some(other) == session);
@@ -190,10 +200,12 @@ impl<W: Clone> Calls<W> {
                 None => About::GivenUp,
             };
         }
-        let only_looking = || newest_first().filter(|(_, call)| call.caller.only_looks);
-        match working().next() {
-            Some(_) => among(working()),
-            None => among(only_looking()),
+        if awake().next().is_some() {
+            return among(awake());
+        }
+        match among(working()) {
+            About::Nothing => among(newest_first()),
+            about => about,
         }
     }
 
@@ -201,6 +213,12 @@ impl<W: Clone> Calls<W> {
     pub(super) fn ask(&mut self, number: u64) {
         if let Some(call) = self.all.get_mut(&number) {
             call.open += 1;
+            let after = if call.open > 1 {
+                RESTS_LATE_AFTER
+            } else {
+                RESTS_AFTER
+            };
+            call.rests_at = call.rests_at.max(Instant::now() + after);
         }
     }
 
@@ -209,6 +227,13 @@ impl<W: Clone> Calls<W> {
         if let Some(call) = self.all.get_mut(&number) {
             call.open = call.open.saturating_sub(1);
         }
+    }
+}
+
+impl<W> Call<W> {
+    /// Whether it waits so long for answers already that nothing else is about it.
+    fn rests(&self) -> bool {
+        self.open > 0 && Instant::now() >= self.rests_at
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{About, Caller, Calls, InTheWay, WORKS_ON_FOR};
+use super::{About, Caller, Calls, InTheWay, RESTS_AFTER, RESTS_LATE_AFTER, WORKS_ON_FOR};
 use crate::caller::Abilities;
 
 const FORMS: Abilities = Abilities {
@@ -54,13 +54,33 @@ async fn a_question_is_about_the_one_session_that_has_requests_on_their_way() {
     assert_eq!(calls.meant(), About::One(second, "second"));
 }
 
-#[tokio::test]
-async fn who_waits_for_an_answer_counts_as_well() {
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_an_answer_counts_as_well_until_it_rests() {
     let mut calls = Calls::default();
     let one = calls.add(able(1), "one");
     calls.ask(one);
-    calls.add(mute(2), "other");
+    let other = calls.add(mute(2), "other");
     assert_eq!(calls.meant(), About::Any(2));
+    tokio::time::advance(RESTS_AFTER).await;
+    assert_eq!(calls.meant(), About::One(other, "other"));
+    calls.done(other);
+    assert_eq!(calls.meant(), About::One(one, "one"));
+    calls.answered(one);
+    calls.add(mute(2), "another");
+    assert_eq!(calls.meant(), About::Any(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_asks_several_things_at_once_rests_later() {
+    let mut calls = Calls::default();
+    let one = calls.add(able(1), "one");
+    calls.ask(one);
+    calls.ask(one);
+    calls.add(mute(2), "other");
+    tokio::time::advance(RESTS_AFTER).await;
+    assert_eq!(calls.meant(), About::Any(2));
+    tokio::time::advance(RESTS_LATE_AFTER).await;
+    assert!(matches!(calls.meant(), About::One(_, "other")));
 }
 
 #[tokio::test]
@@ -132,18 +152,20 @@ async fn who_may_be_asked_has_the_server_alone() {
     assert!(begins(&calls, mute(3)));
 }
 
-#[tokio::test]
-async fn while_somebody_thinks_those_go_on_who_cannot_be_asked() {
+#[tokio::test(start_paused = true)]
+async fn while_somebody_thinks_those_go_on_who_cannot_be_asked_and_then_the_others() {
     let mut calls = Calls::default();
     let one = calls.add(able(1), "one");
     calls.ask(one);
     let waits = calls.queue_up();
     assert!(begins(&calls, mute(2)));
-    assert_eq!(
-        calls.in_the_way(able(3), Some(waits), FORMS),
-        InTheWay::Others
-    );
+    let rests_at = tokio::time::Instant::now() + RESTS_AFTER;
+    let way = |calls: &Calls<&str>| calls.in_the_way(able(3), Some(waits), FORMS);
+    assert_eq!(way(&calls), InTheWay::Until(rests_at));
+    tokio::time::advance(RESTS_AFTER).await;
+    assert_eq!(way(&calls), InTheWay::Nothing);
     calls.answered(one);
+    assert_eq!(way(&calls), InTheWay::Others);
     assert!(!begins(&calls, mute(2)));
 }
 

@@ -262,7 +262,8 @@ impl Host {
     ) {
         let wants = serde_json::from_slice::<Hello<Wants>>(line);
         let stops = wants.is_ok_and(|hello| matches!(hello.wants, Wants::Control(Ask::Stop)));
-        if !stops && !(self.makes_way && self.fronts.is_empty()) {
+        let is_free = self.makes_way && self.fronts.is_empty();
+        if !stops && !is_free {
             self.refuse(client, Refusal::OtherBuild).await;
             return;
         }
