@@ -63,7 +63,7 @@ fn run(cli: Cli, environment: Environment, printer: &Arc<Printer>) -> Result<Exi
         command,
     } = cli;
     // Not made for what needs nothing but the program itself.
-    let is_daemon = matches!(&command, Command::Mcp(args) if args.verb.is_daemon());
+    let is_daemon = matches!(&command, Command::Mcp(args) if args.0.verb.is_daemon());
     let growth = if is_daemon {
         Growth::Bounded
     } else {
@@ -81,7 +81,7 @@ fn run(cli: Cli, environment: Environment, printer: &Arc<Printer>) -> Result<Exi
             let McpArgs {
                 credential_store,
                 verb,
-            } = *args;
+            } = *args.0;
             let workspace = workspace()?.with_store(credential_store);
             match verb {
                 McpVerb::Manage(verb) => manage::run(&verb, &workspace),

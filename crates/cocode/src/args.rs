@@ -2,6 +2,7 @@
 //! would repeat them in its error messages.
 
 pub(crate) mod auth;
+mod deferred;
 pub(crate) mod gateway;
 pub(crate) mod govern;
 pub(crate) mod manage;
@@ -16,6 +17,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use cocode_client::Protocol;
 
+use deferred::Deferred;
 use gateway::{GATEWAY_HELP, GatewayArgs};
 use govern::{ConfigVerb, CredentialStoreArg, PermissionsVerb, PluginVerb, PolicyVerb, SecretArgs};
 use manage::ManageVerb;
@@ -91,7 +93,7 @@ pub(crate) enum Color {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Keep MCP servers, and use what they offer
-    Mcp(Box<McpArgs>),
+    Mcp(Deferred<McpArgs>),
     /// Serve all MCP servers at one address, to clients of every kind
     #[command(after_help = GATEWAY_HELP)]
     Gateway(Box<GatewayArgs>),
@@ -143,6 +145,13 @@ Examples:
   cocode mcp call files.read_file path=README.md
   cocode mcp call echo message=hello -- npx -y @modelcontextprotocol/server-everything
   cocode mcp call search query=rust limit:=5 --url https://example.com/mcp";
+
+impl McpArgs {
+    /// The command, with everything that is below it.
+    pub(crate) fn command() -> clap::Command {
+        Self::augment_args(clap::Command::new("mcp"))
+    }
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {

@@ -8,6 +8,7 @@ use std::ffi::{OsStr, OsString};
 use clap::{Arg, Command};
 use cocode_config::is_variable_name;
 
+use crate::args::McpArgs;
 use crate::target::is_address;
 
 /// Words that are ready to be parsed.
@@ -39,9 +40,11 @@ pub(crate) fn understood(words: &[OsString], command: &Command) -> CommandLine {
         words: words.to_vec(),
         note: None,
     };
-    let Some(mcp) = command.find_subcommand("mcp") else {
+    // To describe a command takes time, and nearly nobody adds a server.
+    if !words.iter().any(|word| word == "add") {
         return unchanged();
-    };
+    }
+    let mcp = &McpArgs::command();
     let Some(add) = mcp.find_subcommand("add") else {
         return unchanged();
     };

@@ -2,11 +2,10 @@
 
 use std::ffi::OsString;
 
-use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use url::Url;
 
-use crate::args::Cli;
+use crate::args::McpArgs;
 use crate::error::{CliError, Code, Exit};
 use crate::printer::Printer;
 use crate::target::{is_address, shown};
@@ -109,9 +108,7 @@ fn hints(error: &clap::Error, words: &[OsString]) -> Vec<String> {
 }
 
 fn is_verb(word: &str) -> bool {
-    let command = Cli::command();
-    let verbs = command.find_subcommand("mcp");
-    verbs.is_some_and(|verbs| verbs.find_subcommand(word).is_some())
+    McpArgs::command().find_subcommand(word).is_some()
 }
 
 /// How to write an address that stands where none is expected, if no server is given otherwise.

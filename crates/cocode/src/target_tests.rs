@@ -18,7 +18,7 @@ fn args(words: &[&str]) -> TargetArgs {
     let Command::Mcp(verb) = Cli::try_parse_from(words).unwrap().command else {
         panic!("not an mcp command");
     };
-    let McpVerb::Use(verb) = verb.verb else {
+    let McpVerb::Use(verb) = verb.0.verb else {
         panic!("not a verb for servers");
     };
     verb.target().clone()
