@@ -29,6 +29,9 @@ use crate::workspace::Workspace;
 
 /// A daemon that is lost sooner than this is of no use.
 const USEFUL_AFTER: Duration = Duration::from_secs(2);
+/// How long a server that refuses to go on is left alone, at first and at last.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LAST_PAUSE: Duration = Duration::from_secs(8);
 /// How many daemons of no use in a row are borne.
 const MAX_USELESS: u32 = 3;
 
@@ -249,13 +252,26 @@ impl Relay<'_> {
         sink: &mut (impl AsyncWrite + Unpin),
         loss: &Loss,
     ) -> io::Result<()> {
-        if let Some(greeting) = &loss.greeting {
-            daemon.to.write_all(greeting).await?;
+        let mut greeting = loss.greeting.clone();
+        let mut pause = FIRST_PAUSE;
+        while let Some(line) = greeting.take() {
+            daemon.to.write_all(&line).await?;
             while self.ledger.borrow().is_greeting() {
                 let Some(piece) = daemon.pieces.next(&mut daemon.from).await? else {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 };
                 pass_down(piece, sink, &self.ledger).await?;
+            }
+            // A server that ended with the last daemon may need a moment until it can start again.
+            greeting = self.ledger.borrow_mut().introduction_again();
+            if greeting.is_some() {
+                if pause > LAST_PAUSE {
+                    let why = "the server refuses to be introduced to the client once more";
+                    self.workspace.printer.warn(why);
+                    break;
+                }
+                tokio::time::sleep(pause).await;
+                pause *= 2;
             }
         }
         for line in &loss.rest {

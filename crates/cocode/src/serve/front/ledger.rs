@@ -49,6 +49,8 @@ pub(super) struct Ledger {
     questions: HashSet<Id>,
     /// Answers that the client has had already.
     swallowed: HashSet<Id>,
+    /// The introduction that was made for the client was refused.
+    is_refused: bool,
     initialize: Option<Kept>,
     initialized: Option<Bytes>,
     level: Option<Kept>,
@@ -121,10 +123,21 @@ impl Ledger {
         })
     }
 
+    /// The introduction once more, if it was refused: its server may be about to start.
+    pub(super) fn introduction_again(&mut self) -> Option<Bytes> {
+        if !std::mem::take(&mut self.is_refused) {
+            return None;
+        }
+        let Kept { id, line } = self.initialize.clone()?;
+        self.swallowed.insert(id);
+        Some(line)
+    }
+
     /// The daemon is gone, maybe within a line that was passed on in pieces. Says what to tell the
     /// client, and what to tell the next daemon.
     pub(super) fn lost(&mut self, is_cut: bool) -> Loss {
         self.swallowed.clear();
+        self.is_refused = false;
         if let Some((id, open)) = self.cut.take().filter(|_| is_cut) {
             self.in_flight.insert(id, open);
         }
@@ -299,7 +312,9 @@ impl Ledger {
             } => {
                 let is_swallowed = self.swallowed.remove(id);
                 if is_error && is_swallowed {
-                    // The next daemon is told again.
+                    // It may be tried again, and the next daemon is told in any case.
+                    let introduction = self.initialize.as_ref();
+                    self.is_refused |= introduction.is_some_and(|kept| *kept.id == *id);
                     tracing::warn!("something that the client had set is not so any more");
                 } else if is_error {
                     self.forget(id);

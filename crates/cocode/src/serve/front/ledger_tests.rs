@@ -210,3 +210,22 @@ fn an_answer_that_was_passed_on_in_part_is_lost_if_its_end_never_comes() {
         assert_eq!(ids, expected);
     }
 }
+
+#[test]
+fn an_introduction_that_another_daemon_refuses_is_made_again_and_never_forgotten() {
+    let mut ledger = Ledger::default();
+    let introduction = request(1, "initialize", &json!({}));
+    ledger.sent(&lines(std::slice::from_ref(&introduction)));
+    ledger.received(lines(&[answer(1)]));
+    ledger.lost(false);
+    assert!(ledger.is_greeting());
+    let refused = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "no"}});
+    assert_eq!(ledger.received(lines(&[refused])), Bytes::new());
+    assert!(!ledger.is_greeting());
+    let again = ledger.introduction_again().unwrap();
+    assert_eq!(read(&again), std::slice::from_ref(&introduction));
+    assert!(ledger.is_greeting());
+    assert_eq!(ledger.received(lines(&[answer(1)])), Bytes::new());
+    assert_eq!(ledger.introduction_again(), None);
+    assert_eq!(read(&ledger.lost(false).greeting.unwrap()), [introduction]);
+}
