@@ -19,6 +19,7 @@ mod exit_codes;
 mod fidelity;
 mod fronts;
 mod gateway;
+mod gateway_bytes;
 mod gateway_fronts;
 mod gateway_peers;
 mod harness;
