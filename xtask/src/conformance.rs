@@ -4,7 +4,7 @@
 //! The suites let some clients pass that never connected and some servers that answer anything,
 //! and run whatever scenarios they happen to contain. Here the scenarios and the checks that must
 //! succeed are pinned in [`table`], what the suite lists is compared with that in [`listing`], and
-//! [`oracle`] judges the checks that a scenario wrote. [`client`] and [`gateway`] run them.
+//! [`oracle`] judges the checks that a scenario wrote. [`mod@client`] and [`mod@gateway`] run them.
 
 mod client;
 mod gateway;
