@@ -97,9 +97,10 @@ async fn run(setup: Setup) -> Result<(), Failure> {
         Front::Lines => {
             let name = first.ok_or("a gateway on lines needs a server")?;
             let endpoint = view.server(&name).ok_or("the server is not served")?;
-            drop(view);
             let forever = std::future::pending();
             cocode_wire::serve::stdio(&*endpoint, LineOptions::default(), forever).await;
+            // An endpoint serves for as long as its view is there.
+            drop((endpoint, view));
         }
     }
     gateway.finish().await;
