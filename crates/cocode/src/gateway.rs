@@ -12,7 +12,7 @@ mod site;
 mod voice;
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cocode_client::chain;
 use cocode_config::Watcher;
@@ -59,6 +59,7 @@ async fn serve(
     let connector = Arc::new(Ways {
         configured: Configured::new(workspace)?,
         built_in,
+        own: OnceLock::new(),
     });
     let gateway = Gateway::new();
     let manager = setup.options(|options| {
@@ -73,6 +74,7 @@ async fn serve(
         ..ViewOptions::default()
     });
     let server = listen(plan, &view)?;
+    connector.own.get_or_init(|| server.local_addr());
     let voice = Voice::new(plan, server.local_addr(), &workspace.printer);
     voice.listening()?;
     if let Some(built_in) = &connector.built_in {

@@ -22,6 +22,7 @@ mod govern;
 mod handler;
 mod hints;
 mod interrupt;
+mod itself;
 mod lines;
 mod logging;
 mod manage;

@@ -20,6 +20,7 @@ use crate::admission::{Admission, Admissions};
 use crate::args::TargetArgs;
 use crate::environment::Variables;
 use crate::error::{CliError, Code};
+use crate::itself;
 use crate::printer::Printer;
 use crate::sharing;
 use crate::stores;
@@ -227,7 +228,7 @@ fn with_admission(target: Target, admission: Option<&Admission>) -> Target {
 }
 
 /// The error as the manager knows it; [`trouble`](crate::trouble) makes it ours again.
-fn for_manager(error: CliError) -> ReachError {
+pub(crate) fn for_manager(error: CliError) -> ReachError {
     let CliError {
         code,
         message,
@@ -298,6 +299,7 @@ impl Work<'_> {
             let value = self.text(template, &format!("env.{name}")).await?;
             set(name.into(), value.into());
         }
+        set(itself::VARIABLE.into(), self.spec.name.as_str().into());
         let mut target = stdio(program.path(), args, variables);
         if let Target::Stdio(StdioTarget { process, .. }) = &mut target {
             process.cwd = cwd.map(Path::to_owned);

@@ -15,11 +15,13 @@ pub(crate) use standalone::options;
 use crate::args::serve::{ServeArgs, WantedArgs};
 use crate::error::{CliError, Exit};
 use crate::gateway::plan::{of_gateway, profile_of};
+use crate::itself::is_no_server_of_ours;
 use crate::serving::{Selection, Shape};
 use crate::workspace::Workspace;
 
 /// Serves until the client leaves.
 pub(crate) fn run(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliError> {
+    is_no_server_of_ours(workspace)?;
     if !args.standalone
         && let Some(exit) = front::run(args, workspace)?
     {

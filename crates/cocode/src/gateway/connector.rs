@@ -1,20 +1,34 @@
 //! Reaches everything that a gateway serves: servers that stand in files, and the built-in tools.
 
+use std::net::SocketAddr;
+use std::sync::OnceLock;
+
 use cocode_client::{Answer, Connector, ReachError, Reached};
-use cocode_core::ServerSpec;
+use cocode_core::{Reach, ServerSpec};
 
 use super::builtin::BuiltIn;
-use crate::reach::Configured;
+use crate::error::{CliError, Code};
+use crate::itself::is_own_address;
+use crate::reach::{Configured, for_manager};
 
 #[derive(Debug)]
 pub(crate) struct Ways {
     pub(crate) configured: Configured,
     pub(crate) built_in: Option<BuiltIn>,
+    /// Where the gateway itself listens, once it does.
+    pub(crate) own: OnceLock<SocketAddr>,
 }
 
 impl Ways {
     fn built_in(&self, spec: &ServerSpec) -> Option<&BuiltIn> {
         self.built_in.as_ref().filter(|built_in| built_in.is(spec))
+    }
+
+    fn is_itself(&self, spec: &ServerSpec) -> bool {
+        match (&spec.reach, self.own.get()) {
+            (Reach::Remote(remote), Some(own)) => is_own_address(&remote.url, *own),
+            _ => false,
+        }
     }
 }
 
@@ -22,6 +36,15 @@ impl Connector for Ways {
     fn reach<'a>(&'a self, spec: &'a ServerSpec) -> Answer<'a, Result<Reached, ReachError>> {
         match self.built_in(spec) {
             Some(built_in) => Box::pin(async { Ok(built_in.reach()) }),
+            None if self.is_itself(spec) => {
+                let message = format!(
+                    "server `{}` is this gateway, which would serve itself without end",
+                    spec.name
+                );
+                let error = CliError::new(Code::InvalidConfig, message)
+                    .hint(format!("`cocode mcp remove {}` removes it", spec.name));
+                Box::pin(async { Err(for_manager(error)) })
+            }
             None => self.configured.reach(spec),
         }
     }

@@ -77,3 +77,58 @@ fn a_gateway_ends_when_the_daemon_is_told_to() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(site.status()["running"], json!(false));
 }
+
+/// cocode as a server of cocode, as it is imported from what other tools know.
+fn itself(words: &str) -> String {
+    let program = env!("CARGO_BIN_EXE_cocode");
+    format!("[mcp_servers.loop]\ncommand = '{program}'\nargs = [{words}]\n")
+}
+
+#[test]
+fn cocode_does_not_serve_itself() {
+    let server = Script::new().stdio();
+    for (words, how) in [
+        ("'mcp', 'serve'", &["--server", "loop"][..]),
+        (
+            "'mcp', 'serve', '--standalone'",
+            &["--server", "loop", "--standalone"][..],
+        ),
+    ] {
+        let site = Site::new(&(itself(words) + &entry("one", &server)));
+        let mut front = site.front(how);
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": { "name": "agent", "version": "1" } });
+        let answer = front.ask(0, "initialize", &params);
+        assert_eq!(answer["error"]["data"]["code"], "server-exited", "{answer}");
+        let logs = site.home.mcp(&["logs", "loop"]);
+        assert!(logs.stdout.contains("is cocode itself"), "{}", logs.stdout);
+        // The others are served all the same.
+        let mut all = site.front(if how.len() > 2 {
+            &["--standalone"]
+        } else {
+            &[]
+        });
+        all.open(&json!({}));
+        all.skip_notifications();
+        assert_eq!(all.call(1, "mcp__one__echo"), r#"{"n":1}"#);
+    }
+}
+
+#[test]
+fn a_gateway_is_no_server_of_its_own() {
+    let server = Script::new().stdio();
+    let site = Site::new(&entry("one", &server));
+    let (mut child, url) = gateway(&site);
+    let added = site.home.mcp(&["add", "--scope", "user", "loop", &url]);
+    assert_eq!(added.code, Some(0), "{}", added.stderr);
+    let told = || site.status()["servers"].clone();
+    crate::fronts::wait_while(|| {
+        let servers = told();
+        let mut servers = servers.as_array().unwrap().iter();
+        !servers.any(|server| server["name"] == "loop" && server["state"] == "failed")
+    });
+    let servers = told().to_string();
+    assert!(servers.contains("is this gateway"), "{servers}");
+    signal(&child, "-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
