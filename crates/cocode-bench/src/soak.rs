@@ -11,6 +11,7 @@ mod bits;
 mod callers;
 mod counts;
 pub(crate) mod farm;
+mod found;
 pub(crate) mod gateway;
 mod killer;
 mod listener;
@@ -45,17 +46,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, Failure> {
         return gateway::run(rest);
     }
     let plan = Plan::parse(arguments)?;
-    raise_descriptor_limit()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
-    let task = runtime.spawn(soak(plan));
-    let verdict = runtime.block_on(task)??;
-    verdict.print();
-    Ok(verdict.holds())
+    found::print_of(soak(plan))
 }
 
-async fn soak(plan: Plan) -> Result<Verdict, Failure> {
+async fn soak(plan: Plan) -> Result<found::Found, Failure> {
     crate::report::say(&plan.to_string());
     let mut rng = Rng::with_seed(plan.seed);
     let mark = format!("cocode-soak-{}-{}", std::process::id(), plan.seed);
@@ -83,7 +77,7 @@ async fn soak(plan: Plan) -> Result<Verdict, Failure> {
     let settled = Counts::when_settled(&mark, Some(&before), REST_WITHIN).await?;
     verdict.judge(&heard, &before, &settled);
     farm.end()?;
-    Ok(verdict)
+    Ok(verdict.found())
 }
 
 /// What one storm came to.

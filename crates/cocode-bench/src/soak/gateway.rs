@@ -44,17 +44,10 @@ const SAMPLES: u32 = 300;
 /// What the soak says, and whether everything held.
 pub(crate) fn run(arguments: &[String]) -> Result<bool, Failure> {
     let plan = Plan::parse(arguments)?;
-    super::raise_descriptor_limit()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
-    let task = runtime.spawn(soak(plan));
-    let verdict = runtime.block_on(task)??;
-    verdict.print();
-    Ok(verdict.holds())
+    super::found::print_of(soak(plan))
 }
 
-async fn soak(plan: Plan) -> Result<Verdict, Failure> {
+async fn soak(plan: Plan) -> Result<super::found::Found, Failure> {
     crate::report::say(&plan.to_string());
     let mut rng = Rng::with_seed(plan.seed);
     let mark = format!("cocode-soak-{}-{}", std::process::id(), plan.seed);
@@ -97,7 +90,7 @@ async fn soak(plan: Plan) -> Result<Verdict, Failure> {
     gateway.end()?;
     verdict.of_the_end(Processes::look(&mark)?.marked);
     verdict.of_effects(&tally, &Ledger::read(folder.path())?);
-    Ok(verdict)
+    Ok(verdict.found())
 }
 
 /// The memory of the gateway for so long, in KiB.

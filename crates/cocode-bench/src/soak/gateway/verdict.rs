@@ -1,6 +1,5 @@
 //! What the soak of a gateway found, in words, and whether it holds.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use super::crowd::Tally;
 use super::ledger::Ledger;
 use super::plan::Plan;
 use crate::gateway::Inside;
-use crate::report::say;
+use crate::soak::found::{Found, shown};
 use crate::soak::plan::Growth;
 
 /// From the second fifth of the time to the last: the to and fro of an allocator, and no more.
@@ -47,18 +46,15 @@ impl fmt::Display for Holdings {
 }
 
 /// What was found.
-#[derive(Debug, Default)]
-pub(crate) struct Verdict {
-    lines: Vec<(String, String)>,
-    violations: Vec<String>,
-}
+#[derive(Debug)]
+pub(crate) struct Verdict(Found);
 
 impl Verdict {
     pub(crate) fn of_calls(&mut self, plan: &Plan, tally: &Tally, kills: u64, took: Duration) {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let per_second = tally.begun as f64 / took.as_secs_f64();
         self.line("time", format!("{:.1} s", took.as_secs_f64()));
-        self.line("servers killed", kills.to_string());
+        self.line("servers killed", kills);
         self.line(
             "sessions opened",
             format!(
@@ -67,27 +63,31 @@ impl Verdict {
             ),
         );
         self.line("calls", format!("{} ({per_second:.0}/s)", tally.begun));
-        self.line("most at once", tally.most_at_once.to_string());
-        self.line("answered, each with its own", tally.answered.to_string());
-        self.line("cancelled, without an answer", tally.cancelled.to_string());
-        self.line("left by their clients", tally.left.to_string());
+        self.line("most at once", tally.most_at_once);
+        self.line("answered, each with its own", tally.answered);
+        self.line("cancelled, without an answer", tally.cancelled);
+        self.line("left by their clients", tally.left);
         self.line("errors that name the server", shown(&tally.refused));
         self.line("slowest", format!("{:.1} s", tally.slowest.as_secs_f64()));
-        self.line("wrong", tally.n_wrong.to_string());
+        self.line("wrong", tally.n_wrong);
         if tally.ended() + tally.n_wrong < tally.begun {
             let (ended, begun) = (tally.ended(), tally.begun);
-            self.violate(format!("{ended} of {begun} calls have ended"));
+            self.0
+                .violate(format!("{ended} of {begun} calls have ended"));
         }
         if tally.answered == 0 || kills == 0 {
-            self.violate("nothing was answered, or nothing was killed".into());
+            self.0
+                .violate("nothing was answered, or nothing was killed".into());
         }
         if tally.most_at_once < plan.in_flight * 9 / 10 {
             let most = tally.most_at_once;
-            self.violate(format!("no more than {most} calls were under way at once"));
+            self.0
+                .violate(format!("no more than {most} calls were under way at once"));
         }
         if tally.n_wrong > 0 {
-            self.violate(format!("{} things went wrong", tally.n_wrong));
-            self.violations.extend(tally.wrong.iter().cloned());
+            self.0
+                .violate(format!("{} things went wrong", tally.n_wrong));
+            self.0.violations(tally.wrong.iter().cloned());
         }
     }
 
@@ -97,14 +97,15 @@ impl Verdict {
             "done by servers",
             format!("{} in {} processes", ledger.n_done, ledger.n_processes),
         );
-        self.line("done twice", ledger.again.len().to_string());
+        self.line("done twice", ledger.again.len());
         if !ledger.again.is_empty() {
             let some: Vec<String> = ledger.again.iter().take(10).map(u64::to_string).collect();
-            self.violate(format!("calls were made twice: {}", some.join(", ")));
+            self.0
+                .violate(format!("calls were made twice: {}", some.join(", ")));
         }
         let undone = tally.numbers.not_in(&ledger.done);
         if undone > 0 {
-            self.violate(format!(
+            self.0.violate(format!(
                 "{undone} calls were answered that no server has seen"
             ));
         }
@@ -132,65 +133,50 @@ impl Verdict {
             ),
         );
         if fifth == 0 {
-            self.violate("memory was looked at too seldom".into());
+            self.0.violate("memory was looked at too seldom".into());
         }
         if late > limit {
-            self.violate("memory has grown".into());
+            self.0.violate("memory has grown".into());
         }
     }
 
     pub(crate) fn of_holdings(&mut self, before: &Holdings, after: &Holdings) {
-        self.line("before any client", before.to_string());
-        self.line("after the last", after.to_string());
+        self.line("before any client", before);
+        self.line("after the last", after);
         if before != after {
-            self.violate(format!("something was left: {after}; before: {before}"));
+            self.0
+                .violate(format!("something was left: {after}; before: {before}"));
         }
     }
 
     /// Processes that are there when the gateway is not.
     pub(crate) fn of_the_end(&mut self, processes: usize) {
-        self.line("processes after its end", processes.to_string());
+        self.line("processes after its end", processes);
         if processes > 0 {
-            self.violate(format!("{processes} processes have outlived the gateway"));
+            self.0
+                .violate(format!("{processes} processes have outlived the gateway"));
         }
     }
 
     pub(crate) fn of_servers(&mut self, lost: Vec<String>) {
-        self.violations.extend(lost);
+        self.0.violations(lost);
     }
 
-    fn line(&mut self, name: &str, value: String) {
-        self.lines.push((name.to_owned(), value));
+    /// One row of the table.
+    fn line(&mut self, name: &str, value: impl fmt::Display) {
+        self.0.line(format!("| {name} | {value} |"));
     }
 
-    fn violate(&mut self, text: String) {
-        self.violations.push(text);
-    }
-
-    pub(crate) fn holds(&self) -> bool {
-        self.violations.is_empty()
-    }
-
-    pub(crate) fn print(&self) {
-        say("| | |\n|---|---|");
-        for (name, value) in &self.lines {
-            say(&format!("| {name} | {value} |"));
-        }
-        for violation in &self.violations {
-            say(&format!("VIOLATION: {violation}"));
-        }
-        say(if self.holds() {
-            "soak: everything holds"
-        } else {
-            "soak: FAILED"
-        });
+    /// All of it.
+    pub(crate) fn found(self) -> Found {
+        self.0
     }
 }
 
-fn shown(counts: &BTreeMap<String, u64>) -> String {
-    if counts.is_empty() {
-        return "none".into();
+impl Default for Verdict {
+    fn default() -> Self {
+        let mut found = Found::default();
+        found.line("| | |\n|---|---|".into());
+        Self(found)
     }
-    let each = counts.iter().map(|(name, count)| format!("{name} {count}"));
-    each.collect::<Vec<_>>().join(", ")
 }
