@@ -1,6 +1,6 @@
 //! The shared daemon: one process of a user that serves all fronts (`cocode mcp serve`), so that
-//! equal servers run once. A gateway that somebody has started is it, too. Where it is, how it is found or started, how fronts and commands talk to
-//! it, and the daemon itself.
+//! equal servers run once. A gateway that somebody has started is it, too. Where it is, how it is
+//! found or started, how fronts and commands talk to it, and the daemon itself.
 
 mod asking;
 mod build;
@@ -13,7 +13,7 @@ mod world;
 
 pub(crate) use asking::{Asking, ask};
 pub(crate) use control::{Ask, FrontStatus, InstanceReport, Report, Restarted};
-pub(crate) use hello::{Front, Hello, Refusal, Wants};
+pub(crate) use hello::{Front, Hello, LEAVING, LEFT, Refusal, Wants};
 pub(crate) use host::{Hosting, Own, run};
 pub(crate) use place::Place;
 pub(crate) use summon::{Summoned, Unavailable, summon};

@@ -1,5 +1,5 @@
 //! What fronts and commands say to the daemon, and what it answers: one line of JSON each. After
-//! that, a front and the daemon exchange MCP messages, and nothing else.
+//! that, a front and the daemon exchange MCP messages, and nothing else until they part.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -16,6 +16,14 @@ use crate::args::serve::WantedArgs;
 
 /// The form of what is said here. Who speaks another is not understood.
 pub(super) const CHANNEL: u32 = 1;
+
+/// The line that says that the daemon ends, and wants to be asked nothing more. It is no message of
+/// the protocol, so that no server can say it.
+pub(crate) const LEAVING: &[u8] = br#"{"cocode":"leaving"}"#;
+/// What a front says then. Requests that follow are not served.
+pub(super) const LEFT_METHOD: &str = "notifications/cocode/left";
+/// The same as a line.
+pub(crate) const LEFT: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cocode/left\"}\n";
 
 /// The first line of a connection. Environments are a few KiB; the system itself allows no more
 /// than this.

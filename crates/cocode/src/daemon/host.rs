@@ -1,6 +1,7 @@
 //! The daemon itself: lets fronts in, serves each what it would serve itself, answers commands, and
 //! ends when nobody has needed it for a while.
 
+mod farewell;
 mod fronts;
 mod status;
 
@@ -15,6 +16,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use self::farewell::Farewell;
 use self::fronts::{Fronts, Guest};
 use super::build::build;
 use super::control::Ask;
@@ -335,13 +337,15 @@ impl Host {
             return;
         }
         tracing::info!(?pid, "a front is served");
-        let shutdown = async move {
+        let endpoint = Farewell::new(endpoint);
+        let shutdown = async {
             drop(orders.wait_for(|order| *order >= Order::Leave).await);
+            endpoint.part().await;
         };
         let mut options = crate::serve::options();
         // The front brings subscriptions over to the next daemon.
         options.patience.awaits_subscriptions = false;
-        let closed = client.serve(&*endpoint, options, shutdown).await;
+        let closed = client.serve(&endpoint, options, shutdown).await;
         tracing::info!(?pid, %closed, "a front has left");
         if tokio::time::timeout(SETTLED_WITHIN, serving.settle())
             .await

@@ -1,6 +1,7 @@
 //! The front: copies between the standard streams and the daemon, and brings the conversation over
 //! to another daemon when one is lost.
 
+mod held;
 mod ledger;
 mod peek;
 mod pieces;
@@ -14,14 +15,18 @@ use cocode_wire::serve::{StandardStreams, standard_streams};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use self::held::Held;
 use self::ledger::{Ledger, Loss};
 use self::pieces::{Last, Piece, Pieces};
 use super::standalone::Local;
 use crate::args::govern::CredentialStoreArg;
 use crate::args::serve::ServeArgs;
-use crate::daemon::{Front, Hello, Place, Refusal, Summoned, Unavailable, Wants, summon, world};
+use crate::daemon::{
+    Front, Hello, LEFT, Place, Refusal, Summoned, Unavailable, Wants, summon, world,
+};
 use crate::error::{CliError, Exit};
 use crate::interrupt::Interrupts;
 use crate::session::on_runtime;
@@ -71,7 +76,7 @@ async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Option<Exit>, 
         workspace,
         place,
         hello,
-        ledger: RefCell::default(),
+        talk: Talk::default(),
         local: None,
     };
     relay.run(daemon.into(), interrupts).await.map(Some)
@@ -137,12 +142,20 @@ enum End {
     Signal(Exit),
 }
 
+/// What both directions know of the conversation.
+#[derive(Default)]
+struct Talk {
+    ledger: RefCell<Ledger>,
+    /// The daemon has said that it wants to end.
+    leaving: Notify,
+}
+
 struct Relay<'a> {
     args: &'a ServeArgs,
     workspace: &'a Workspace,
     place: Place,
     hello: Hello<Wants>,
-    ledger: RefCell<Ledger>,
+    talk: Talk,
     /// Serves when no daemon can be had.
     local: Option<Local>,
 }
@@ -159,16 +172,18 @@ impl Relay<'_> {
             restore: _restore,
         } = standard_streams();
         let mut pieces = Pieces::new(b"", Last::Whole);
+        let mut held = Held::default();
         let mut useless = 0;
         let exit = loop {
             let end = {
-                let up = up(&mut source, &mut pieces, &mut daemon.to, &self.ledger);
-                let down = down(
-                    &mut daemon.from,
-                    &mut daemon.pieces,
-                    &mut sink,
-                    &self.ledger,
-                );
+                let Daemon {
+                    from,
+                    to,
+                    pieces: said,
+                    since: _,
+                } = &mut daemon;
+                let up = up(&mut source, &mut pieces, &mut held, to, &self.talk);
+                let down = down(from, said, &mut sink, &self.talk);
                 copy(up, down, &mut interrupts).await
             };
             match end {
@@ -178,7 +193,7 @@ impl Relay<'_> {
             }
             let is_useful = daemon.since.elapsed() >= USEFUL_AFTER;
             useless = if is_useful { 0 } else { useless + 1 };
-            let loss = self.ledger.borrow_mut().lost(daemon.pieces.is_cut());
+            let loss = self.talk.ledger.borrow_mut().lost(daemon.pieces.is_cut());
             let told = async {
                 // The client has the beginning of a line, and never gets its end.
                 if daemon.pieces.is_cut() {
@@ -256,14 +271,14 @@ impl Relay<'_> {
         let mut pause = FIRST_PAUSE;
         while let Some(line) = greeting.take() {
             daemon.to.write_all(&line).await?;
-            while self.ledger.borrow().is_greeting() {
+            while self.talk.ledger.borrow().is_greeting() {
                 let Some(piece) = daemon.pieces.next(&mut daemon.from).await? else {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 };
-                pass_down(piece, sink, &self.ledger).await?;
+                pass_down(piece, sink, &self.talk).await?;
             }
             // A server that ended with the last daemon may need a moment until it can start again.
-            greeting = self.ledger.borrow_mut().introduction_again();
+            greeting = self.talk.ledger.borrow_mut().introduction_again();
             if greeting.is_some() {
                 if pause > LAST_PAUSE {
                     let why = "the server refuses to be introduced to the client once more";
@@ -306,18 +321,48 @@ async fn copy(
 async fn up(
     source: &mut (impl AsyncRead + Unpin),
     pieces: &mut Pieces,
+    held: &mut Held,
     to: &mut OwnedWriteHalf,
-    ledger: &RefCell<Ledger>,
+    talk: &Talk,
 ) -> End {
+    pieces.put_back(held.take());
+    let mut has_parted = false;
     loop {
-        let sent = match pieces.next(source).await {
-            Ok(Some(Piece::Lines(lines))) => {
+        if !has_parted && talk.ledger.borrow().is_leaving() && !pieces.is_cut() {
+            // Requests that it has until here are answered yet.
+            if let Err(error) = to.write_all(LEFT).await {
+                tracing::debug!(%error, "the daemon has left already");
+                return End::Daemon;
+            }
+            has_parted = true;
+        }
+        if has_parted && held.is_full() {
+            return std::future::pending().await;
+        }
+        let piece = tokio::select! {
+            biased;
+            () = talk.leaving.notified() => continue,
+            piece = pieces.next(source) => piece,
+        };
+        let sent = match piece {
+            Ok(Some(Piece::Lines(lines))) if has_parted && pieces.is_cut() => {
+                // It is too long to be kept.
+                pieces.keep(&lines);
+                return std::future::pending().await;
+            }
+            Ok(Some(Piece::Lines(mut lines))) => {
+                if has_parted {
+                    lines = held.hold(&lines);
+                    if lines.is_empty() {
+                        continue;
+                    }
+                }
                 pieces.keep(&lines);
                 match to.write(&lines).await {
                     Ok(n_written) => {
                         // From here on it may be carried out.
                         pieces.taken();
-                        ledger.borrow_mut().sent(&lines);
+                        talk.ledger.borrow_mut().sent(&lines);
                         to.write_all(lines.get(n_written..).unwrap_or_default())
                             .await
                     }
@@ -326,6 +371,7 @@ async fn up(
                 }
             }
             Ok(Some(Piece::More(more))) => to.write_all(&more).await,
+            Ok(None) if !held.is_empty() => return std::future::pending().await,
             Ok(None) => {
                 if let Err(error) = to.shutdown().await {
                     tracing::debug!(%error, "the daemon is gone as well");
@@ -349,7 +395,7 @@ async fn down(
     from: &mut OwnedReadHalf,
     pieces: &mut Pieces,
     sink: &mut (impl AsyncWrite + Unpin),
-    ledger: &RefCell<Ledger>,
+    talk: &Talk,
 ) -> End {
     loop {
         let piece = match pieces.next(from).await {
@@ -360,7 +406,7 @@ async fn down(
                 return End::Daemon;
             }
         };
-        if let Err(error) = pass_down(piece, sink, ledger).await {
+        if let Err(error) = pass_down(piece, sink, talk).await {
             tracing::debug!(%error, "the client is gone");
             return End::Client;
         }
@@ -370,10 +416,17 @@ async fn down(
 async fn pass_down(
     piece: Piece,
     sink: &mut (impl AsyncWrite + Unpin),
-    ledger: &RefCell<Ledger>,
+    talk: &Talk,
 ) -> io::Result<()> {
     let bytes = match piece {
-        Piece::Lines(lines) => ledger.borrow_mut().received(lines),
+        Piece::Lines(lines) => {
+            let mut ledger = talk.ledger.borrow_mut();
+            let for_client = ledger.received(lines);
+            if ledger.is_leaving() {
+                talk.leaving.notify_one();
+            }
+            for_client
+        }
         Piece::More(more) => more,
     };
     sink.write_all(&bytes).await?;

@@ -48,10 +48,13 @@ impl Site {
 
     /// How many daemons have listened here.
     pub(crate) fn n_daemons(&self) -> usize {
+        self.n_logged("listening")
+    }
+
+    /// How often the daemons here have said so.
+    pub(crate) fn n_logged(&self, what: &str) -> usize {
         let log = std::fs::read_to_string(self.home.home().join("state/daemon.log")).unwrap();
-        log.lines()
-            .filter(|line| line.contains("listening"))
-            .count()
+        log.lines().filter(|line| line.contains(what)).count()
     }
 }
 

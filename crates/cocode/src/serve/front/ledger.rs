@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::peek::{Head, head};
+use crate::daemon::LEAVING;
 use crate::error::Code;
 
 /// What a client is told about a request that nobody will answer.
@@ -35,7 +36,7 @@ const MAX_REPEATED_BYTES: usize = 64 * 1024;
 const MAX_SUBSCRIPTIONS: usize = 4096;
 
 /// An id, as it was written.
-type Id = Box<[u8]>;
+pub(super) type Id = Box<[u8]>;
 
 /// The state of one conversation.
 #[derive(Debug, Default)]
@@ -51,6 +52,7 @@ pub(super) struct Ledger {
     swallowed: HashSet<Id>,
     /// The introduction that was made for the client was refused.
     is_refused: bool,
+    is_leaving: bool,
     initialize: Option<Kept>,
     initialized: Option<Bytes>,
     level: Option<Kept>,
@@ -100,19 +102,25 @@ impl Ledger {
 
     /// Notes lines of the daemon, and gives those that are for the client.
     pub(super) fn received(&mut self, lines: Bytes) -> Bytes {
-        if self.swallowed.is_empty() {
-            each(&lines, |line| {
-                self.received_line(&line);
-            });
-            return lines;
-        }
-        let mut kept = Vec::with_capacity(lines.len());
+        let mut n_seen = 0;
+        // What is left of the lines, once there is one that is not for the client.
+        let mut kept: Option<Vec<u8>> = None;
         each(&lines, |line| {
-            if self.received_line(&line) {
+            let is_for_client = self.received_line(&line);
+            if !is_for_client && kept.is_none() {
+                kept = Some(lines.get(..n_seen).unwrap_or_default().to_vec());
+            }
+            if is_for_client && let Some(kept) = &mut kept {
                 kept.extend_from_slice(&line);
             }
+            n_seen += line.len();
         });
-        kept.into()
+        kept.map_or(lines, Into::into)
+    }
+
+    /// Whether the daemon wants to end, and should be asked nothing more.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.is_leaving
     }
 
     /// Whether the client is still to be introduced.
@@ -138,6 +146,7 @@ impl Ledger {
     pub(super) fn lost(&mut self, is_cut: bool) -> Loss {
         self.swallowed.clear();
         self.is_refused = false;
+        self.is_leaving = false;
         if let Some((id, open)) = self.cut.take().filter(|_| is_cut) {
             self.in_flight.insert(id, open);
         }
@@ -267,18 +276,8 @@ impl Ledger {
 
     /// What the client does not want any more is not answered.
     fn cancelled(&mut self, line: &Bytes) {
-        #[derive(Deserialize)]
-        struct Cancelled<'a> {
-            #[serde(borrow)]
-            params: Params<'a>,
-        }
-        #[derive(Deserialize)]
-        struct Params<'a> {
-            #[serde(borrow, rename = "requestId")]
-            request: &'a RawValue,
-        }
-        if let Ok(Cancelled { params }) = serde_json::from_slice(line) {
-            self.in_flight.remove(params.request.get().as_bytes());
+        if let Some(id) = cancelled_id(line) {
+            self.in_flight.remove(id);
         }
     }
 
@@ -291,7 +290,13 @@ impl Ledger {
             }
             return true;
         }
-        self.heard(head(line), line.ends_with(b"\n"))
+        let head = head(line);
+        // Nothing that a server says looks like that.
+        if head == Head::default() && line.trim_ascii_end() == LEAVING {
+            self.is_leaving = true;
+            return false;
+        }
+        self.heard(head, line.ends_with(b"\n"))
     }
 
     fn heard(&mut self, head: Head<'_>, is_whole: bool) -> bool {
@@ -339,7 +344,7 @@ impl Ledger {
 }
 
 /// Calls for each line, with its end.
-fn each(lines: &Bytes, mut visit: impl FnMut(Bytes)) {
+pub(super) fn each(lines: &Bytes, mut visit: impl FnMut(Bytes)) {
     let mut begin = 0;
     for end in memchr_iter(b'\n', lines) {
         visit(lines.slice(begin..=end));
@@ -350,13 +355,29 @@ fn each(lines: &Bytes, mut visit: impl FnMut(Bytes)) {
     }
 }
 
-fn is_list(line: &[u8]) -> bool {
+pub(super) fn is_list(line: &[u8]) -> bool {
     line.trim_ascii_start().first() == Some(&b'[')
 }
 
 /// A copy: what came in one read stays whole for as long as a part of it is kept.
 fn owned(line: &Bytes) -> Bytes {
     Bytes::copy_from_slice(line)
+}
+
+/// Which request is taken back.
+pub(super) fn cancelled_id(line: &[u8]) -> Option<&[u8]> {
+    #[derive(Deserialize)]
+    struct Cancelled<'a> {
+        #[serde(borrow)]
+        params: Params<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, rename = "requestId")]
+        request: &'a RawValue,
+    }
+    let Cancelled { params } = serde_json::from_slice(line).ok()?;
+    Some(params.request.get().as_bytes())
 }
 
 fn uri_of(line: &[u8]) -> Option<String> {

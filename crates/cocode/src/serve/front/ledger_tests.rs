@@ -229,3 +229,19 @@ fn an_introduction_that_another_daemon_refuses_is_made_again_and_never_forgotten
     assert_eq!(ledger.introduction_again(), None);
     assert_eq!(read(&ledger.lost(false).greeting.unwrap()), [introduction]);
 }
+
+#[test]
+fn a_daemon_that_leaves_says_so_to_the_front_alone() {
+    let mut ledger = Ledger::default();
+    let news = notification("notifications/tools/list_changed");
+    let leaving = json!({"cocode": "leaving"});
+    let odd = json!({"cocode": "leaving", "and": 1});
+    let passed = ledger.received(lines(&[news.clone(), odd.clone()]));
+    assert_eq!(read(&passed), [news.clone(), odd]);
+    assert!(!ledger.is_leaving());
+    let passed = ledger.received(lines(&[news.clone(), leaving, answer(1)]));
+    assert_eq!(read(&passed), [news, answer(1)]);
+    assert!(ledger.is_leaving());
+    ledger.lost(false);
+    assert!(!ledger.is_leaving(), "the next one stays");
+}

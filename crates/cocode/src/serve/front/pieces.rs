@@ -60,6 +60,17 @@ impl Pieces {
         self.untaken = Some(lines.clone());
     }
 
+    /// Lets these lines come first.
+    pub(super) fn put_back(&mut self, lines: Bytes) {
+        if lines.is_empty() {
+            return;
+        }
+        self.untaken = Some(match self.untaken.take() {
+            Some(untaken) => [lines, untaken].concat().into(),
+            None => lines,
+        });
+    }
+
     /// Somebody takes what was kept.
     pub(super) fn taken(&mut self) {
         self.untaken = None;
