@@ -8,6 +8,7 @@ mod control;
 mod hello;
 mod host;
 mod place;
+mod stopping;
 mod summon;
 mod world;
 
@@ -16,5 +17,6 @@ pub(crate) use control::{Ask, FrontStatus, InstanceReport, Report, Restarted};
 pub(crate) use hello::{Front, Hello, LEAVING, LEFT, Refusal, Wants};
 pub(crate) use host::{Hosting, Own, run};
 pub(crate) use place::Place;
+pub(crate) use stopping::{How, stop};
 pub(crate) use summon::{Summoned, Unavailable, summon};
 pub(crate) use world::world;

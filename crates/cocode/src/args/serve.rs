@@ -47,7 +47,7 @@ and `cocode mcp status` shows those that agents in this directory use.";
 pub(crate) enum DaemonVerb {
     /// Show who is served, and which servers run for whom
     Status,
-    /// End the daemon and its servers; fronts that are still there start another
+    /// End the daemon and its servers, even if it does not answer; fronts that are there start another
     Stop,
     /// Be the daemon, in the foreground
     Run,

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::control::Ask;
 use super::hello::{Hello, MAX_HELLO_BYTES, Wants, Welcome};
 use super::place::Place;
-use super::summon::{ANSWER_WITHIN, Summoned, Unavailable, connect, greet};
+use super::summon::{ANSWER_WITHIN, LOOK_WITHIN, Summoned, Unavailable, connect, greet};
 use crate::error::{CliError, Code};
 
 /// Longer than anybody watches.
@@ -29,22 +29,25 @@ pub(crate) async fn ask(ask: Ask, place: Option<&Place>) -> Result<Option<Asking
         Ok(stream) => stream,
         Err(Unavailable::Connect { source, .. }) => {
             tracing::debug!(%source, "no daemon runs");
-            return Ok(None);
+            return match place.distrusted() {
+                Some(path) => Err(failed(&Unavailable::NotPrivate { path })),
+                None => Ok(None),
+            };
         }
         Err(error) => return Err(failed(&error)),
     };
+    let within = match ask {
+        Ask::Status | Ask::Watch | Ask::Stop => LOOK_WITHIN,
+        // Servers take their time, and are given it.
+        Ask::Restart(_) => ANSWER_WITHIN,
+    };
     let hello = Hello::new(Wants::Control(ask));
-    let summoned = greet(stream, &hello).await;
+    let summoned = greet(stream, &hello, within).await;
     let summoned = summoned.map_err(|error| failed(&error))?;
     Ok(Some(Asking { summoned }))
 }
 
 impl Asking {
-    /// The process of the daemon.
-    pub(crate) fn pid(&self) -> u32 {
-        self.summoned.welcome.pid
-    }
-
     /// What it answered.
     pub(crate) fn answer<T: DeserializeOwned>(&self) -> Result<T, CliError> {
         read(&self.summoned.welcome)
@@ -64,13 +67,6 @@ impl Asking {
         *unread = first.rest;
         read(&welcome).map(Some)
     }
-
-    /// Waits until the daemon has ended.
-    pub(crate) async fn until_end(mut self) {
-        let stream = &mut self.summoned.stream;
-        let end = read_first_line(stream, MAX_HELLO_BYTES, ANSWER_WITHIN).await;
-        tracing::debug!(?end, "the daemon has ended");
-    }
 }
 
 fn read<T: DeserializeOwned>(welcome: &Welcome) -> Result<T, CliError> {
@@ -81,7 +77,13 @@ fn read<T: DeserializeOwned>(welcome: &Welcome) -> Result<T, CliError> {
     serde_json::from_str(answer).map_err(|error| failed(&Unavailable::Answer(error)))
 }
 
-fn failed(error: &Unavailable) -> CliError {
-    let error = CliError::new(Code::DaemonUnavailable, "the daemon cannot be asked").because(error);
-    error.hint("`cocode mcp daemon stop` ends it, and the next front starts another")
+pub(super) fn failed(error: &Unavailable) -> CliError {
+    let told = CliError::new(Code::DaemonUnavailable, "the daemon cannot be asked").because(error);
+    if let Unavailable::NotPrivate { path } = error {
+        let path = path.display();
+        return told.hint(format!(
+            "`chmod go-w {path}` lets fronts share a daemon there"
+        ));
+    }
+    told.hint("`cocode mcp daemon stop` ends it, and the next front starts another")
 }

@@ -37,6 +37,12 @@ impl Place {
         Some(Self { socket, log })
     }
 
+    /// The directory of the socket, if it is there and others can put something in it.
+    pub(super) fn distrusted(&self) -> Option<PathBuf> {
+        let directory = self.socket.parent()?;
+        (directory.exists() && !Self::is_private(directory)).then(|| directory.to_owned())
+    }
+
     /// Whether nobody else can put something in a directory.
     pub(super) fn is_private(directory: &Path) -> bool {
         let user = rustix::process::geteuid().as_raw();

@@ -17,13 +17,17 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
 use super::build::program;
-use super::hello::{self, CHANNEL, Hello, MAX_HELLO_BYTES, Refusal, Welcome};
+use super::control::Ask;
+use super::hello::{self, CHANNEL, Hello, MAX_HELLO_BYTES, Refusal, Wants, Welcome};
 use super::place::Place;
 use crate::environment::Variables;
 use crate::logging;
 
-/// How long a daemon may take to answer the first line: it reads the configuration before that.
+/// How long a daemon may take to let a front in: it reads the configuration before that, and may ask
+/// for credentials.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(20);
+/// How long a daemon may take for what needs nothing but itself. After this it hangs.
+pub(super) const LOOK_WITHIN: Duration = Duration::from_secs(3);
 /// How long a daemon may take until it listens.
 const UP_WITHIN: Duration = Duration::from_secs(10);
 /// How long somebody else may take to start it.
@@ -48,9 +52,19 @@ pub(crate) enum Unavailable {
     /// Somebody else listens there.
     #[error("the socket {} belongs to another user", path.display())]
     Foreign { path: std::path::PathBuf },
+    /// Somebody else could take its place, so it is not used.
+    #[error("other users could change the directory {}, so no daemon is started there", path.display())]
+    NotPrivate { path: std::path::PathBuf },
+    /// It takes the connection, and says nothing.
+    #[error("{} does not answer", called(*pid))]
+    Hangs { pid: Option<i32> },
     /// It did not answer as a daemon does.
-    #[error("the daemon does not answer")]
-    Silent(#[source] FirstLineError),
+    #[error("{} does not answer", called(*pid))]
+    Silent {
+        pid: Option<i32>,
+        #[source]
+        source: FirstLineError,
+    },
     /// It answers something else.
     #[error("the daemon's answer is not understood")]
     Answer(#[source] serde_json::Error),
@@ -92,6 +106,14 @@ pub(crate) struct Summoned {
     pub(crate) welcome: Welcome,
 }
 
+/// A daemon, with its process if that is known.
+fn called(pid: Option<i32>) -> String {
+    match pid {
+        Some(pid) => format!("the daemon (process {pid})"),
+        None => "the daemon".to_owned(),
+    }
+}
+
 fn told(refusal: Refusal) -> &'static str {
     match refusal {
         Refusal::OtherBuild => "it is of another version, and serves others",
@@ -111,7 +133,16 @@ pub(super) async fn connect(place: &Place) -> Result<UnixStream, Unavailable> {
         path: path(),
         source,
     };
-    let stream = UnixStream::connect(&place.socket).await.map_err(failed)?;
+    let connecting = tokio::time::timeout(LOOK_WITHIN, UnixStream::connect(&place.socket)).await;
+    let stream = match connecting {
+        Ok(Ok(stream)) => stream,
+        // Somebody listens, and has not let anybody in for long.
+        Ok(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+            return Err(Unavailable::Hangs { pid: None });
+        }
+        Err(_elapsed) => return Err(Unavailable::Hangs { pid: None }),
+        Ok(Err(error)) => return Err(failed(error)),
+    };
     let peer = stream.peer_cred().map_err(failed)?;
     if is_foreign(peer.uid(), rustix::process::geteuid().as_raw()) {
         return Err(Unavailable::Foreign { path: path() });
@@ -119,35 +150,89 @@ pub(super) async fn connect(place: &Place) -> Result<UnixStream, Unavailable> {
     Ok(stream)
 }
 
+/// The process at the other end, as far as the system tells.
+pub(super) fn peer(stream: &UnixStream) -> Option<i32> {
+    let peer = stream.peer_cred().ok()?;
+    // Nothing if it is not to be seen from here.
+    peer.pid().filter(|pid| *pid > 0)
+}
+
 /// Whoever listens gets to see the environment, and its word is believed.
 fn is_foreign(peer: u32, own: u32) -> bool {
     peer != own
 }
 
-/// Says what is wanted, and hears whether it is granted.
+/// Says what is wanted, and hears whether it is granted, all of it within this time.
 pub(super) async fn greet(
-    mut stream: UnixStream,
+    stream: UnixStream,
     hello: &Hello<impl Serialize>,
+    within: Duration,
 ) -> Result<Summoned, Unavailable> {
+    let mut stream = stream;
+    let (welcome, unread) = heard(&mut stream, hello, within).await?;
+    Ok(Summoned {
+        stream,
+        unread,
+        welcome,
+    })
+}
+
+/// The same, where the connection is needed even if it is not granted.
+pub(super) async fn heard(
+    stream: &mut UnixStream,
+    hello: &Hello<impl Serialize>,
+    within: Duration,
+) -> Result<(Welcome, Bytes), Unavailable> {
     let line = hello::line(hello).map_err(Unavailable::Answer)?;
-    let written = stream.write_all(&line).await;
-    written.map_err(|error| Unavailable::Silent(FirstLineError::Io(error)))?;
-    let first = read_first_line(&mut stream, MAX_HELLO_BYTES, ANSWER_WITHIN).await;
-    let first = first.map_err(Unavailable::Silent)?;
+    let pid = peer(stream);
+    let speaking = async {
+        stream.write_all(&line).await.map_err(FirstLineError::Io)?;
+        read_first_line(stream, MAX_HELLO_BYTES, within).await
+    };
+    // A daemon that hangs does not even read.
+    let first = match tokio::time::timeout(within, speaking).await {
+        Ok(Ok(first)) => first,
+        Ok(Err(FirstLineError::TimedOut { .. })) | Err(_) => {
+            return Err(Unavailable::Hangs { pid });
+        }
+        Ok(Err(source)) => return Err(Unavailable::Silent { pid, source }),
+    };
     let welcome: Welcome = serde_json::from_slice(&first.line).map_err(Unavailable::Answer)?;
     let refused = welcome.refused;
     let refused = refused.or((welcome.channel != CHANNEL).then_some(Refusal::OtherBuild));
     if let Some(refusal) = refused {
         if refusal == Refusal::SteppingAside {
-            until_end(&mut stream).await;
+            until_end(stream).await;
         }
         return Err(Unavailable::Refused(refusal));
     }
-    Ok(Summoned {
-        stream,
-        unread: first.rest,
-        welcome,
-    })
+    Ok((welcome, first.rest))
+}
+
+/// The same for a front, who has to be patient: but not with a daemon that answers nobody.
+async fn let_in(
+    stream: UnixStream,
+    place: &Place,
+    hello: &Hello<impl Serialize>,
+) -> Result<Summoned, Unavailable> {
+    let hangs = async {
+        let question = Hello::new(Wants::Control(Ask::Status));
+        loop {
+            tokio::time::sleep(LOOK_WITHIN).await;
+            let asked = match connect(place).await {
+                Ok(stream) => greet(stream, &question, LOOK_WITHIN).await.map(drop),
+                Err(error) => Err(error),
+            };
+            if let Err(error @ Unavailable::Hangs { .. }) = asked {
+                return error;
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        answer = greet(stream, hello, ANSWER_WITHIN) => answer,
+        error = hangs => Err(error),
+    }
 }
 
 /// A daemon that steps aside keeps the connection until its place is free.
@@ -168,11 +253,14 @@ pub(crate) async fn summon(
             Err(Unavailable::Connect { .. }) => started(place, variables).await?,
             Err(error) => return Err(error),
         };
-        match greet(stream, hello).await {
+        match let_in(stream, place, hello).await {
             // It has ended, or is about to; the next one is ours.
             Err(
                 Unavailable::Refused(Refusal::SteppingAside | Refusal::Ending)
-                | Unavailable::Silent(FirstLineError::Ended | FirstLineError::Io(_)),
+                | Unavailable::Silent {
+                    source: FirstLineError::Ended | FirstLineError::Io(_),
+                    ..
+                },
             ) => {}
             answer => return answer,
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::args::serve::DaemonVerb;
-use crate::daemon::{self, Ask, FrontStatus, InstanceReport, Place, Report, ask};
+use crate::daemon::{self, Ask, FrontStatus, How, InstanceReport, Place, Report, ask};
 use crate::error::{CliError, Exit};
 use crate::printer::{Paint, Printer, Style, print_json};
 use crate::session::on_runtime;
@@ -37,15 +37,21 @@ async fn status(workspace: &Workspace) -> Result<Exit, CliError> {
 async fn stop(workspace: &Workspace) -> Result<Exit, CliError> {
     let printer = &workspace.printer;
     let place = Place::of(workspace);
-    let Some(asking) = ask(Ask::Stop, place.as_ref()).await? else {
+    let Some(ended) = daemon::stop(place.as_ref(), printer).await? else {
         return none(printer);
     };
-    let pid = asking.pid();
-    asking.until_end().await;
+    let pid = ended.pid;
+    let forced = ended.how != How::Asked;
     if printer.json() {
-        print_json(printer, &serde_json::json!({ "stopped": pid }))?;
+        let report = serde_json::json!({ "stopped": pid, "forced": forced });
+        print_json(printer, &report)?;
     } else {
-        printer.out_line(&format!("stopped the daemon (process {pid})"))?;
+        let how = match ended.how {
+            How::Asked => "",
+            How::Told => ", which did not answer",
+            How::Killed => ", which did not answer: it was killed",
+        };
+        printer.out_line(&format!("stopped the daemon (process {pid}){how}"))?;
     }
     Ok(Exit::Ok)
 }

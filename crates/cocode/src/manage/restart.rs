@@ -22,6 +22,8 @@ pub(crate) fn run(args: &RestartArgs, workspace: &Workspace) -> Result<Exit, Cli
 
 async fn restart(name: &str, workspace: &Workspace) -> Result<Exit, CliError> {
     let place = Place::of(workspace);
+    // Servers may take long, but not a daemon that hangs.
+    ask(Ask::Status, place.as_ref()).await?;
     let asking = ask(Ask::Restart(name.to_owned()), place.as_ref()).await?;
     let servers = match asking {
         Some(asking) => asking.answer::<Restarted>()?.servers,

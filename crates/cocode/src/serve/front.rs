@@ -64,7 +64,11 @@ async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Option<Exit>, 
         // Whoever serves alone finds out what is wrong, and says so.
         Err(Unavailable::Refused(Refusal::Failed)) => return Ok(None),
         Err(error) => {
-            printer.warn(&format!("{}; {alone}", chain(&error)));
+            let what_to_do = match error {
+                Unavailable::Hangs { .. } => " (`cocode mcp daemon stop` ends it)",
+                _ => "",
+            };
+            printer.warn(&format!("{}; {alone}{what_to_do}", chain(&error)));
             return Ok(None);
         }
     };

@@ -14,8 +14,12 @@ use cocode_testkit::{Gate, Script};
 use crate::harness::{Finished, command, start};
 
 pub(crate) fn signal(child: &Child, name: &str) {
+    signal_to(child.id(), name);
+}
+
+pub(crate) fn signal_to(pid: u32, name: &str) {
     let sent = Command::new("kill")
-        .args([name, &child.id().to_string()])
+        .args([name, &pid.to_string()])
         .status()
         .unwrap();
     assert!(sent.success());

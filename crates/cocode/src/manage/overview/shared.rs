@@ -78,7 +78,13 @@ impl Following {
     pub(super) async fn begin(workspace: &Workspace) -> (Shared, Self) {
         let place = Place::of(workspace);
         let directory = directory(workspace);
-        let first = begin(Ask::Watch, place.as_ref()).await;
+        let first = match ask(Ask::Watch, place.as_ref()).await {
+            Ok(asking) => asking,
+            Err(error) => {
+                workspace.printer.warn(&unasked(&error));
+                None
+            }
+        };
         let now = first
             .as_ref()
             .map(|asking| Shared::of(asking.answer(), directory.as_ref()));
@@ -196,7 +202,22 @@ fn directory(workspace: &Workspace) -> Option<String> {
     directory.map(|directory| directory.display().to_string())
 }
 
-/// A daemon that cannot be asked is as good as none: servers are then looked at by themselves.
+/// What to know of a daemon that cannot be asked.
+fn unasked(error: &CliError) -> String {
+    let CliError {
+        message,
+        causes,
+        hints,
+        ..
+    } = error;
+    let what = std::iter::once(message).chain(causes);
+    let what: Vec<&str> = what.map(String::as_str).collect();
+    let what = what.join(": ");
+    let hints = hints.join("; ");
+    format!("{what}; servers are looked at here, and those of agents may be others ({hints})")
+}
+
+/// A daemon that cannot be asked is as good as none.
 async fn begin(what: Ask, place: Option<&Place>) -> Option<Asking> {
     match ask(what, place).await {
         Ok(asking) => asking,

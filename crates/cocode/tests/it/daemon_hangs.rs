@@ -1,0 +1,82 @@
+//! A daemon that does not answer: nobody waits for it for long, and it can be ended.
+
+use cocode_testkit::Script;
+use serde_json::{Value, json};
+
+use crate::fronts::{Client, Site, is_alive};
+use crate::harness::Finished;
+use crate::interrupting::signal_to;
+use crate::status::entry;
+
+const ONE: &[&str] = &["--server", "one"];
+
+#[test]
+fn commands_that_look_say_that_the_daemon_does_not_answer() {
+    let server = Script::new().stdio();
+    let site = Site::new(&entry("one", &server));
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    let daemon = site.daemon();
+    signal_to(daemon, "-STOP");
+    let told = format!("the daemon (process {daemon}) does not answer");
+    let asked = site.home.mcp(&["daemon", "status"]).with_code(3);
+    asked.complains(&[&told, "`cocode mcp daemon stop` ends it"]);
+    site.home
+        .mcp(&["restart", "one"])
+        .with_code(3)
+        .complains(&[&told]);
+    // Servers are looked at without it.
+    let status = site.home.mcp(&["status", "--json"]).with_code(0);
+    status.complains(&[&told]);
+    let status: Value = serde_json::from_str(&status.stdout).unwrap();
+    assert_eq!(status["servers"][0]["state"], json!("ready"), "{status}");
+    // So it can be ended, which takes its servers along.
+    let stopped = site.home.mcp(&["daemon", "stop"]).with_code(0);
+    assert!(stopped.stdout.contains("did not answer"), "{stopped:?}");
+    assert!(!is_alive(daemon));
+    assert_eq!(front.call_or_again(1, "echo"), r#"{"n":1}"#);
+}
+
+#[test]
+fn a_front_does_not_wait_for_a_daemon_that_hangs_however_much_it_has_to_say() {
+    let server = Script::new().stdio();
+    let site = Site::new(&entry("one", &server));
+    let mut first = site.front(ONE);
+    first.open(&json!({}));
+    let daemon = site.daemon();
+    signal_to(daemon, "-STOP");
+    let mut command = site.command(ONE);
+    // More than a socket takes that nobody reads from.
+    for number in 0..8 {
+        command.env(format!("LARGE_{number}"), "x".repeat(100_000));
+    }
+    let mut front = Client::start(&mut command);
+    front.open(&json!({}));
+    assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
+    let (code, told) = front.leave();
+    assert_eq!(code, Some(0));
+    let hangs = format!("the daemon (process {daemon}) does not answer");
+    assert!(told.contains(&hangs), "{told}");
+    assert!(told.contains("`cocode mcp daemon stop` ends it"), "{told}");
+    signal_to(daemon, "-CONT");
+    assert_eq!(first.call(2, "echo"), r#"{"n":2}"#);
+}
+
+#[test]
+fn a_place_that_is_not_trusted_is_said_by_whoever_looks() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let server = Script::new().stdio();
+    let site = Site::new(&entry("one", &server));
+    let runtime = site.home.home().join("runtime");
+    let open = runtime.join("cocode");
+    std::fs::create_dir_all(&open).unwrap();
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let look = |words: &[&str]| {
+        let mut command = site.home.command(["mcp"].iter().chain(words));
+        Finished::of(command.env("XDG_RUNTIME_DIR", &runtime).output().unwrap())
+    };
+    let why = "other users could change the directory";
+    look(&["status"]).with_code(0).complains(&[why, "chmod"]);
+    look(&["daemon", "status"]).with_code(3).complains(&[why]);
+    look(&["daemon", "stop"]).with_code(0);
+}
