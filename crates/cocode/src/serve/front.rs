@@ -3,6 +3,7 @@
 
 mod held;
 mod ledger;
+mod lists;
 mod peek;
 mod pieces;
 
@@ -142,6 +143,8 @@ enum End {
     Client,
     /// The daemon is gone.
     Daemon,
+    /// The daemon is gone, and the client has said everything.
+    Both,
     /// Somebody wants the front to end.
     Signal(Exit),
 }
@@ -190,10 +193,11 @@ impl Relay<'_> {
                 let down = down(from, said, &mut sink, &self.talk);
                 copy(up, down, &mut interrupts).await
             };
+            let is_last = matches!(end, End::Both);
             match end {
                 End::Client => break Exit::Ok,
                 End::Signal(exit) => break exit,
-                End::Daemon => {}
+                End::Daemon | End::Both => {}
             }
             let is_useful = daemon.since.elapsed() >= USEFUL_AFTER;
             useless = if is_useful { 0 } else { useless + 1 };
@@ -214,6 +218,9 @@ impl Relay<'_> {
             };
             if let Err(error) = told {
                 tracing::debug!(%error, "the client is gone");
+                break Exit::Ok;
+            }
+            if is_last && !self.talk.ledger.borrow().awaits_answers() {
                 break Exit::Ok;
             }
             daemon = tokio::select! {
@@ -296,7 +303,8 @@ impl Relay<'_> {
         for line in &loss.rest {
             daemon.to.write_all(line).await?;
         }
-        Ok(())
+        sink.write_all(&loss.news).await?;
+        sink.flush().await
     }
 }
 
@@ -314,10 +322,14 @@ async fn copy(
         end = &mut up => end,
     };
     // What the daemon has said, or still has to say about what it was asked, is heard.
-    tokio::select! {
+    let heard = tokio::select! {
         biased;
-        exit = interrupts.next() => End::Signal(exit),
-        _end = down => ended,
+        exit = interrupts.next() => return End::Signal(exit),
+        end = down => end,
+    };
+    match (ended, heard) {
+        (End::Client, End::Daemon) => End::Both,
+        (ended, _) => ended,
     }
 }
 

@@ -1,11 +1,12 @@
 //! Fronts that go on with another daemon: what their clients notice of it, and what not.
 
 use std::process::Child;
+use std::thread;
 
 use cocode_testkit::{Gate, Script, StdioServer};
 use serde_json::json;
 
-use crate::fronts::{Client, Site, wait_while};
+use crate::fronts::{Client, Site, kill, wait_while};
 use crate::harness::{received, start};
 use crate::status::entry;
 
@@ -83,4 +84,111 @@ fn what_a_call_asks_while_its_daemon_ends_is_answered_yet() {
         assert!(answer["result"].is_object(), "{answer}");
     }
     assert!(stopping.wait().unwrap().success());
+}
+
+#[test]
+fn ten_fronts_that_lose_their_daemon_at_once_share_the_next() {
+    let server = Script::new().stdio();
+    let site = site(&server);
+    let mut fronts: Vec<Client> = (0..10).map(|_| site.front(ONE)).collect();
+    for front in &mut fronts {
+        front.open(&json!({}));
+        assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
+        front.skip_notifications();
+    }
+    kill(site.daemon());
+    thread::scope(|scope| {
+        for front in &mut fronts {
+            scope.spawn(|| assert_eq!(front.call_or_again(2, "echo"), r#"{"n":2}"#));
+        }
+    });
+    assert_eq!(site.n_daemons(), 2);
+    assert_eq!(server.runs().all(), [1, 2]);
+    let status = site.status();
+    assert_eq!(status["fronts"].as_array().unwrap().len(), 10, "{status}");
+    for front in fronts {
+        let (code, told) = front.leave();
+        assert_eq!(code, Some(0));
+        assert!(told.contains("another one goes on"), "{told}");
+    }
+}
+
+#[test]
+fn a_client_of_all_servers_goes_on_with_the_next_daemon() {
+    let (one, two) = (Script::new().stdio(), Script::new().stdio());
+    let site = Site::new(&format!("{}{}", entry("one", &one), entry("two", &two)));
+    let mut front = site.front(&[]);
+    front.open(&json!({}));
+    front.skip_notifications();
+    for (id, tool) in [(1, "mcp__one__echo"), (2, "mcp__two__echo")] {
+        assert_eq!(front.call(id, tool), format!(r#"{{"n":{id}}}"#));
+    }
+    let listed = front.ask(3, "resources/list", &json!({}));
+    let resources = listed["result"]["resources"].as_array().unwrap().iter();
+    for (id, resource) in (10..).zip(resources) {
+        let wanted = json!({"uri": resource["uri"]});
+        let subscribed = front.ask(id, "resources/subscribe", &wanted);
+        assert!(subscribed["result"].is_object(), "{subscribed}");
+    }
+    kill(site.daemon());
+    for (id, tool) in [(5, "mcp__one__echo"), (6, "mcp__two__echo")] {
+        assert_eq!(front.call_or_again(id, tool), format!(r#"{{"n":{id}}}"#));
+    }
+    for server in [&one, &two] {
+        received(server, 2, "resources/subscribe");
+        assert_eq!(server.runs().all(), [1, 2]);
+    }
+    assert_eq!(site.n_daemons(), 2);
+    assert_eq!(front.leave().0, Some(0));
+}
+
+#[test]
+fn a_client_that_lost_its_daemon_goes_on_alone_where_no_other_can_be_had() {
+    let server = Script::new().stdio();
+    let site = site(&server);
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    let (daemon, socket) = (site.daemon(), socket(&site));
+    // Nobody can listen there once more.
+    std::fs::remove_file(&socket).unwrap();
+    std::fs::create_dir(&socket).unwrap();
+    front.skip_notifications();
+    kill(daemon);
+    assert_eq!(front.call_or_again(1, "echo"), r#"{"n":1}"#);
+    received(&server, 2, "tools/call");
+    std::fs::remove_dir(&socket).unwrap();
+    assert_eq!(site.status()["running"], json!(false));
+    let (code, told) = front.leave();
+    assert_eq!(code, Some(0));
+    let alone = "this client goes on with servers of its own";
+    assert!(told.contains(alone), "{told}");
+}
+
+fn socket(site: &Site) -> std::path::PathBuf {
+    site.status()["socket"].as_str().unwrap().into()
+}
+
+#[test]
+fn a_script_that_has_said_everything_gets_all_answers_though_its_daemon_is_lost() {
+    let gate = Gate::new();
+    let held = Script::new().on("tools/call").run(1).hold(&gate);
+    let server = held.on("prompts/get").run(1).hold(&gate).stdio();
+    let site = site(&server);
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    let daemon = site.daemon();
+    front.skip_notifications();
+    call(&mut front, 1);
+    received(&server, 1, "tools/call");
+    front.request(2, "prompts/get", &json!({"name": "greet"}));
+    received(&server, 1, "prompts/get");
+    front.say_no_more();
+    kill(daemon);
+    let answer = front.receive();
+    assert_eq!(answer["id"], json!(1), "{answer}");
+    assert_eq!(answer["error"]["data"]["code"], json!("daemon-lost"));
+    let answer = front.receive();
+    assert_eq!(answer["id"], json!(2), "{answer}");
+    assert!(answer["result"]["messages"].is_array(), "{answer}");
+    assert_eq!(front.wait().0, Some(0));
 }

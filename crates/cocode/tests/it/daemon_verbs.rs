@@ -169,6 +169,7 @@ fn whoever_watches_hears_of_daemons_that_come_and_go() {
     let mut front = site.front(ONE);
     front.open(&json!({}));
     until_shared_by(&mut lines, 1);
+    front.skip_notifications();
     kill(site.daemon());
     let own = until(&mut lines, |event| {
         event["server"]["state"] == "ready" && event["server"]["daemon"].is_null()

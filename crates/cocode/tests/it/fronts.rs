@@ -163,6 +163,11 @@ impl Client {
         text_of(&answer)
     }
 
+    /// Ends its side, and still listens.
+    pub(crate) fn say_no_more(&mut self) {
+        drop(self.stdin.take());
+    }
+
     /// Ends the session as agents do. Gives the code, and what people were told.
     pub(crate) fn leave(mut self) -> (Option<i32>, String) {
         drop(self.stdin.take());

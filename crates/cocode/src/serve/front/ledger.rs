@@ -8,6 +8,7 @@ use memchr::memchr_iter;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::lists::{Lists, acknowledged_id};
 use super::peek::{Head, head};
 use crate::daemon::LEAVING;
 use crate::error::Code;
@@ -54,6 +55,12 @@ pub(super) struct Ledger {
     is_refused: bool,
     is_leaving: bool,
     initialize: Option<Kept>,
+    /// Another introduction, which counts if it is not refused.
+    introduced_again: Option<Kept>,
+    /// Lists whose changes the client was promised to hear of.
+    lists: Lists,
+    /// Subscriptions without a session that were made again, and are not acknowledged yet.
+    resumed: HashMap<Id, Lists>,
     initialized: Option<Bytes>,
     level: Option<Kept>,
     subscriptions: BTreeMap<String, Kept>,
@@ -74,6 +81,8 @@ enum Again {
     Once(Bytes),
     /// It is still so, whoever serves.
     Always(Bytes),
+    /// It is a subscription, which stays open for as long as it is served.
+    Open(Bytes),
 }
 
 /// A request that sets something, which another daemon has to be told as well.
@@ -92,6 +101,8 @@ pub(super) struct Loss {
     pub(super) greeting: Option<Bytes>,
     /// What it is told then.
     pub(super) rest: Vec<Bytes>,
+    /// What the client is told after that.
+    pub(super) news: Vec<u8>,
 }
 
 impl Ledger {
@@ -103,15 +114,15 @@ impl Ledger {
     /// Notes lines of the daemon, and gives those that are for the client.
     pub(super) fn received(&mut self, lines: Bytes) -> Bytes {
         let mut n_seen = 0;
-        // What is left of the lines, once there is one that is not for the client.
+        // What is left of the lines, once there is one that is not for the client as it is.
         let mut kept: Option<Vec<u8>> = None;
         each(&lines, |line| {
-            let is_for_client = self.received_line(&line);
-            if !is_for_client && kept.is_none() {
+            let instead = self.received_line(&line);
+            if instead.is_some() && kept.is_none() {
                 kept = Some(lines.get(..n_seen).unwrap_or_default().to_vec());
             }
-            if is_for_client && let Some(kept) = &mut kept {
-                kept.extend_from_slice(&line);
+            if let Some(kept) = &mut kept {
+                kept.extend_from_slice(instead.as_deref().unwrap_or(&line));
             }
             n_seen += line.len();
         });
@@ -121,6 +132,12 @@ impl Ledger {
     /// Whether the daemon wants to end, and should be asked nothing more.
     pub(super) fn is_leaving(&self) -> bool {
         self.is_leaving
+    }
+
+    /// Whether the client waits for an answer. It may leave without that of a subscription.
+    pub(super) fn awaits_answers(&self) -> bool {
+        let mut open = self.in_flight.values();
+        open.any(|open| !matches!(open.again, Again::Open(_)))
     }
 
     /// Whether the client is still to be introduced.
@@ -147,6 +164,7 @@ impl Ledger {
         self.swallowed.clear();
         self.is_refused = false;
         self.is_leaving = false;
+        self.resumed.clear();
         if let Some((id, open)) = self.cut.take().filter(|_| is_cut) {
             self.in_flight.insert(id, open);
         }
@@ -169,6 +187,11 @@ impl Ledger {
                         loss.rest.push(line.clone());
                     }
                     Again::Always(line)
+                }
+                Again::Open(line) => {
+                    self.resumed.insert(id.clone(), Lists::wanted(&line));
+                    loss.rest.push(line.clone());
+                    Again::Open(line)
                 }
             };
             self.in_flight.insert(id, Open { number, again });
@@ -193,6 +216,9 @@ impl Ledger {
         rest.extend(others.map(|kept| kept.line));
         rest.append(&mut loss.rest);
         loss.rest = rest;
+        if self.initialized.is_some() {
+            self.lists.tell_changed(&mut loss.news, None);
+        }
         loss
     }
 
@@ -241,10 +267,10 @@ impl Ledger {
         };
         let mut again = Again::Never;
         match method {
+            // Whoever serves refuses a second one, unless it has refused the first.
+            b"initialize" if self.initialize.is_some() => self.introduced_again = Some(kept()),
             b"initialize" => {
-                self.initialize = Some(kept());
-                (self.initialized, self.level) = (None, None);
-                self.subscriptions.clear();
+                self.introduce(kept());
                 again = Again::Always(owned(line));
             }
             b"logging/setLevel" => {
@@ -263,7 +289,7 @@ impl Ledger {
                     self.subscriptions.remove(&uri);
                 }
             }
-            b"subscriptions/listen" => again = Again::Always(owned(line)),
+            b"subscriptions/listen" => again = Again::Open(owned(line)),
             _ if ONLY_READ.contains(&method) && line.len() <= MAX_REPEATED_BYTES => {
                 again = Again::Once(owned(line));
             }
@@ -281,25 +307,33 @@ impl Ledger {
         }
     }
 
-    /// Whether it is for the client.
-    fn received_line(&mut self, line: &Bytes) -> bool {
+    fn introduce(&mut self, introduction: Kept) {
+        self.initialize = Some(introduction);
+        (self.initialized, self.level) = (None, None);
+        self.lists = Lists::default();
+        self.subscriptions.clear();
+    }
+
+    /// Gives what the client gets instead of the line, if that is not as it should be.
+    fn received_line(&mut self, line: &Bytes) -> Option<Vec<u8>> {
         if is_list(line) {
             let messages: Vec<&RawValue> = serde_json::from_slice(line).unwrap_or_default();
             for message in messages {
-                self.heard(head(message.get().as_bytes()), true);
+                let message = message.get().as_bytes();
+                self.heard(head(message), message, true);
             }
-            return true;
+            return None;
         }
         let head = head(line);
         // Nothing that a server says looks like that.
         if head == Head::default() && line.trim_ascii_end() == LEAVING {
             self.is_leaving = true;
-            return false;
+            return Some(Vec::new());
         }
-        self.heard(head, line.ends_with(b"\n"))
+        self.heard(head, line, line.ends_with(b"\n"))
     }
 
-    fn heard(&mut self, head: Head<'_>, is_whole: bool) -> bool {
+    fn heard(&mut self, head: Head<'_>, line: &[u8], is_whole: bool) -> Option<Vec<u8>> {
         match head {
             Head {
                 id: Some(id),
@@ -307,7 +341,7 @@ impl Ledger {
                 ..
             } => {
                 self.questions.insert(id.into());
-                true
+                None
             }
             Head {
                 id: Some(id),
@@ -323,20 +357,58 @@ impl Ledger {
                     tracing::warn!("something that the client had set is not so any more");
                 } else if is_error {
                     self.forget(id);
+                } else if !is_swallowed {
+                    self.introduced(id, line);
                 }
                 let answered = self.in_flight.remove_entry(id);
                 if !is_whole {
                     self.cut = answered;
                 }
-                !is_swallowed
+                is_swallowed.then(Vec::new)
             }
-            _ => true,
+            Head {
+                id: None,
+                method: Some(b"notifications/cancelled"),
+                ..
+            } => {
+                // Clients do not answer what was taken back.
+                if let Some(id) = cancelled_id(line) {
+                    self.questions.remove(id);
+                }
+                None
+            }
+            Head {
+                id: None,
+                method: Some(b"notifications/subscriptions/acknowledged"),
+                ..
+            } if !self.resumed.is_empty() => {
+                // The client had that long ago. What it does not have is what changed meanwhile.
+                let (id, lists) = self.resumed.remove_entry(acknowledged_id(line)?)?;
+                let mut news = Vec::new();
+                lists.tell_changed(&mut news, Some(&id));
+                Some(news)
+            }
+            _ => None,
+        }
+    }
+
+    /// The client hears what it was introduced to, if that is what was answered.
+    fn introduced(&mut self, id: &[u8], answer: &[u8]) {
+        let is_it = |kept: &mut Kept| *kept.id == *id;
+        if let Some(again) = self.introduced_again.take_if(is_it) {
+            self.introduce(again);
+        }
+        if self.initialize.as_ref().is_some_and(|kept| *kept.id == *id) {
+            self.lists = Lists::promised(answer);
         }
     }
 
     /// What was refused has set nothing.
     fn forget(&mut self, id: &[u8]) {
         let is_it = |kept: &mut Kept| *kept.id == *id;
+        if self.introduced_again.take_if(is_it).is_some() {
+            return;
+        }
         if self.initialize.take_if(is_it).is_none() && self.level.take_if(is_it).is_none() {
             self.subscriptions.retain(|_, kept| *kept.id != *id);
         }

@@ -48,7 +48,9 @@ fn what_is_not_answered_is_answered_with_an_error_in_order_and_no_call_is_repeat
         told,
         greeting,
         rest,
+        news,
     } = ledger.lost(false);
+    assert_eq!(news, b"", "nothing was promised");
     let told = read(&told);
     assert_eq!(told.len(), 2);
     assert_eq!((&told[0]["id"], &told[1]["id"]), (&json!("two"), &json!(3)));
@@ -180,6 +182,90 @@ fn questions_that_nobody_waits_for_are_withdrawn() {
         "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}
     });
     assert_eq!(told, [withdrawn]);
+}
+
+#[test]
+fn questions_that_were_withdrawn_are_forgotten() {
+    let mut ledger = Ledger::default();
+    let question = request(1, "elicitation/create", &json!({}));
+    let mut withdrawn = notification("notifications/cancelled");
+    withdrawn["params"] = json!({"requestId": 1});
+    let said = lines(&[question, withdrawn]);
+    assert_eq!(ledger.received(said.clone()), said);
+    assert_eq!(ledger.lost(false), Loss::default());
+}
+
+#[test]
+fn a_second_introduction_counts_only_if_it_is_not_refused() {
+    let mut ledger = Ledger::default();
+    let first = request(0, "initialize", &json!({"first": true}));
+    let second = request(7, "initialize", &json!({"first": false}));
+    let subscribe = request(1, "resources/subscribe", &json!({"uri": "a:1"}));
+    let refused = json!({"jsonrpc": "2.0", "id": 7, "error": {"code": -32600}});
+    ledger.sent(&lines(&[first.clone(), subscribe.clone(), second.clone()]));
+    ledger.received(lines(&[answer(0), answer(1), refused]));
+    let loss = ledger.lost(false);
+    assert_eq!(read(&loss.greeting.unwrap()), [first]);
+    assert_eq!(all(&loss.rest), [subscribe]);
+    ledger.received(lines(&[answer(0), answer(1)]));
+    ledger.sent(&lines(std::slice::from_ref(&second)));
+    ledger.received(lines(&[answer(7)]));
+    let loss = ledger.lost(false);
+    assert_eq!(read(&loss.greeting.unwrap()), [second]);
+    assert_eq!(all(&loss.rest), Vec::<Value>::new());
+}
+
+#[test]
+fn clients_hear_that_lists_may_be_others_where_another_daemon_goes_on() {
+    let mut ledger = Ledger::default();
+    let introduced = json!({"capabilities": {"tools": {"listChanged": true}, "prompts": {}}});
+    ledger.sent(&lines(&[request(0, "initialize", &json!({}))]));
+    ledger.received(lines(&[
+        json!({"jsonrpc": "2.0", "id": 0, "result": introduced}),
+    ]));
+    assert_eq!(ledger.lost(false).news, b"", "it has no lists yet");
+    // What another daemon promises is not what the client was promised.
+    ledger.received(lines(&[answer(0)]));
+    ledger.sent(&lines(&[notification("notifications/initialized")]));
+    let news = read(&ledger.lost(false).news);
+    assert_eq!(news, [notification("notifications/tools/list_changed")]);
+}
+
+#[test]
+fn subscriptions_are_acknowledged_once_and_hear_that_lists_may_be_others() {
+    let mut ledger = Ledger::default();
+    let wanted = json!({"notifications": {"promptsListChanged": true}});
+    let about = |method: &str| {
+        let mut told = notification(method);
+        told["params"] = json!({"_meta": {"io.modelcontextprotocol/subscriptionId": 5}});
+        told
+    };
+    let acknowledged = about("notifications/subscriptions/acknowledged");
+    ledger.sent(&lines(&[request(5, "subscriptions/listen", &wanted)]));
+    assert!(!ledger.awaits_answers());
+    let passed = ledger.received(lines(std::slice::from_ref(&acknowledged)));
+    assert_eq!(read(&passed), std::slice::from_ref(&acknowledged));
+    for _ in 0..2 {
+        assert_eq!(ledger.lost(false).news, b"");
+        let others = notification("notifications/progress");
+        let passed = ledger.received(lines(&[others.clone(), acknowledged.clone()]));
+        let news = about("notifications/prompts/list_changed");
+        assert_eq!(read(&passed), [others, news]);
+    }
+}
+
+#[test]
+fn a_client_that_has_said_everything_waits_for_its_answers() {
+    let mut ledger = Ledger::default();
+    let list = request(1, "tools/list", &json!({}));
+    let call = request(2, "tools/call", &json!({}));
+    ledger.sent(&lines(&[list.clone(), call]));
+    assert!(ledger.awaits_answers());
+    let loss = ledger.lost(false);
+    assert_eq!(read(&loss.told)[0]["id"], json!(2));
+    assert!(ledger.awaits_answers(), "the list is asked for once more");
+    ledger.received(lines(&[answer(1)]));
+    assert!(!ledger.awaits_answers());
 }
 
 #[test]
