@@ -12,9 +12,9 @@ mod stopping;
 mod summon;
 mod world;
 
-pub(crate) use asking::{Asking, ask};
+pub(crate) use asking::{Asking, ask, holder};
 pub(crate) use control::{Ask, FrontStatus, InstanceReport, Report, Restarted};
-pub(crate) use hello::{Front, Hello, LEAVING, LEFT, Refusal, Wants};
+pub(crate) use hello::{Front, Hello, LEAVING, LEFT, Refusal, Wants, warning_in};
 pub(crate) use host::{Hosting, Own, run};
 pub(crate) use place::Place;
 pub(crate) use stopping::{How, stop};

@@ -29,7 +29,7 @@ use self::site::Endpoints;
 use self::voice::Voice;
 use crate::args::gateway::GatewayArgs;
 use crate::configured::warn_of_use;
-use crate::daemon::{Hosting, Own, Place};
+use crate::daemon::{Hosting, Own, Place, holder};
 use crate::error::{CliError, Code, Exit};
 use crate::interrupt::Interrupts;
 use crate::managing::{Purpose, Setup};
@@ -172,10 +172,11 @@ async fn host(
     match Hosting::begin(&place, gateway, setup, workspace, Some(own)).await {
         Ok(hosting) => Some(hosting),
         Err(UnixServerError::AlreadyRunning { .. }) => {
-            workspace.printer.note(
-                "clients of `cocode mcp serve` have a daemon already, with servers of its own \
-                 (`cocode mcp daemon status`)",
-            );
+            let holder = holder(&place).await;
+            workspace.printer.note(&format!(
+                "{holder} serves the clients of `cocode mcp serve`, and shares no servers with this gateway; \
+                 to have them share, `cocode mcp daemon stop` and start the gateway before the next agent",
+            ));
             None
         }
         Err(error) => {

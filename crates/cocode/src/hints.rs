@@ -11,6 +11,9 @@ use crate::error::{CliError, Exit, RpcDetails};
 
 const ONLY_MESSAGES: &str = "a server must write nothing but messages to its stdout";
 
+/// What became of a call that the server has had, and has not answered.
+const LOST: &str = "the call was lost: it may or may not have been carried out";
+
 /// What was being done when a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
@@ -100,7 +103,23 @@ pub(crate) fn request_error(error: &RequestError, doing: Doing) -> CliError {
     }
     told.rpc = rpc_of(error);
     told.hints = request_hints(error, Moment::Session);
+    if doing == Doing::Call && is_lost(error) {
+        let happened = std::mem::replace(&mut told.message, LOST.to_owned());
+        told.causes.insert(0, happened);
+    }
     told
+}
+
+/// Whether the server may have done what it was asked, and could not say so.
+fn is_lost(error: &RequestError) -> bool {
+    match error {
+        RequestError::Closed { sent, .. } => *sent,
+        RequestError::Link { error, .. } => matches!(
+            error,
+            LinkError::Broken { .. } | LinkError::NoAnswer { .. } | LinkError::Closed(_)
+        ),
+        _ => false,
+    }
 }
 
 /// Why there was nothing to show to a server that wants credentials, if that is what is wrong.

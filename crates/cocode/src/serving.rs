@@ -5,22 +5,27 @@
 pub(crate) mod gate;
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use cocode_client::ManagerOptions;
 use cocode_config::{Config, Live, Reload, Watcher};
 use cocode_core::ServerSpec;
 use cocode_gateway::{Gateway, Prefix, View, ViewOptions};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::admission::Admissions;
 use crate::configured;
 use crate::error::{CliError, Code};
 use crate::reach::Configured;
-use crate::workspace::{Workspace, told};
+use crate::workspace::{Workspace, told_after};
 
 use gate::Rules;
+
+/// What to know where there is nothing to serve.
+const NOTHING_CONFIGURED: &str = "no servers are configured, so there is nothing to serve: \
+     `cocode mcp add NAME -- COMMAND` adds one, `cocode mcp import` takes those of other tools";
 
 /// Which of the configured servers are served.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -41,7 +46,7 @@ pub(crate) struct Shape {
 #[derive(Debug)]
 pub(crate) struct Serving {
     view: View,
-    warnings: Vec<String>,
+    warnings: watch::Receiver<Vec<String>>,
     admissions: Arc<Admissions>,
     // Ends following before there is nothing to follow.
     _following: JoinSet<()>,
@@ -70,7 +75,7 @@ impl Serving {
         })?;
         let variables = workspace.environment.variables.clone();
         let live = Live::new(workspace.places.clone(), move |name| variables.text(name));
-        let warnings = selection.warnings(live.config());
+        let (warn, warnings) = watch::channel(selection.warnings(&live));
         let connector = Arc::new(Configured::new(workspace)?);
         let rules = Arc::new(Rules::of(live.config()));
         manager.connector = Arc::<Configured>::clone(&connector);
@@ -87,6 +92,7 @@ impl Serving {
             connector,
             rules,
             view: view.clone(),
+            warnings: warn,
         };
         followed.apply().await;
         let mut following = JoinSet::new();
@@ -114,9 +120,31 @@ impl Serving {
         self.admissions.settle().await;
     }
 
-    /// What whoever began this should know: files that cannot be read, servers that are not served.
-    pub(crate) fn warnings(&self) -> &[String] {
-        &self.warnings
+    /// What whoever is served should know: files that cannot be read, servers that are not served.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.warnings.borrow().clone()
+    }
+
+    /// Tells of everything that is to be known now and is not among what was said before, for as long as
+    /// somebody listens.
+    pub(crate) fn warn<T: FnMut(&str)>(
+        &self,
+        mut said: Vec<String>,
+        mut tell: T,
+    ) -> impl Future<Output = Infallible> + use<T> {
+        let mut warnings = self.warnings.clone();
+        async move {
+            loop {
+                let now = warnings.borrow_and_update().clone();
+                let is_new = |warning: &&String| !said.contains(*warning);
+                now.iter().filter(is_new).for_each(|warning| tell(warning));
+                said = now;
+                if warnings.changed().await.is_err() {
+                    // Nothing is followed any more.
+                    return std::future::pending().await;
+                }
+            }
+        }
     }
 }
 
@@ -134,9 +162,22 @@ impl Selection {
         unknown.map_or(Ok(()), |name| Err(configured::unknown(name, config)))
     }
 
-    fn warnings(&self, config: &Config) -> Vec<String> {
-        let mut warnings: Vec<String> = config.file_problems().map(told).collect();
+    fn warnings(&self, live: &Live) -> Vec<String> {
+        let config = live.config();
+        let mut warnings = told_after(config.file_problems(), live.kept());
+        let kept = live
+            .kept()
+            .iter()
+            .map(|kept| format!("configuration: {kept}"));
+        warnings.extend(kept);
+        if config.servers.is_empty() && warnings.is_empty() {
+            warnings.push(NOTHING_CONFIGURED.to_owned());
+        }
         for (name, server) in &config.servers {
+            // One that is broken now may go on as it was.
+            if live.specs().any(|spec| spec.name.as_str() == name) {
+                continue;
+            }
             // Who names a server wants it; of the others, only what is broken or waits matters.
             let is_wanted = self.servers.is_some() && self.has(name);
             match configured::usable(name, server) {
@@ -172,6 +213,7 @@ struct Followed {
     connector: Arc<Configured>,
     rules: Arc<Rules>,
     view: View,
+    warnings: watch::Sender<Vec<String>>,
 }
 
 impl Followed {
@@ -188,13 +230,21 @@ impl Followed {
 
     async fn reload(&mut self) {
         let reload = self.live.reload();
-        log(&reload);
+        let now = self.selection.warnings(&self.live);
+        log(&reload, &now);
+        let before = self.warnings.send_replace(now);
+        for warning in &*self.warnings.borrow() {
+            if !before.contains(warning) {
+                tracing::warn!("{warning}");
+            }
+        }
         self.rules.replace(self.live.config());
         self.apply().await;
     }
 }
 
-fn log(reload: &Reload) {
+/// Writes down what became of a change, but for what is written down as a warning.
+fn log(reload: &Reload, warnings: &[String]) {
     let Reload {
         changes,
         settings_changed,
@@ -207,10 +257,9 @@ fn log(reload: &Reload) {
     if *settings_changed {
         tracing::info!("configuration: settings have changed; some count at the next start");
     }
-    for kept in kept {
-        tracing::warn!("configuration: {kept}");
-    }
-    for problem in problems {
-        tracing::warn!("configuration: {}", told(problem));
+    for problem in told_after(problems, kept) {
+        if !warnings.contains(&problem) {
+            tracing::warn!("configuration: {problem}");
+        }
     }
 }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use cocode_config::{Config, EditContext, Places, Problem};
+use cocode_config::{Config, EditContext, Kept, Places, Problem};
 
 use crate::admission::Admissions;
 use crate::args::govern::CredentialStoreArg;
@@ -177,6 +177,20 @@ pub(crate) fn told(problem: &Problem) -> String {
         Some(hint) => format!("{problem} ({hint})"),
         None => problem.to_string(),
     }
+}
+
+/// What is wrong with files that were in order before. What goes on as it was because of that says what
+/// is wrong itself.
+pub(crate) fn told_after<'a>(
+    problems: impl IntoIterator<Item = &'a Problem>,
+    kept: &[Kept],
+) -> Vec<String> {
+    let is_told = |problem: &Problem| kept.iter().any(|kept| kept.because == *problem);
+    let problems = problems.into_iter();
+    problems
+        .filter(|problem| !is_told(problem))
+        .map(told)
+        .collect()
 }
 
 /// Adds problems to an error, as causes.

@@ -1,6 +1,8 @@
 //! From a name and arguments to a result: finds the tool, checks, waits for its server, calls, and
 //! repeats what may be repeated.
 
+mod attempts;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -19,19 +21,14 @@ use super::find::{
 use super::server::Server;
 use super::shared::Shared;
 use crate::clock::{Deadlines, later};
-use crate::error::{RequestError, Retry};
-use crate::features::{Annotations, CallResult};
+use crate::error::RequestError;
+use crate::features::CallResult;
 use crate::list_cache::ListKind;
-use crate::options::RequestOptions;
 use crate::progress::OnProgress;
 use crate::schema::Mismatch;
-use crate::session::Session;
 use crate::telemetry::{TraceContext, call_span};
 
 use super::output::Output;
-
-/// How often a call is tried, where it may be repeated.
-const MAX_ATTEMPTS: u32 = 5;
 
 /// What a caller decides about one call. Dropping the future of a call cancels it.
 #[derive(Clone, Default)]
@@ -372,70 +369,6 @@ impl<'a> Work<'a> {
             tool: self.tool.name().clone(),
             mismatch,
         }
-    }
-
-    /// Tries until there is a result, or an error that repeating does not help.
-    async fn attempts(&self) -> Result<(CallResult, u32), CallError> {
-        let mut attempt = 1;
-        loop {
-            let until = later(self.begun, self.deadlines.idle.min(self.deadlines.total));
-            let session = match self.server.current() {
-                Some(session) => session,
-                None => Box::pin(self.wait(until)).await?,
-            };
-            let error = match self.once(&session).await {
-                Ok(result) => return Ok((result, attempt)),
-                Err(error) => error,
-            };
-            self.server.suspect(&error);
-            let Some(wait) = self.may_repeat(&error, attempt) else {
-                return Err(self.failed(error));
-            };
-            let again_at = later(Instant::now(), wait);
-            if again_at >= until {
-                return Err(self.failed(error));
-            }
-            tracing::debug!(server = %self.server.name, %error, attempt, "a call is repeated");
-            tokio::time::sleep_until(again_at).await;
-            attempt += 1;
-        }
-    }
-
-    async fn once(&self, session: &Session) -> Result<CallResult, RequestError> {
-        let options = RequestOptions {
-            deadlines: Some(self.deadlines.after(self.begun.elapsed())),
-            on_progress: self.context.on_progress.clone(),
-            meta: self.context.meta.clone(),
-        };
-        let name = self.tool.name().as_str();
-        session.call_tool(name, self.arguments, options).await
-    }
-
-    async fn wait(&self, until: Instant) -> Result<Session, CallError> {
-        let session = self.server.session(until).await;
-        session.map_err(|error| unavailable(&self.server, error))
-    }
-
-    /// How long to wait before the call is made again; nothing if it must not be. A call that the
-    /// server may have carried out is repeated only if the tool says that this does no harm, and
-    /// never after a deadline.
-    fn may_repeat(&self, error: &RequestError, attempt: u32) -> Option<std::time::Duration> {
-        let Annotations {
-            read_only,
-            idempotent,
-            ..
-        } = self.tool.annotations();
-        let harmless = read_only == Some(true) || idempotent == Some(true);
-        let repeat = match error.retry() {
-            Retry::Safe => true,
-            Retry::MayHaveRun => harmless && !matches!(error, RequestError::Timeout { .. }),
-            Retry::Pointless => false,
-        };
-        let backoff = self.shared.options.health.reconnect;
-        // What the server asks for is obeyed in full, or the call is not made again.
-        let asked = error.retry_after().unwrap_or_default();
-        (repeat && attempt < MAX_ATTEMPTS)
-            .then(|| backoff.wait(attempt, None, fastrand::f64()).max(asked))
     }
 
     fn failed(&self, error: RequestError) -> CallError {

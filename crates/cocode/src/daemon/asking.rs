@@ -5,7 +5,7 @@ use std::time::Duration;
 use cocode_wire::serve::read_first_line;
 use serde::de::DeserializeOwned;
 
-use super::control::Ask;
+use super::control::{Ask, Report};
 use super::hello::{Hello, MAX_HELLO_BYTES, Wants, Welcome};
 use super::place::Place;
 use super::summon::{ANSWER_WITHIN, LOOK_WITHIN, Summoned, Unavailable, connect, greet};
@@ -45,6 +45,48 @@ pub(crate) async fn ask(ask: Ask, place: Option<&Place>) -> Result<Option<Asking
     let summoned = greet(stream, &hello, within).await;
     let summoned = summoned.map_err(|error| failed(&error))?;
     Ok(Some(Asking { summoned }))
+}
+
+/// Who holds a place that is taken.
+#[derive(Debug)]
+pub(crate) enum Holder {
+    Daemon {
+        pid: u32,
+    },
+    Gateway {
+        pid: u32,
+        url: String,
+    },
+    /// It does not say what it is.
+    Unknown,
+}
+
+/// Who listens at a place.
+pub(crate) async fn holder(place: &Place) -> Holder {
+    let asked = self::ask(Ask::Status, Some(place)).await;
+    let report =
+        asked.and_then(|asking| asking.map(|asking| asking.answer::<Report>()).transpose());
+    match report {
+        Ok(Some(Report { pid, url, .. })) => match url {
+            Some(url) => Holder::Gateway { pid, url },
+            None => Holder::Daemon { pid },
+        },
+        Ok(None) => Holder::Unknown,
+        Err(error) => {
+            tracing::debug!(?error, "it is not known who holds the place of the daemon");
+            Holder::Unknown
+        }
+    }
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Daemon { pid } => write!(formatter, "a daemon (process {pid})"),
+            Self::Gateway { pid, url } => write!(formatter, "a gateway (process {pid}, at {url})"),
+            Self::Unknown => formatter.write_str("another daemon"),
+        }
+    }
 }
 
 impl Asking {

@@ -43,7 +43,25 @@ pub(crate) struct FrontStatus {
     /// The one server that it sees as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) server: Option<String>,
+    /// The only servers that it wants, if it has named some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) servers: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) profile: Option<String>,
     pub(crate) seconds: u64,
+}
+
+impl FrontStatus {
+    /// Which of the servers it serves.
+    pub(crate) fn serves(&self) -> String {
+        match (&self.server, &self.profile) {
+            (Some(server), _) => format!("{server}, as it is"),
+            // What is named counts more than the profile.
+            (None, _) if !self.servers.is_empty() => self.servers.join(","),
+            (None, Some(profile)) => format!("profile {profile}"),
+            (None, None) => "all".to_owned(),
+        }
+    }
 }
 
 /// A server that the daemon keeps.

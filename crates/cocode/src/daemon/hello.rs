@@ -20,6 +20,11 @@ pub(super) const CHANNEL: u32 = 1;
 /// The line that says that the daemon ends, and wants to be asked nothing more. It is no message of
 /// the protocol, so that no server can say it.
 pub(crate) const LEAVING: &[u8] = br#"{"cocode":"leaving"}"#;
+/// The beginning of a line with what whoever runs the front should know. It is no message either.
+const WARNING: &str = r#"{"cocode":{"warning":"#;
+/// What is longer is cut, so that a front reads the line as a whole.
+const MAX_WARNING_CHARS: usize = 2000;
+
 /// What a front says then. Requests that follow are not served.
 pub(super) const LEFT_METHOD: &str = "notifications/cocode/left";
 /// The same as a line.
@@ -139,6 +144,32 @@ impl Welcome {
             ..Self::new(build)
         }
     }
+}
+
+/// The line that tells a front of something, without its end.
+pub(super) fn warning(text: &str) -> Vec<u8> {
+    let text: String = text.chars().take(MAX_WARNING_CHARS).collect();
+    let text = serde_json::Value::from(text);
+    format!("{WARNING}{text}}}}}").into_bytes()
+}
+
+/// What such a line tells.
+pub(crate) fn warning_in(line: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Line {
+        cocode: Told,
+    }
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Told {
+        warning: String,
+    }
+    if !line.starts_with(WARNING.as_bytes()) {
+        return None;
+    }
+    let line: Line = serde_json::from_slice(line).ok()?;
+    Some(line.cocode.warning)
 }
 
 /// A line of JSON, with its end.

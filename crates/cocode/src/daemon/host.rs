@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use self::farewell::Farewell;
 use self::fronts::{Fronts, Guest};
+use super::asking::holder;
 use super::build::build;
 use super::control::Ask;
 use super::hello::{self, CHANNEL, Front, Hello, MAX_HELLO_BYTES, Refusal, Wants, Welcome};
@@ -59,7 +60,10 @@ async fn serve(place: &Place, setup: &Setup, workspace: &Workspace) -> Result<Ex
     let idle = idle.map_or(IDLE, |setting| setting.value);
     let gateway = Gateway::new();
     let hosting = Hosting::begin(place, &gateway, setup, workspace, None).await;
-    let mut hosting = hosting.map_err(|error| cannot_listen(&error))?;
+    let mut hosting = match hosting {
+        Ok(hosting) => hosting,
+        Err(error) => return Err(cannot_listen(&error, place).await),
+    };
     let printer = &workspace.printer;
     printer.out_line(&format!("listening at {}", place.socket.display()))?;
     let host = Arc::clone(&hosting.host);
@@ -178,13 +182,15 @@ impl Hosting {
     }
 }
 
-fn cannot_listen(error: &UnixServerError) -> CliError {
-    let running = matches!(error, UnixServerError::AlreadyRunning { .. });
-    let error = CliError::new(Code::SetupFailed, "the daemon cannot listen").because(error);
-    if running {
-        return error.hint("`cocode mcp daemon status` shows the one that runs");
+async fn cannot_listen(error: &UnixServerError, place: &Place) -> CliError {
+    if !matches!(error, UnixServerError::AlreadyRunning { .. }) {
+        return CliError::new(Code::SetupFailed, "the daemon cannot listen").because(error);
     }
-    error
+    let holder = holder(place).await;
+    let message = format!("{holder} serves the clients of `cocode mcp serve` already");
+    CliError::new(Code::SetupFailed, message)
+        .hint("`cocode mcp daemon status` shows it")
+        .hint("`cocode mcp daemon stop` ends it")
 }
 
 /// How far the end of the daemon is.
@@ -330,7 +336,7 @@ impl Host {
             return;
         }
         let welcome = Welcome {
-            warnings,
+            warnings: warnings.clone(),
             ..Welcome::new(&self.build)
         };
         if !self.say(&mut client, &welcome).await {
@@ -345,7 +351,11 @@ impl Host {
         let mut options = crate::serve::options();
         // The front brings subscriptions over to the next daemon.
         options.patience.awaits_subscriptions = false;
-        let closed = client.serve(&endpoint, options, shutdown).await;
+        let warning = serving.warn(warnings, |text| endpoint.warn(text));
+        let closed = tokio::select! {
+            closed = client.serve(&endpoint, options, shutdown) => closed,
+            never = warning => match never {},
+        };
         tracing::info!(?pid, %closed, "a front has left");
         if tokio::time::timeout(SETTLED_WITHIN, serving.settle())
             .await

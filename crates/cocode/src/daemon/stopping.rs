@@ -71,7 +71,7 @@ pub(crate) async fn stop(
             TOLD_WITHIN
         }
         // It does not understand what is wanted, and ends in order all the same.
-        Err(Unavailable::Refused(_) | Unavailable::Answer(_)) => IN_ORDER_WITHIN,
+        Err(Unavailable::Refused { .. } | Unavailable::Answer(_)) => IN_ORDER_WITHIN,
         Err(error @ Unavailable::Silent { .. }) if !is_connected(&stream) => {
             tracing::debug!(%error, "the daemon ended by itself");
             let (pid, how) = (pid.unwrap_or(0), How::Asked);

@@ -69,8 +69,12 @@ pub(crate) enum Unavailable {
     #[error("the daemon's answer is not understood")]
     Answer(#[source] serde_json::Error),
     /// It does not want to.
-    #[error("the daemon refuses: {}", told(*.0))]
-    Refused(Refusal),
+    #[error("the daemon refuses: {}", told(*refusal, build))]
+    Refused {
+        refusal: Refusal,
+        /// What it is of.
+        build: String,
+    },
     /// It could not be started.
     #[error("the daemon could not be started")]
     Start(#[source] StartError),
@@ -114,15 +118,22 @@ fn called(pid: Option<i32>) -> String {
     }
 }
 
-fn told(refusal: Refusal) -> &'static str {
+fn told(refusal: Refusal, build: &str) -> String {
+    let other = || {
+        let version = build.split('+').next().unwrap_or_default();
+        match env!("CARGO_PKG_VERSION") {
+            own if own == version => format!("it is of another build of version {version}"),
+            own => format!("it is of version {version}, and this is {own}"),
+        }
+    };
     match refusal {
-        Refusal::OtherBuild => "it is of another version, and serves others",
-        Refusal::SteppingAside => "it is of another version, and ends",
-        Refusal::OtherCertificates => "it trusts other certificates",
-        Refusal::OtherWorld => "it is in another sandbox or container",
-        Refusal::Failed => "the servers could not be served",
-        Refusal::Ending => "it is about to end",
-        Refusal::NotUnderstood => "it does not understand what is wanted",
+        Refusal::OtherBuild => format!("{}, and it serves others", other()),
+        Refusal::SteppingAside => format!("{}, and it ends", other()),
+        Refusal::OtherCertificates => "it trusts other certificates".to_owned(),
+        Refusal::OtherWorld => "it is in another sandbox or container".to_owned(),
+        Refusal::Failed => "the servers could not be served".to_owned(),
+        Refusal::Ending => "it is about to end".to_owned(),
+        Refusal::NotUnderstood => "it does not understand what is wanted".to_owned(),
     }
 }
 
@@ -204,7 +215,8 @@ pub(super) async fn heard(
         if refusal == Refusal::SteppingAside {
             until_end(stream).await;
         }
-        return Err(Unavailable::Refused(refusal));
+        let build = welcome.build;
+        return Err(Unavailable::Refused { refusal, build });
     }
     Ok((welcome, first.rest))
 }
@@ -256,7 +268,10 @@ pub(crate) async fn summon(
         match let_in(stream, place, hello).await {
             // It has ended, or is about to; the next one is ours.
             Err(
-                Unavailable::Refused(Refusal::SteppingAside | Refusal::Ending)
+                Unavailable::Refused {
+                    refusal: Refusal::SteppingAside | Refusal::Ending,
+                    ..
+                }
                 | Unavailable::Silent {
                     source: FirstLineError::Ended | FirstLineError::Io(_),
                     ..
@@ -366,7 +381,23 @@ fn open_log(path: &Path) -> Option<File> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_foreign;
+    use super::{Refusal, is_foreign, told};
+
+    #[test]
+    fn whoever_is_refused_hears_whether_it_is_the_version_or_the_build() {
+        let own = concat!(env!("CARGO_PKG_VERSION"), "+1.2.3");
+        let told = |build| told(Refusal::OtherBuild, build);
+        assert!(
+            told(own).contains("another build of version"),
+            "{}",
+            told(own)
+        );
+        let older = told("0.0.1+1.2.3");
+        assert!(
+            older.contains("it is of version 0.0.1, and this is"),
+            "{older}"
+        );
+    }
 
     #[test]
     fn only_the_user_is_believed_not_even_root() {

@@ -18,7 +18,7 @@ use super::voice::Voice;
 use crate::manage::overview::view::Line;
 use crate::serving::Selection;
 use crate::serving::gate::Rules;
-use crate::workspace::{Workspace, told};
+use crate::workspace::{Workspace, told_after};
 
 /// How long the start waits for the stores of credentials, which may ask their user something.
 /// Without what they say, servers are not shared with other gateways.
@@ -207,12 +207,12 @@ impl<'a> Servers<'a> {
                 "settings have changed: rules count at once, others at the next start".into(),
             );
         }
+        let mut problems = told_after(problems, kept);
         let kept: Vec<String> = kept.iter().map(ToString::to_string).collect();
         if kept.is_empty() && std::mem::take(&mut self.keeps) {
             changes.push("it is in order again".into());
         }
         self.keeps = !kept.is_empty();
-        let mut problems: Vec<String> = problems.iter().map(told).collect();
         let is_taken = self.live.config().servers.contains_key(builtin::NAME);
         if is_taken && self.connector.built_in.is_some() {
             problems.push(format!(

@@ -1,10 +1,13 @@
 //! `cocode mcp daemon`: who is served by the shared daemon, which servers run for whom, and its end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use cocode_gateway::Sharing;
 
 use crate::args::serve::DaemonVerb;
 use crate::daemon::{self, Ask, FrontStatus, How, InstanceReport, Place, Report, ask};
 use crate::error::{CliError, Exit};
+use crate::manage::overview::view::STOPPED;
 use crate::printer::{Paint, Printer, Style, print_json};
 use crate::session::on_runtime;
 use crate::table::{Cell, table};
@@ -107,29 +110,62 @@ fn told(report: &Report, paint: Paint) -> String {
         table(&head, &rows, paint)
     });
     let terms: BTreeSet<String> = servers.iter().filter_map(InstanceReport::terms).collect();
-    if !terms.is_empty() {
+    let stopped = servers.iter().any(|server| server.state == "stopped");
+    let stopped = stopped.then(|| format!("a server that is `stopped` is well: {STOPPED}"));
+    let notes = terms.into_iter().chain(manifold(servers)).chain(stopped);
+    let notes: Vec<String> = notes.collect();
+    if !notes.is_empty() {
         text.push('\n');
     }
-    for terms in terms {
-        text.push_str(&terms);
+    for note in notes {
+        text.push_str(&note);
         text.push('\n');
     }
     text
 }
 
+/// Why there are several servers of one name.
+fn manifold(servers: &[InstanceReport]) -> Vec<String> {
+    let mut by_name: BTreeMap<&str, Vec<&InstanceReport>> = BTreeMap::new();
+    // What runs for one session has been told already.
+    let of_session = Sharing::PerSession.as_str();
+    for server in servers.iter().filter(|one| one.sharing != of_session) {
+        by_name.entry(&server.name).or_default().push(server);
+    }
+    by_name.retain(|_, same| same.len() > 1);
+    let told = by_name.into_iter().map(|(name, same)| {
+        let entries: BTreeSet<&str> = same.iter().map(|one| one.fingerprint.as_str()).collect();
+        let places: BTreeSet<&[String]> = same.iter().map(|one| &*one.directories).collect();
+        let why = if entries.len() > 1 {
+            "their entries differ"
+        } else if places.len() == same.len() {
+            "they are used in different directories"
+        } else {
+            "the variables that they are given differ"
+        };
+        let each = same.iter().map(|one| {
+            let process = one
+                .pid
+                .map_or_else(|| "not running".to_owned(), |pid| pid.to_string());
+            format!("{process} for {}", one.directories.join(" and "))
+        });
+        let each: Vec<String> = each.collect();
+        format!(
+            "`{name}` is there {} times because {why}: {}",
+            same.len(),
+            each.join(", ")
+        )
+    });
+    told.collect()
+}
+
 fn front(front: &FrontStatus) -> Vec<Cell> {
-    let FrontStatus {
-        pid,
-        directory,
-        server,
-        seconds,
-    } = front;
-    let pid = pid.map(|pid| pid.to_string());
+    let pid = front.pid.map(|pid| pid.to_string());
     vec![
         Cell::new(pid.as_deref().unwrap_or("-")).styled(Style::Bold),
-        Cell::new(age(*seconds)),
-        Cell::new(server.as_deref().unwrap_or("all")),
-        Cell::new(directory.as_deref().unwrap_or("-")),
+        Cell::new(age(front.seconds)),
+        Cell::new(front.serves()),
+        Cell::new(front.directory.as_deref().unwrap_or("-")),
     ]
 }
 

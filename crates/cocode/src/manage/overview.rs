@@ -116,6 +116,7 @@ async fn once(
         specs: &specs,
         shared: ready.iter().flat_map(|spec| kept.kept(spec)).collect(),
         more_time: "--timeout",
+        awaited: None,
         calls: None,
     };
     let mut screen = printer.shows_live().then(|| Screen::new(printer));

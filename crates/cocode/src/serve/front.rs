@@ -8,7 +8,9 @@ mod peek;
 mod pieces;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cocode_client::chain;
@@ -30,6 +32,7 @@ use crate::daemon::{
 };
 use crate::error::{CliError, Exit};
 use crate::interrupt::Interrupts;
+use crate::printer::Printer;
 use crate::session::on_runtime;
 use crate::workspace::Workspace;
 
@@ -63,7 +66,10 @@ async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Option<Exit>, 
     let daemon = match summoned {
         Ok(summoned) => summoned,
         // Whoever serves alone finds out what is wrong, and says so.
-        Err(Unavailable::Refused(Refusal::Failed)) => return Ok(None),
+        Err(Unavailable::Refused {
+            refusal: Refusal::Failed,
+            ..
+        }) => return Ok(None),
         Err(error) => {
             let what_to_do = match error {
                 Unavailable::Hangs { .. } => " (`cocode mcp daemon stop` ends it)",
@@ -73,15 +79,19 @@ async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Option<Exit>, 
             return Ok(None);
         }
     };
-    for warning in &daemon.welcome.warnings {
-        printer.warn(warning);
-    }
+    let talk = Talk {
+        printer: Arc::clone(printer),
+        ledger: RefCell::default(),
+        leaving: Notify::new(),
+        said: RefCell::default(),
+    };
+    talk.introduced(&daemon);
     let relay = Relay {
         args,
         workspace,
         place,
         hello,
-        talk: Talk::default(),
+        talk,
         local: None,
     };
     relay.run(daemon.into(), interrupts).await.map(Some)
@@ -150,11 +160,32 @@ enum End {
 }
 
 /// What both directions know of the conversation.
-#[derive(Default)]
 struct Talk {
+    printer: Arc<Printer>,
     ledger: RefCell<Ledger>,
     /// The daemon has said that it wants to end.
     leaving: Notify,
+    /// What whoever runs the front was told.
+    said: RefCell<BTreeSet<String>>,
+}
+
+impl Talk {
+    /// Says what a daemon has to say of the configuration, unless another has done so.
+    fn introduced(&self, daemon: &Summoned) {
+        for warning in &daemon.welcome.warnings {
+            if self.said.borrow_mut().insert(warning.clone()) {
+                self.printer.warn(warning);
+            }
+        }
+    }
+
+    /// Says what is other than before.
+    fn heard(&self, warnings: Vec<String>) {
+        for warning in warnings {
+            self.printer.warn(&warning);
+            self.said.borrow_mut().insert(warning);
+        }
+    }
 }
 
 struct Relay<'a> {
@@ -201,6 +232,7 @@ impl Relay<'_> {
             }
             let is_useful = daemon.since.elapsed() >= USEFUL_AFTER;
             useless = if is_useful { 0 } else { useless + 1 };
+            let was_stopped = self.talk.ledger.borrow().is_leaving();
             let loss = self.talk.ledger.borrow_mut().lost(daemon.pieces.is_cut());
             let told = async {
                 // The client has the beginning of a line, and never gets its end.
@@ -226,7 +258,7 @@ impl Relay<'_> {
             daemon = tokio::select! {
                 biased;
                 exit = interrupts.next() => break exit,
-                daemon = self.another(useless) => daemon?,
+                daemon = self.another(useless, was_stopped) => daemon?,
             };
             let greeted = self.greet(&mut daemon, &mut sink, &loss);
             tokio::select! {
@@ -245,7 +277,7 @@ impl Relay<'_> {
     }
 
     /// Another daemon, or whoever serves within this process if there is none.
-    async fn another(&mut self, useless: u32) -> Result<Daemon, CliError> {
+    async fn another(&mut self, useless: u32, was_stopped: bool) -> Result<Daemon, CliError> {
         let printer = &self.workspace.printer;
         if let Some(local) = &mut self.local {
             return local.connect().map(|stream| Daemon::new(stream, b""));
@@ -254,7 +286,12 @@ impl Relay<'_> {
             let variables = &self.workspace.environment.variables;
             match summon(&self.place, &self.hello, variables).await {
                 Ok(summoned) => {
-                    printer.warn("the shared daemon was lost; another one goes on");
+                    if was_stopped {
+                        printer.note("the shared daemon was stopped in order; another one goes on");
+                    } else {
+                        printer.warn("the shared daemon was lost; another one goes on");
+                    }
+                    self.talk.introduced(&summoned);
                     return Ok(summoned.into());
                 }
                 Err(error) => chain(&error),
@@ -441,6 +478,7 @@ async fn pass_down(
             if ledger.is_leaving() {
                 talk.leaving.notify_one();
             }
+            talk.heard(std::mem::take(&mut ledger.warnings));
             for_client
         }
         Piece::More(more) => more,

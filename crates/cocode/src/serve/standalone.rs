@@ -30,7 +30,7 @@ async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliError
     let mut interrupts = Interrupts::catch()?;
     let local = Local::begin(args, workspace).await?;
     for warning in local.serving.warnings() {
-        workspace.printer.warn(warning);
+        workspace.printer.warn(&warning);
     }
     let mut signaled = None;
     let shutdown = async {
@@ -77,11 +77,16 @@ impl Local {
             let name = only.unwrap_or_default();
             return Err(configured::unusable(name, workspace.config()?));
         };
+        let mut clients = JoinSet::new();
+        let printer = Arc::clone(&workspace.printer);
+        let warnings = serving.warnings();
+        let warning = serving.warn(warnings, move |warning| printer.warn(warning));
+        clients.spawn(async move { match warning.await {} });
         Ok(Self {
             endpoint,
             serving,
             gateway,
-            clients: JoinSet::new(),
+            clients,
             setup,
         })
     }

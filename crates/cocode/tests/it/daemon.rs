@@ -143,6 +143,11 @@ fn servers_are_shared_only_where_they_would_be_the_same() {
         .collect();
     shared.sort_unstable();
     assert_eq!(shared, [1, 1, 2], "{status}");
+    let shown = site.home.mcp(&["daemon", "status"]).clean();
+    let why = "`one` is there 3 times because the variables that they are given differ";
+    assert!(shown.contains(why), "{shown}");
+    let shown = site.home.mcp(&["status"]).with_code(0);
+    shown.complains(&["`one` is there more than once"]);
 }
 
 #[test]
@@ -533,6 +538,10 @@ fn fronts_go_on_when_their_daemon_is_stopped() {
     front.skip_notifications();
     assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
     assert_ne!(site.daemon(), daemon);
+    let (code, told) = front.leave();
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("was stopped in order; another one"), "{told}");
+    assert!(!told.contains("lost"), "{told}");
 }
 
 #[test]
@@ -550,7 +559,7 @@ fn a_front_of_another_build_replaces_an_idle_daemon_and_leaves_a_busy_one_alone(
     assert_eq!(server.runs().all(), [1, 2], "it does not share");
     let (code, told) = guest.leave();
     assert_eq!(code, Some(0));
-    assert!(told.contains("another version"), "{told}");
+    assert!(told.contains("another build of version"), "{told}");
     assert_eq!(site.daemon(), daemon);
     front.leave();
     wait_while(|| !site.status()["fronts"].as_array().unwrap().is_empty());

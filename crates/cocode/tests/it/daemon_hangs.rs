@@ -16,6 +16,7 @@ fn commands_that_look_say_that_the_daemon_does_not_answer() {
     let site = Site::new(&entry("one", &server));
     let mut front = site.front(ONE);
     front.open(&json!({}));
+    front.skip_notifications();
     let daemon = site.daemon();
     signal_to(daemon, "-STOP");
     let told = format!("the daemon (process {daemon}) does not answer");

@@ -37,6 +37,18 @@ fn all_servers_are_served_as_one_or_those_that_are_wanted() {
     let _one = check(&["--servers", "one"], &["mcp__one__echo"]);
     let _profile = check(&["--profile", "plain"], &["echo"]);
     let _only = check(&["--server", "two"], &["echo"]);
+    let shown = site.home.mcp(&["daemon", "status"]).clean();
+    for serves in [
+        "  all  ",
+        "  one  ",
+        "  profile plain  ",
+        "  two, as it is  ",
+    ] {
+        assert!(shown.contains(serves), "{serves:?} is not in:\n{shown}");
+    }
+    let fronts = &site.status()["fronts"];
+    assert_eq!(fronts[1]["servers"], json!(["one"]), "{fronts}");
+    assert_eq!(fronts[2]["profile"], json!("plain"), "{fronts}");
     assert_eq!(all.call(1, "mcp__two__echo"), r#"{"n":1}"#);
     assert_eq!((one.runs().all(), two.runs().all()), (vec![1], vec![1]));
     for (words, code) in [
@@ -63,6 +75,45 @@ fn rules_and_files_count_for_fronts_as_they_are_now() {
     wait_while(|| !tools(&mut front).is_empty());
     let answer = front.ask(2, "tools/call", &json!({"name": "mcp__one__echo"}));
     assert!(answer["error"].is_object(), "{answer}");
+}
+
+#[test]
+fn a_front_is_told_of_files_that_change_while_it_runs() {
+    let (server, other) = (Script::new().stdio(), Script::new().stdio());
+    let site = Site::new(&entry("one", &server));
+    for alone in [&[][..], &["--standalone"]] {
+        let mut front = site.front(alone);
+        front.open(&json!({}));
+        front.skip_notifications();
+        // A server that nobody has approved.
+        let file = site.home.project_file(".mcp.toml", &entry("new", &other));
+        let told = front.until_told("`new`");
+        assert!(told.contains("is not approved"), "{told}");
+        std::fs::remove_file(file).unwrap();
+        // A file that is broken, whose servers go on.
+        site.home.user_file("mcp.toml", "[mcp_servers.one");
+        let told = front.until_told("counts as before");
+        assert!(!told.contains("missing"), "{told}");
+        assert_eq!(front.call(1, "mcp__one__echo"), r#"{"n":1}"#);
+        site.home.user_file("mcp.toml", &entry("one", &server));
+        // Everything was said once.
+        assert_eq!(front.leave(), (Some(0), String::new()));
+    }
+    let log = std::fs::read_to_string(site.home.home().join("state/daemon.log")).unwrap();
+    assert_eq!(log.matches("is not approved").count(), 1, "{log}");
+    assert_eq!(log.matches("counts as before").count(), 1, "{log}");
+    assert_eq!(other.runs().all(), [0; 0]);
+}
+
+#[test]
+fn a_front_with_nothing_to_serve_says_so() {
+    let site = Site::new("");
+    for words in [&[][..], &["--standalone"]] {
+        let (code, told) = site.front(words).leave();
+        assert_eq!(code, Some(0), "{told}");
+        assert!(told.contains("no servers are configured"), "{told}");
+        assert!(told.contains("cocode mcp add"), "{told}");
+    }
 }
 
 #[test]
@@ -171,12 +222,17 @@ fn whoever_watches_hears_of_daemons_that_come_and_go() {
     until_shared_by(&mut lines, 1);
     front.skip_notifications();
     kill(site.daemon());
-    let own = until(&mut lines, |event| {
-        event["server"]["state"] == "ready" && event["server"]["daemon"].is_null()
+    let gone = until(&mut lines, |event| {
+        event["event"] == "state" && event["server"]["daemon"].is_null()
     });
-    assert_eq!(own["event"], json!("state"), "{own}");
+    assert_eq!(gone["server"]["state"], json!("stopped"), "{gone}");
+    let why = gone["server"]["reason"].as_str().unwrap();
+    assert!(why.contains("no daemon runs"), "{gone}");
     assert_eq!(front.call_or_again(1, "echo"), r#"{"n":1}"#);
     until_shared_by(&mut lines, 1);
+    // The own one at the beginning, and one for each daemon.
+    received(&server, 3, "tools/call");
+    assert_eq!(server.runs().all(), [1, 2, 3]);
     crate::interrupting::signal(&watching, "-INT");
     assert_eq!(watching.wait().unwrap().code(), Some(130));
 }

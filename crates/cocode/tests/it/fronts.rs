@@ -168,6 +168,18 @@ impl Client {
         drop(self.stdin.take());
     }
 
+    /// Waits until people are told this, and gives everything that they were told until then.
+    pub(crate) fn until_told(&mut self, part: &str) -> String {
+        let stderr = self.child.stderr.as_mut().unwrap();
+        let mut told = Vec::new();
+        let mut byte = [0];
+        while !String::from_utf8_lossy(&told).contains(part) || byte != [b'\n'] {
+            stderr.read_exact(&mut byte).unwrap();
+            told.extend_from_slice(&byte);
+        }
+        String::from_utf8(told).unwrap()
+    }
+
     /// Ends the session as agents do. Gives the code, and what people were told.
     pub(crate) fn leave(mut self) -> (Option<i32>, String) {
         drop(self.stdin.take());

@@ -69,6 +69,38 @@ fn a_gateway_leaves_fronts_to_the_daemon_that_serves_them() {
 }
 
 #[test]
+fn who_holds_the_place_of_the_daemon_is_said() {
+    let server = Script::new().stdio();
+    let site = Site::new(&entry("one", &server));
+    let said = || {
+        let mut child = start(&mut site.home.command(["gateway", "--listen", ":0"]));
+        let mut line = String::new();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        stderr.read_line(&mut line).unwrap();
+        signal(&child, "-TERM");
+        child.wait().unwrap();
+        line
+    };
+    let mut front = site.front(&["--server", "one"]);
+    front.open(&json!({}));
+    let daemon = site.daemon();
+    let line = said();
+    let holder = format!("a daemon (process {daemon}) serves the clients");
+    assert!(line.contains(&holder), "{line}");
+    assert!(line.contains("`cocode mcp daemon stop`"), "{line}");
+    front.leave();
+    site.home.mcp(&["daemon", "stop"]).with_code(0);
+    let (mut child, url) = gateway(&site);
+    let line = said();
+    let holder = format!("a gateway (process {}, at {url})", child.id());
+    assert!(line.contains(&holder), "{line}");
+    let run = site.home.mcp(&["daemon", "run"]).with_code(2);
+    run.complains(&[&holder]);
+    signal(&child, "-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn a_gateway_ends_when_the_daemon_is_told_to() {
     let server = Script::new().stdio();
     let site = Site::new(&entry("one", &server));

@@ -126,6 +126,30 @@ async fn a_call_of_a_tool_that_may_be_repeated_survives_its_server() {
 }
 
 #[tokio::test]
+async fn a_call_that_may_be_repeated_was_lost_if_its_server_stays_away() {
+    over_every_transport(|transport| async move {
+        let gate = Gate::new();
+        let script = Script::new().on("tools/call").hold(&gate).as_usual();
+        let script = listing(script, r#""annotations":{"readOnlyHint":true}"#);
+        let (server, manager, _story) = only(transport, &script, giving_up_after(1)).await;
+        let (outcome, ()) = tokio::join!(echo(&manager), async {
+            gate.reached().await;
+            server.take_down();
+        });
+        let error = outcome.unwrap_err();
+        let CallError::Request { error: reason, .. } = &error else {
+            panic!("{transport:?}: nobody may say that nothing was sent: {error:?}");
+        };
+        assert_eq!(
+            reason.retry(),
+            Retry::MayHaveRun,
+            "{transport:?}: {reason:?}"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_connection_that_is_reset_in_the_middle_of_an_answer_fails_its_call() {
     over_every_transport(|transport| async move {
         for repeatable in [false, true] {

@@ -9,7 +9,7 @@ use cocode_wire::Frame;
 use cocode_wire::serve::{Asked, Conversation, Endpoint, Serving, Sink};
 use tokio::sync::Notify;
 
-use crate::daemon::hello::{LEAVING, LEFT_METHOD};
+use crate::daemon::hello::{LEAVING, LEFT_METHOD, warning};
 
 /// How long a front may take to hear it.
 const HEARD_WITHIN: Duration = Duration::from_secs(5);
@@ -28,6 +28,14 @@ impl Farewell {
             endpoint,
             outlet: OnceLock::new(),
             has_parted: Arc::default(),
+        }
+    }
+
+    /// Tells whoever runs the front of something.
+    pub(super) fn warn(&self, text: &str) {
+        let outlet = self.outlet.get();
+        if !outlet.is_some_and(|outlet| outlet.send(Bytes::from(warning(text)))) {
+            tracing::debug!("a front was not told of the configuration");
         }
     }
 

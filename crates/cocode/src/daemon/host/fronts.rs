@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
 use crate::args::govern::CredentialStoreArg;
+use crate::args::serve::WantedArgs;
 use crate::args::{ConfigArgs, OutputArgs};
 use crate::configured;
 use crate::daemon::hello::{Front, Text};
@@ -48,7 +49,7 @@ struct Slot {
 pub(super) struct Present {
     pub(super) pid: Option<i32>,
     pub(super) directory: Option<String>,
-    pub(super) server: Option<String>,
+    pub(super) wanted: WantedArgs,
     pub(super) since: Instant,
     pub(super) serving: Weak<Serving>,
 }
@@ -152,7 +153,7 @@ impl Fronts {
         let present = Present {
             pid,
             directory,
-            server: front.wanted.server,
+            wanted: front.wanted,
             since: Instant::now(),
             serving: Arc::downgrade(&serving),
         };
@@ -162,7 +163,7 @@ impl Fronts {
         });
         Ok(Guest {
             endpoint,
-            warnings: serving.warnings().to_vec(),
+            warnings: serving.warnings(),
             serving,
             presence: Presence {
                 fronts: self,

@@ -24,7 +24,9 @@ impl Host {
         let fronts = fronts.iter().map(|front| FrontStatus {
             pid: front.pid,
             directory: front.directory.clone(),
-            server: front.server.clone(),
+            server: front.wanted.server.clone(),
+            servers: front.wanted.servers.clone(),
+            profile: front.wanted.profile.clone(),
             seconds: front.since.elapsed().as_secs(),
         });
         let mut servers: Vec<InstanceReport> = self.used().into_values().map(told).collect();
@@ -91,7 +93,7 @@ impl Host {
             let Some(serving) = front.serving.upgrade() else {
                 continue;
             };
-            for running in seen(&serving, front.server.as_deref()) {
+            for running in seen(&serving, front.wanted.server.as_deref()) {
                 let number = running.number;
                 let entry = used.entry(number).or_insert_with(|| Used {
                     running,

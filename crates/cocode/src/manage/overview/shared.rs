@@ -28,6 +28,8 @@ const RUNNING: [StateKind; 3] = [
 /// What the daemon keeps.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Shared {
+    /// There is a daemon.
+    pub(super) is_there: bool,
     /// Where we are.
     directory: Option<String>,
     servers: Vec<InstanceReport>,
@@ -163,6 +165,7 @@ impl Shared {
     fn of(report: Result<Report, CliError>, directory: Option<&String>) -> Self {
         match report {
             Ok(report) => Self {
+                is_there: true,
                 directory: directory.cloned(),
                 servers: report.servers,
             },
@@ -173,8 +176,8 @@ impl Shared {
         }
     }
 
-    /// Those that are this server, as it is used here, and can be used, or soon can.
-    pub(super) fn kept<'a>(
+    /// Those that are this server, as it is used here.
+    pub(super) fn known<'a>(
         &'a self,
         spec: &'a ServerSpec,
     ) -> impl Iterator<Item = &'a InstanceReport> {
@@ -186,8 +189,17 @@ impl Shared {
             server.name == spec.name.as_str()
                 && server.fingerprint == fingerprint
                 && (is_here || !is_of_directory)
-                && RUNNING.iter().any(|state| state.as_str() == server.state)
         })
+    }
+
+    /// Those of them that can be used, or soon can.
+    pub(super) fn kept<'a>(
+        &'a self,
+        spec: &'a ServerSpec,
+    ) -> impl Iterator<Item = &'a InstanceReport> {
+        let runs =
+            |server: &&InstanceReport| RUNNING.iter().any(|one| one.as_str() == server.state);
+        self.known(spec).filter(runs)
     }
 
     /// Whether the daemon has this server.

@@ -1,6 +1,8 @@
 //! How all servers are at one moment: as a table for people, as one object for scripts, and as an
 //! exit code.
 
+mod text;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,9 +20,8 @@ use super::tools;
 use crate::daemon::InstanceReport;
 use crate::error::{CliError, Exit};
 use crate::fleet::{error_object, short};
-use crate::printer::{Paint, Printer, Style};
+use crate::printer::{Paint, Printer};
 use crate::table::{Cell, table};
-use crate::text::duration;
 use crate::trouble::About;
 
 /// What is looked at.
@@ -33,6 +34,8 @@ pub(super) struct Outlook<'a> {
     pub(super) more_time: &'static str,
     /// Those that run in the daemon.
     pub(super) shared: Vec<&'a InstanceReport>,
+    /// Why servers do not run that could.
+    pub(super) awaited: Option<&'static str>,
     /// The calls of each server, where somebody counts them.
     pub(super) calls: Option<&'a BTreeMap<ServerName, Calls>>,
 }
@@ -44,6 +47,19 @@ pub(super) struct Calls {
     pub(super) finished: u64,
     pub(super) failed: u64,
 }
+
+/// What a server in the daemon means for the whole, if it is not ready.
+const IN_DAEMON: [(StateKind, Kind); 6] = [
+    (StateKind::Starting, Kind::Awaited),
+    (StateKind::Reconnecting, Kind::Awaited),
+    (StateKind::Stopped, Kind::Good),
+    (StateKind::NeedsAuth, Kind::NeedsAuth),
+    (StateKind::NeedsClientRegistration, Kind::NeedsAuth),
+    (StateKind::Failed, Kind::Failed),
+];
+
+/// What to know of a server that has nothing to do.
+pub(crate) const STOPPED: &str = "it starts when it is needed";
 
 /// All servers at one moment.
 pub(super) struct View {
@@ -142,7 +158,7 @@ impl View {
             .servers
             .iter()
             .filter(|(name, _)| lines.iter().all(|line| line.name != *name))
-            .map(|(name, server)| Line::withheld(name, server))
+            .map(|(name, server)| Line::withheld(name, server).awaited(outlook.awaited))
             .collect();
         lines.extend(withheld);
         lines.sort_by(|one, other| one.name.cmp(&other.name));
@@ -169,6 +185,11 @@ impl View {
     /// Those that run in the daemon.
     pub(super) fn shared(&self) -> impl Iterator<Item = &Line> {
         self.lines.iter().filter(|line| line.daemon.is_some())
+    }
+
+    /// Those of these names.
+    pub(super) fn named(&self, is_meant: impl Fn(&str) -> bool) -> impl Iterator<Item = &Line> {
+        self.lines.iter().filter(move |line| is_meant(&line.name))
     }
 
     /// 0 if all are ready, 4 if nothing but credentials is missing, else 3. Servers that may not run
@@ -210,6 +231,14 @@ impl View {
             .filter_map(|line| line.daemon.as_ref()?.terms.as_deref());
         for terms in terms.collect::<BTreeSet<&str>>() {
             printer.note(terms);
+        }
+        let mut names = BTreeSet::new();
+        let again = self.shared().filter(|line| !names.insert(&line.name));
+        for name in again.map(|line| &line.name).collect::<BTreeSet<_>>() {
+            printer.note(&format!(
+                "`{name}` is there more than once: agents give it different variables, or use it in \
+                 different directories; `cocode mcp daemon status` shows who uses which"
+            ));
         }
     }
 
@@ -282,14 +311,21 @@ impl Line {
         }
     }
 
-    /// A server that runs in the daemon, and can be used, or soon can.
+    /// Says why it does not run, if nothing else stands in its way.
+    fn awaited(mut self, why: Option<&'static str>) -> Self {
+        if let (Kind::Awaited, None, Some(why)) = (self.kind, &self.reason, why) {
+            self.reason = Some(why.to_owned());
+            why.clone_into(&mut self.last);
+        }
+        self
+    }
+
+    /// A server that the daemon has.
     fn shared(server: &InstanceReport) -> Self {
-        let (state, kind) = [StateKind::Starting, StateKind::Reconnecting]
+        let (state, kind) = IN_DAEMON
             .into_iter()
-            .find(|state| state.as_str() == server.state)
-            .map_or((StateKind::Ready, Kind::Good), |state| {
-                (state, Kind::Awaited)
-            });
+            .find(|(state, _)| state.as_str() == server.state)
+            .unwrap_or((StateKind::Ready, Kind::Good));
         let mut line = Self::new(&server.name, state.as_str(), kind);
         let revision = server.revision.as_deref();
         let revision = revision.and_then(|revision| revision.parse::<Revision>().ok());
@@ -302,6 +338,9 @@ impl Line {
         line.ready_milliseconds = server.ready_milliseconds.map(u128::from);
         line.took = server.ready_milliseconds.map(Duration::from_millis);
         line.last = server.trouble.clone().unwrap_or_default();
+        if state == StateKind::Stopped && line.last.is_empty() {
+            STOPPED.clone_into(&mut line.last);
+        }
         line.daemon = Some(SharedBy::of(server));
         line
     }
@@ -348,6 +387,9 @@ impl Line {
         match trouble {
             Some((error, is_over)) => line.troubled(&error, is_over),
             None => line.unlisted(manager, &status.name),
+        }
+        if state == StateKind::Stopped && line.last.is_empty() {
+            STOPPED.clone_into(&mut line.last);
         }
         line
     }
@@ -401,80 +443,6 @@ impl Line {
             self.last = format!("tools could not be listed: {why}");
             self.reason = Some(self.last.clone());
         }
-    }
-
-    fn cells(&self, shows_sharing: bool, counts_calls: bool) -> Vec<Cell> {
-        let or_dash = |text: Option<String>| Cell::new(text.unwrap_or_else(|| "-".into()));
-        let state = if self.slow {
-            Cell::new(format!("{} (slow)", self.state))
-        } else {
-            Cell::new(self.state)
-        };
-        let state = match self.kind {
-            Kind::Good => state,
-            Kind::Off => state.styled(Style::Dim),
-            Kind::Awaited | Kind::Pending | Kind::NeedsAuth => state.styled(Style::Yellow),
-            Kind::Failed | Kind::Blocked | Kind::Invalid => state.styled(Style::Red),
-        };
-        let tools = self.tools.map(|tools| match self.hidden_tools {
-            Some(hidden @ 1..) => format!("{tools} of {}", tools + hidden),
-            _ => tools.to_string(),
-        });
-        let mut cells = vec![
-            Cell::new(&self.name).styled(Style::Bold),
-            state,
-            or_dash(self.era.clone()),
-            or_dash(self.transport.as_deref().map(str::to_owned)),
-            or_dash(tools),
-            or_dash(self.took.map(duration)),
-        ];
-        if shows_sharing {
-            cells.push(or_dash(self.daemon.as_ref().map(SharedBy::told)));
-        }
-        if counts_calls {
-            let calls = self.calls.unwrap_or_default();
-            let running = calls.started.saturating_sub(calls.finished);
-            cells.push(Cell::new(match (running, calls.failed) {
-                (0, 0) => calls.finished.to_string(),
-                (0, failed) => format!("{}, {failed} failed", calls.finished),
-                (running, 0) => format!("{}, {running} running", calls.finished),
-                (running, failed) => {
-                    format!("{}, {running} running, {failed} failed", calls.finished)
-                }
-            }));
-            cells.push(Cell::new(self.reconnects.to_string()));
-        }
-        cells.push(Cell::new(&self.last));
-        cells
-    }
-
-    /// How it is shared, where that is worth a word.
-    fn terms(&self) -> Option<String> {
-        let (sharing, reason) = (self.sharing?, self.sharing_reason.as_ref()?);
-        Some(format!("{sharing} because {reason}"))
-    }
-
-    /// One line of text, for those who watch without a terminal.
-    pub(crate) fn told(&self) -> String {
-        let mut text = format!("{} {}", self.name, self.state);
-        if self.slow {
-            text.push_str(" (slow)");
-        }
-        if self.kind == Kind::Good {
-            let facts = [
-                self.era.clone(),
-                self.transport.as_deref().map(str::to_owned),
-                self.daemon.as_ref().map(SharedBy::told),
-                self.tools.map(|tools| format!("{tools} tools")),
-                self.took.map(duration),
-                self.terms(),
-            ];
-            let facts: Vec<String> = facts.into_iter().flatten().collect();
-            text = format!("{text}: {}", facts.join(", "));
-        } else if !self.last.is_empty() {
-            text = format!("{text}: {}", self.last);
-        }
-        text
     }
 }
 

@@ -1,7 +1,7 @@
 //! Watches servers until somebody wants it to end: keeps them connected, follows the files of
 //! configuration, and tells what happens.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,9 +24,13 @@ use crate::reach::Configured;
 use crate::screen::Screen;
 use crate::session::on_runtime;
 use crate::text::plain;
-use crate::workspace::{Workspace, told};
+use crate::workspace::{Workspace, told_after};
 
 const MORE_TIME: &str = "--timeout";
+
+/// Why a server is shown that runs nowhere.
+const NO_DAEMON: &str = "no daemon runs; the next one is waited for";
+const NOT_IN_DAEMON: &str = "nobody uses it in the daemon";
 
 /// One thing that happened, as scripts see it.
 #[derive(Serialize)]
@@ -117,6 +121,7 @@ async fn watch(
     let mut watch = Watch {
         args,
         chosen,
+        lent: BTreeSet::new(),
         manager: &manager,
         connector: &connector,
         live,
@@ -166,6 +171,8 @@ struct Watch<'a> {
     live: Live,
     /// What runs in the daemon.
     kept: Shared,
+    /// Those that a daemon has or had: they are not started here, also when it ends.
+    lent: BTreeSet<ServerName>,
     /// The servers that are wanted.
     ready: Vec<ServerSpec>,
     /// Those of them that are used here.
@@ -187,7 +194,11 @@ impl Watch<'_> {
             .specs()
             .filter(|spec| self.chosen.has(spec.name.as_str()));
         self.ready = chosen.cloned().collect();
-        let own = self.ready.iter().filter(|spec| !self.kept.has(spec));
+        let lent = self.ready.iter();
+        let lent = lent.filter(|spec| self.kept.known(spec).next().is_some());
+        self.lent.extend(lent.map(|spec| spec.name.clone()));
+        let own = self.ready.iter();
+        let own = own.filter(|spec| !self.lent.contains(&spec.name));
         self.specs = own
             .map(|spec| match self.args.timeout {
                 Some(limit) => hurried(spec, Some(limit)),
@@ -207,8 +218,13 @@ impl Watch<'_> {
             shared: self
                 .ready
                 .iter()
-                .flat_map(|spec| self.kept.kept(spec))
+                .flat_map(|spec| self.kept.known(spec))
                 .collect(),
+            awaited: Some(if self.kept.is_there {
+                NOT_IN_DAEMON
+            } else {
+                NO_DAEMON
+            }),
             more_time: MORE_TIME,
             calls: Some(&self.calls),
         };
@@ -217,7 +233,9 @@ impl Watch<'_> {
 
     /// Something else runs in the daemon, or runs otherwise.
     async fn shared(&mut self, kept: Shared) -> Result<(), CliError> {
-        let before: Vec<String> = self.view().shared().map(Line::told).collect();
+        let before = self.view();
+        let before = before.named(|name| self.lent.contains(name));
+        let before: Vec<String> = before.map(Line::told).collect();
         self.kept = kept;
         self.apply().await;
         self.tell_shared(&before)
@@ -225,7 +243,7 @@ impl Watch<'_> {
 
     /// Says how those are that run in the daemon, if that was not said before.
     fn tell_shared(&self, before: &[String]) -> Result<(), CliError> {
-        for line in self.view().shared() {
+        for line in self.view().named(|name| self.lent.contains(name)) {
             let told = line.told();
             if !before.contains(&told) {
                 self.say("state", What::State { server: line }, || told)?;
@@ -258,8 +276,9 @@ impl Watch<'_> {
         match event {
             Event::ServerStateChanged { server, .. } => {
                 let view = self.view();
-                // Of a server that was removed, the configuration says so.
-                let Some(line) = view.line(server) else {
+                // Of a server that was removed, the configuration says so, and the daemon of its own.
+                let line = view.line(server);
+                let Some(line) = line.filter(|_| !self.lent.contains(server)) else {
                     return Ok(());
                 };
                 self.say("state", What::State { server: line }, || line.told())
@@ -396,12 +415,12 @@ impl Watch<'_> {
         if *settings_changed {
             changes.push("settings have changed; some count at the next start".into());
         }
+        let problems = told_after(problems, kept);
         let kept: Vec<String> = kept.iter().map(ToString::to_string).collect();
         if kept.is_empty() && std::mem::take(&mut self.keeps) {
             changes.push("it is in order again".into());
         }
         self.keeps = !kept.is_empty();
-        let problems: Vec<String> = problems.iter().map(told).collect();
         if !kept.is_empty() {
             self.manager.reject_configuration(problems.clone());
         }

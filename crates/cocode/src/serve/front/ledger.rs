@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::lists::{Lists, acknowledged_id};
 use super::peek::{Head, head};
-use crate::daemon::LEAVING;
+use crate::daemon::{LEAVING, warning_in};
 use crate::error::Code;
 
 /// What a client is told about a request that nobody will answer.
@@ -54,6 +54,8 @@ pub(super) struct Ledger {
     /// The introduction that was made for the client was refused.
     is_refused: bool,
     is_leaving: bool,
+    /// What whoever runs the front is to be told.
+    pub(super) warnings: Vec<String>,
     initialize: Option<Kept>,
     /// Another introduction, which counts if it is not refused.
     introduced_again: Option<Kept>,
@@ -326,6 +328,12 @@ impl Ledger {
         }
         let head = head(line);
         // Nothing that a server says looks like that.
+        if head == Head::default()
+            && let Some(warning) = warning_in(line)
+        {
+            self.warnings.push(warning);
+            return Some(Vec::new());
+        }
         if head == Head::default() && line.trim_ascii_end() == LEAVING {
             self.is_leaving = true;
             return Some(Vec::new());
