@@ -76,7 +76,9 @@ impl Peers {
             let command = command.map(|word| word.to_str().unwrap().to_owned());
             home.run(words.iter().chain(&command)).with_code(0);
         }
-        let mut child = start(&mut home.command(["gateway", "--listen", ":0", "--json"]));
+        let mut command = home.command(["gateway", "--listen", ":0", "--json", "--log-file"]);
+        command.arg(log(&home)).env("COCODE_LOG", "info");
+        let mut child = start(&mut command);
         let lines = BufReader::new(child.stdout.take().unwrap());
         let mut peers = Self {
             home,
@@ -111,6 +113,15 @@ impl Peers {
             panic!("the gateway has ended: {stderr}");
         }
         serde_json::from_str(&line).unwrap()
+    }
+
+    /// How many clients of `cocode mcp serve` have used the servers of the gateway.
+    fn n_fronts(&self) -> usize {
+        let log = std::fs::read_to_string(log(&self.home)).unwrap();
+        let fronts = log
+            .lines()
+            .filter(|line| line.contains("a front is served"));
+        fronts.count()
     }
 
     /// An address of the gateway.
@@ -171,6 +182,11 @@ impl Drop for Peers {
             self.child.wait().unwrap();
         }
     }
+}
+
+/// Where the gateway says what it does.
+fn log(home: &Home) -> PathBuf {
+    home.home().join("gateway.log")
 }
 
 /// The JSON that a client printed.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::tours::{all_servers, each_server, everything_alone};
 use super::{NODE, Peers, printed, script};
+use crate::fronts::wait_while;
 use crate::harness::{Finished, start};
 
 const LEGACY: &str = "2025-11-25";
@@ -219,10 +220,16 @@ fn the_clients_of_all_sdks_share_a_daemon() {
         (Sdk::TypeScript2, Era::Modern),
         (Sdk::Python, Era::Auto),
     ] {
+        let n_fronts = peers.n_fronts();
         all_servers(&peers, Visitor::new(sdk, Transport::Stdio, era));
+        // Some start more than one, to ask it which era it speaks.
+        assert!(peers.n_fronts() > n_fronts, "{sdk:?} {era:?} stood alone");
     }
-    let daemon = peers.home.json(&["mcp", "daemon", "status"]);
-    assert_eq!(daemon["fronts"], json!([]), "{daemon}");
+    wait_while(|| {
+        let daemon = peers.home.json(&["mcp", "daemon", "status"]);
+        assert_eq!(daemon["pid"], json!(peers.child.id()), "{daemon}");
+        daemon["fronts"] != json!([])
+    });
     peers.home.mcp(&["daemon", "stop"]).with_code(0);
     peers.end();
 }
@@ -232,6 +239,7 @@ fn the_python_client_uses_one_server_of_the_daemon() {
     let peers = Peers::start();
     let visitor = Visitor::new(Sdk::Python, Transport::Stdio, Era::Legacy);
     each_server(&peers, visitor);
+    assert!(peers.n_fronts() > 0, "it stood alone");
     peers.home.mcp(&["daemon", "stop"]).with_code(0);
     peers.end();
 }
