@@ -10,7 +10,7 @@ use cocode_core::ServerName;
 use cocode_wire::{RpcError, code};
 
 use crate::downstream::{Downstream, updated_uri};
-use crate::following::Followed;
+use crate::following::{Followed, Interest};
 use crate::instance::{Instance, told};
 use crate::level::Level;
 use crate::merged::{Lists, Pages, retelling, with_text};
@@ -55,13 +55,6 @@ struct Wanted {
     /// What its server knows it by.
     uri: String,
     _followed: Followed,
-}
-
-/// Whether a resource is newly wanted, or was before.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Interest {
-    New,
-    Old,
 }
 
 impl Audience {
@@ -280,7 +273,7 @@ impl Member {
                 let what = "the server is not served any more";
                 return Err(RpcError::new(code::INTERNAL_ERROR, what));
             };
-            let followed = instance.following.follow(uri).await;
+            let followed = instance.following.follow(uri, interest).await;
             let followed = followed.map_err(|error| told(server, &error))?;
             let mut state = self.lock();
             let now = state.listening.get(server);

@@ -19,6 +19,7 @@ use crate::caller::Caller;
 use crate::hello::Hello;
 use crate::instance::Instance;
 use crate::level::Level;
+use crate::levels::UNSAID;
 use crate::outbox::Outbox;
 use crate::reply::Reply;
 use crate::request::Request;
@@ -109,7 +110,7 @@ impl Downstream {
 
     /// The least severe log messages that the client wants.
     pub(crate) fn log_level(&self) -> Level {
-        self.lock().level.unwrap_or(Level::Info)
+        self.lock().level.unwrap_or(UNSAID)
     }
 
     /// The same, if the client said anything about it.

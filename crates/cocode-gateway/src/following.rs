@@ -37,6 +37,13 @@ enum Standing {
     Subscribed,
 }
 
+/// Whether a resource is newly wanted, or was before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interest {
+    New,
+    Old,
+}
+
 /// Somebody follows a resource, until this is dropped.
 pub(crate) struct Followed {
     following: Weak<Following>,
@@ -56,14 +63,24 @@ impl Following {
     /// Makes sure that changes of a resource are heard of, for one more who wants that.
     ///
     /// Cancel safe: what was asked of the server is taken back.
-    pub(crate) async fn follow(self: &Arc<Self>, uri: &str) -> Result<Followed, CallError> {
+    pub(crate) async fn follow(
+        self: &Arc<Self>,
+        uri: &str,
+        interest: Interest,
+    ) -> Result<Followed, CallError> {
         // First, so that whoever gives it up meanwhile sees that it is wanted.
         let (followed, asking) = self.count(uri);
         // The semaphore is never closed.
         let _one_at_a_time = asking.acquire().await.ok();
         if self.standing(uri) != Some(Standing::Subscribed) {
             self.stand(uri, Standing::Asked);
-            if let Err(error) = self.manager.subscribe(&self.reference(uri)).await {
+            let reference = self.reference(uri);
+            let asked = match interest {
+                Interest::New => self.manager.subscribe(&reference).await,
+                // Somebody was told that it is so.
+                Interest::Old => self.manager.subscribe_whenever(&reference).await,
+            };
+            if let Err(error) = asked {
                 self.stand(uri, Standing::Unasked);
                 return Err(error);
             }

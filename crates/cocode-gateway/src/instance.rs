@@ -11,12 +11,14 @@ use cocode_client::{
 use cocode_core::{DEFAULT_TOOL_TIMEOUT, ServerName, ServerSpec};
 use cocode_wire::{RpcError, code};
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::caller::Caller;
 use crate::downstream::Downstream;
 use crate::following::Following;
+use crate::level::Level;
 use crate::traffic::Traffic;
 use crate::witness::CallWitness;
 
@@ -55,6 +57,10 @@ pub(crate) struct Instance {
     pub(crate) following: Arc<Following>,
     pub(crate) background: Background,
     keeps_level: AtomicBool,
+    /// Lets one ask for log messages at a time.
+    pub(crate) asking_for_level: Semaphore,
+    /// Those that the server was asked for last.
+    asked_level: Mutex<Option<Level>>,
 }
 
 /// A request on its way to a server.
@@ -113,6 +119,8 @@ impl Instance {
             following,
             background,
             keeps_level: AtomicBool::new(false),
+            asking_for_level: Semaphore::new(1),
+            asked_level: Mutex::default(),
         })
     }
 
@@ -128,6 +136,21 @@ impl Instance {
     /// Whether whoever asks is the first one who wants the level of log messages to be kept.
     pub(crate) fn begin_to_keep_level(&self) -> bool {
         !self.keeps_level.swap(true, Ordering::AcqRel)
+    }
+
+    /// The log messages that the server was asked for last.
+    pub(crate) fn asked_level(&self) -> Option<Level> {
+        *self
+            .asked_level
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn note_level(&self, level: Level) {
+        *self
+            .asked_level
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(level);
     }
 
     /// The manager of this one server.

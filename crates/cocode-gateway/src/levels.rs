@@ -1,5 +1,5 @@
 //! Which log messages a server is asked for: those that anybody wants who hears it, from the moment
-//! that it is there, and again whenever it comes back.
+//! that it is there, again whenever it comes back, and no more than that when somebody leaves.
 
 use std::sync::{Arc, Weak};
 
@@ -8,6 +8,11 @@ use cocode_core::Era;
 use cocode_wire::RawJson;
 
 use crate::instance::Instance;
+use crate::level::Level;
+use crate::traffic::Traffic;
+
+/// What clients hear who never said what they want.
+pub(crate) const UNSAID: Level = Level::Info;
 
 impl Instance {
     /// Makes sure that the server is asked whenever it comes back. Whoever calls this asks now.
@@ -16,12 +21,32 @@ impl Instance {
         if let Some(state) = state
             && self.begin_to_keep_level()
         {
-            self.background.run(keep(Arc::downgrade(self), state));
+            let traffic = Arc::clone(&self.traffic);
+            self.background
+                .run(keep(Arc::downgrade(self), traffic, state));
         }
     }
 
     /// Asks the server for log messages, if it is there: the least severe that anybody wants.
     pub(crate) async fn ask_for_level(&self) {
+        // The semaphore is never closed.
+        let _one_at_a_time = self.asking_for_level.acquire().await.ok();
+        if let Some(level) = self.traffic.wanted_level() {
+            self.ask_for(level).await;
+        }
+    }
+
+    /// The same after somebody has left, if the server was asked for more than is wanted now.
+    async fn ask_for_less(&self) {
+        // The semaphore is never closed.
+        let _one_at_a_time = self.asking_for_level.acquire().await.ok();
+        let level = self.traffic.wanted_level().unwrap_or(UNSAID);
+        if self.asked_level().is_some_and(|asked| asked < level) {
+            self.ask_for(level).await;
+        }
+    }
+
+    async fn ask_for(&self, level: Level) {
         let status = self.manager().status();
         let is_ready = |kind: StateKind| kind == StateKind::Ready;
         let state = status.first().map(|status| status.state.kind());
@@ -29,9 +54,6 @@ impl Instance {
             return;
         }
         let server = self.name();
-        let Some(level) = self.traffic.wanted_level() else {
-            return;
-        };
         let session = match self.session().await {
             Ok(session) => session,
             Err(error) => {
@@ -47,20 +69,29 @@ impl Instance {
         let Ok(params) = RawJson::of(&serde_json::json!({ "level": level.as_str() })) else {
             return;
         };
+        self.note_level(level);
         let options = RequestOptions::default();
-        let asked = session.request("logging/setLevel", Some(&params), options);
-        if let Err(error) = asked.await {
+        let answer = session.request("logging/setLevel", Some(&params), options);
+        if let Err(error) = answer.await {
             tracing::warn!(%server, %error, "the server did not take the level of its log messages");
         }
     }
 }
 
-/// Asks a server whenever it has become another one, until nobody has it.
-async fn keep(instance: Weak<Instance>, mut state: StateWatch) {
-    while state.changed().await {
+/// Asks a server whenever it has become another one or somebody has left, until nobody has it.
+async fn keep(instance: Weak<Instance>, traffic: Arc<Traffic>, mut state: StateWatch) {
+    loop {
+        let is_there = tokio::select! {
+            is_there = state.changed() => Some(is_there),
+            () = traffic.somebody_left() => None,
+        };
         let Some(instance) = instance.upgrade() else {
             return;
         };
-        instance.ask_for_level().await;
+        match is_there {
+            Some(true) => instance.ask_for_level().await,
+            Some(false) => return,
+            None => instance.ask_for_less().await,
+        }
     }
 }

@@ -163,7 +163,11 @@ impl Single {
             return Ok(Reply::empty());
         }
         instance.keep_level();
+        let kept = Arc::clone(&instance);
+        // The semaphore is never closed.
+        let _one_at_a_time = kept.asking_for_level.acquire().await.ok();
         let wanted = instance.traffic.wanted_level().unwrap_or(level);
+        instance.note_level(wanted);
         let params = RawJson::of(&serde_json::json!({ "level": wanted.as_str() })).ok();
         Ok(pass(instance, request, None, params, view.parking()).await)
     }

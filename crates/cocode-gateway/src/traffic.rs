@@ -46,6 +46,8 @@ pub(crate) struct Traffic {
     changed: Notify,
     /// Tells of what the server was seen to ask for the first time.
     learned: watch::Sender<()>,
+    /// Somebody listens no longer.
+    left: Notify,
 }
 
 #[derive(Default)]
@@ -87,6 +89,7 @@ impl Traffic {
             state: Mutex::default(),
             changed: Notify::new(),
             learned: watch::Sender::default(),
+            left: Notify::new(),
         })
     }
 
@@ -324,6 +327,11 @@ impl Traffic {
         wanted.min()
     }
 
+    /// Ends when somebody listens no longer. For one who waits.
+    pub(crate) async fn somebody_left(&self) {
+        self.left.notified().await;
+    }
+
     fn listeners(&self) -> Vec<Arc<dyn Listener>> {
         let state = self.lock();
         state.listeners.values().filter_map(Weak::upgrade).collect()
@@ -433,6 +441,7 @@ impl Drop for OnItsWay {
 impl Drop for Listening {
     fn drop(&mut self) {
         self.traffic.lock().listeners.remove(&self.number);
+        self.traffic.left.notify_one();
     }
 }
 

@@ -127,6 +127,35 @@ impl Manager {
         })
     }
 
+    /// As [`Self::subscribe`], whenever the server is there: if that is not now, it is asked as soon as
+    /// it has connected. An error is what the server itself refused.
+    pub async fn subscribe_whenever(&self, reference: &ResourceReference) -> Result<(), CallError> {
+        let ResourceReference { server, uri } = reference;
+        let known = self.server(server)?;
+        // Every new connection is asked for what is noted here.
+        known.change_subscriptions(|uris| uris.insert(uri.clone()));
+        let options = RequestOptions::default();
+        let session = match self.session_for(server, &options).await {
+            Ok(session) => session,
+            Err(error) => {
+                tracing::info!(%server, %error, uri, "to be subscribed when the server is there");
+                return Ok(());
+            }
+        };
+        match session.subscribe(uri).await {
+            Ok(()) => Ok(()),
+            Err(error @ (RequestError::Rpc { .. } | RequestError::Unexpected { .. })) => {
+                known.change_subscriptions(|uris| uris.remove(uri));
+                Err(self.request_failed(server, uri, error))
+            }
+            Err(error) => {
+                let error = self.request_failed(server, uri, error);
+                tracing::info!(%server, %error, uri, "to be subscribed when the server is back");
+                Ok(())
+            }
+        }
+    }
+
     /// Asks not to be told any more.
     pub async fn unsubscribe(&self, reference: &ResourceReference) -> Result<(), CallError> {
         let ResourceReference { server, uri } = reference;

@@ -215,11 +215,6 @@ impl Supervisor {
             keeping.await;
             None
         });
-        let renewing = attempt::subscribe_again(Arc::clone(server), session.clone());
-        tasks.spawn(async move {
-            renewing.await;
-            None
-        });
         if let Some(state) = sandbox {
             let telling = sandbox::keep_telling(server.name.clone(), session.clone(), state);
             tasks.spawn(async move {
@@ -228,6 +223,12 @@ impl Supervisor {
             });
         }
         self.stand(ServerState::Ready, Some(session.clone()));
+        // Only now, so that what is wanted from here on is asked by whoever wants it.
+        let renewing = attempt::subscribe_again(Arc::clone(server), session.clone());
+        tasks.spawn(async move {
+            renewing.await;
+            None
+        });
         Phase::Ready(Box::new(Live {
             session,
             since: Instant::now(),

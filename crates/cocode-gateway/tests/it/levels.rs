@@ -89,3 +89,30 @@ async fn what_takes_the_place_of_a_server_is_asked_as_it_was() {
     };
     second.wait_for(asked(1, "critical")).await;
 }
+
+#[tokio::test]
+async fn a_server_is_asked_for_less_when_whoever_wanted_more_has_left() {
+    for is_all in [true, false] {
+        let house = House::of(&[("a", Script::new())]).await;
+        let server = program(&house);
+        let endpoint = || {
+            let one = house.view.server("a").unwrap();
+            if is_all { house.view.all() } else { one }
+        };
+        let mut calm = house.raw_at(endpoint()).await;
+        let mut eager = house.raw_at(endpoint()).await;
+        result(&mut calm, "tools/list", json!({})).await;
+        set_level(&mut eager, "debug").await;
+        set_level(&mut calm, "error").await;
+        let n_errors = || server.received().count(asked(1, "error"));
+        assert_eq!(n_errors(), 0, "somebody wants more");
+        drop(eager);
+        server.wait_for(asked(1, "error")).await;
+        // Whoever never said what it wants hears what is usual.
+        let mut eager = house.raw_at(endpoint()).await;
+        set_level(&mut eager, "debug").await;
+        drop(calm);
+        drop(eager);
+        server.wait_for(asked(1, "info")).await;
+    }
+}

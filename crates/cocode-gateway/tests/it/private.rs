@@ -218,3 +218,36 @@ async fn a_session_over_http_takes_no_requests_that_stand_alone() {
     let answer = alone_in_session(&*endpoint, "tools/list", json!({})).await;
     assert_eq!(answer["error"]["code"], -32600, "{answer}");
 }
+
+#[tokio::test]
+async fn a_server_that_is_not_there_keeps_nothing_from_others() {
+    let gate = Gate::new();
+    let mut slow = Script::new();
+    // What it offers is asked of one, and the client has another.
+    for run in [3, 4] {
+        slow = slow.on("initialize").run(run).hold(&gate).as_usual();
+    }
+    let own = |spec: &mut cocode_client::ServerSpec| spec.isolation = Isolation::PerSession;
+    let scripts = [("a", slow), ("b", Script::new())];
+    let house = House::with(&scripts, ViewOptions::default(), own).await;
+    let Server::Http(other) = &house.servers[1] else {
+        panic!("over HTTP");
+    };
+    let mut client = house.raw().await;
+    for tool in ["mcp__a__echo", "mcp__b__echo"] {
+        result(&mut client, "tools/call", json!({ "name": tool })).await;
+    }
+    let server = program(&house);
+    server.kill();
+    for run in [3, 4] {
+        server
+            .wait_for(move |message: &Message| message.run == run && message.is("initialize"))
+            .await;
+    }
+    let changed = "notifications/roots/list_changed";
+    let news = json!({ "jsonrpc": "2.0", "method": changed });
+    client.send(&news.to_string()).await;
+    other.wait_for(move |message| message.is(changed)).await;
+    gate.open();
+    server.wait_for(move |message| message.is(changed)).await;
+}

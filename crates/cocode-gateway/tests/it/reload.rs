@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cocode_client::ServerSpec;
+use cocode_client::{ServerSpec, StateKind};
 use cocode_core::{Isolation, Verdict};
 use cocode_gateway::{Gate, ViewOptions};
 use cocode_testkit::{Script, StdioServer};
@@ -89,6 +89,36 @@ async fn a_session_hears_what_took_the_place_of_its_server() {
         json!({ "jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": { "name": "echo" } });
     client.send(&call.to_string()).await;
     told(&mut client, &[UPDATED]).await;
+}
+
+#[tokio::test]
+async fn a_session_hears_what_took_the_place_of_its_server_however_late_that_is() {
+    let refusing = Script::new().on("initialize").nth(1);
+    let refusing = refusing.unauthorized(&[("WWW-Authenticate", "Bearer")]);
+    let (first, second) = (Script::new().stdio(), refusing.http());
+    let house = house(&first).await;
+    let mut client = client(&house).await;
+    let wanted = json!({ "uri": "scripted://hello" });
+    result(&mut client, "resources/subscribe", wanted.clone()).await;
+    let name = "a".parse().unwrap();
+    let remote = ServerSpec::remote("a".parse().unwrap(), second.url());
+    house.view.apply([remote]).await;
+    let manager = house.view.manager(&name).unwrap();
+    let mut state = manager.watch_state(&name).unwrap();
+    while manager.status()[0].state.kind() != StateKind::NeedsAuth {
+        assert!(state.changed().await);
+    }
+    all_ended(&first).await;
+    // Somebody has signed in.
+    manager.restart(&name).await.unwrap();
+    second
+        .wait_for(|message| message.is("resources/subscribe"))
+        .await;
+    // It is given up as any other.
+    result(&mut client, "resources/unsubscribe", wanted).await;
+    second
+        .wait_for(|message| message.is("resources/unsubscribe"))
+        .await;
 }
 
 #[tokio::test]
@@ -197,6 +227,8 @@ async fn who_leaves_a_server_of_its_own_ends_nobody_elses_subscription() {
         .await;
     drop(own);
     server.ends().wait_until(|ends| *ends == [2]).await;
+    // Everything has been done by now that was to be done because it left.
+    house.gateway.finish().await;
     result(&mut shared, "tools/call", json!({ "name": "echo" })).await;
     server.wait_for(|message| message.is("tools/call")).await;
     let given_up =
@@ -224,6 +256,8 @@ async fn a_resource_that_is_wanted_again_at_once_stays_subscribed() {
     for _ in &lines {
         assert_eq!(client.json().await["result"], json!({}));
     }
+    // Everything has been done by now that was to be done because it was given up.
+    house.gateway.finish().await;
     result(&mut client, "tools/call", json!({ "name": "echo" })).await;
     server.wait_for(|message| message.is("tools/call")).await;
     let received = server.received().all();

@@ -13,7 +13,7 @@ use crate::support::{Person, RawClient, Server, Visitors};
 /// A gateway with many servers.
 pub(crate) struct House {
     pub(crate) servers: Vec<Server>,
-    gateway: Gateway,
+    pub(crate) gateway: Gateway,
     pub(crate) view: View,
     visitors: Visitors,
 }
