@@ -11,6 +11,7 @@ use std::time::Duration;
 use cocode_gateway::{Gateway, View};
 use cocode_wire::serve::{UnixClient, UnixServer, UnixServerError};
 use serde::Serialize;
+use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -270,7 +271,10 @@ impl Host {
     ) {
         let wants = serde_json::from_slice::<Hello<Wants>>(line);
         let stops = wants.is_ok_and(|hello| matches!(hello.wants, Wants::Control(Ask::Stop)));
-        let is_free = self.makes_way && self.fronts.is_empty();
+        // However another build writes what it wants to be served. Commands find another way.
+        let is_front = serde_json::from_slice::<Hello<Value>>(line)
+            .is_ok_and(|hello| hello.wants.get("front").is_some());
+        let is_free = self.makes_way && is_front && self.fronts.is_empty();
         if !stops && !is_free {
             self.refuse(client, Refusal::OtherBuild).await;
             return;
@@ -357,7 +361,7 @@ impl Host {
             never = warning => match never {},
         };
         tracing::info!(?pid, %closed, "a front has left");
-        if tokio::time::timeout(SETTLED_WITHIN, serving.settle())
+        if tokio::time::timeout(SETTLED_WITHIN, self.fronts.settle())
             .await
             .is_err()
         {

@@ -20,6 +20,8 @@ pub(crate) struct Place {
     pub(crate) socket: PathBuf,
     /// What the daemon writes down about itself.
     pub(crate) log: PathBuf,
+    /// What `COCODE_HOME` means, if it is set.
+    pub(super) home: Option<PathBuf>,
 }
 
 impl Place {
@@ -34,20 +36,26 @@ impl Place {
         let runtime = runtime.filter(|directory| is_own(directory, user));
         let socket = socket(runtime.as_deref(), state, user)?;
         let log = state.join("daemon.log");
-        Some(Self { socket, log })
+        let is_set = workspace.environment.homes.cocode.is_some();
+        let home = is_set.then(|| workspace.places.user.clone());
+        Some(Self { socket, log, home })
     }
 
     /// The directory of the socket, if it is there and others can put something in it.
     pub(super) fn distrusted(&self) -> Option<PathBuf> {
         let directory = self.socket.parent()?;
-        (directory.exists() && !Self::is_private(directory)).then(|| directory.to_owned())
+        let is_there = directory.symlink_metadata().is_ok();
+        (is_there && !Self::is_private(directory)).then(|| directory.to_owned())
     }
 
     /// Whether nobody else can put something in a directory.
     pub(super) fn is_private(directory: &Path) -> bool {
         let user = rustix::process::geteuid().as_raw();
+        // If it is a link, nobody else may have made that either.
+        let name = std::fs::symlink_metadata(directory);
         let found = std::fs::metadata(directory);
-        found.is_ok_and(|found| found.uid() == user && found.mode() & 0o022 == 0)
+        name.is_ok_and(|name| name.uid() == user)
+            && found.is_ok_and(|found| found.uid() == user && found.mode() & 0o022 == 0)
     }
 
     /// Who holds this file starts the daemon; the others wait.

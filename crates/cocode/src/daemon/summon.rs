@@ -260,6 +260,10 @@ pub(crate) async fn summon(
     variables: &Variables,
 ) -> Result<Summoned, Unavailable> {
     for _attempt in 0..MAX_ATTEMPTS {
+        // Others could lead us to another socket of this user, which would get to see everything.
+        if let Some(path) = place.distrusted() {
+            return Err(Unavailable::NotPrivate { path });
+        }
         let stream = match connect(place).await {
             Ok(stream) => stream,
             Err(Unavailable::Connect { .. }) => started(place, variables).await?,
@@ -352,6 +356,11 @@ async fn start(place: &Place, variables: &Variables) -> Result<(), StartError> {
     spec.env = variables.all();
     if variables.get("COCODE_LOG".as_ref()).is_none() {
         spec.env.push(("COCODE_LOG".into(), LOG_FILTER.into()));
+    }
+    if let Some(home) = &place.home {
+        // From where it starts, a relative one is another.
+        spec.env.retain(|(name, _)| name != "COCODE_HOME");
+        spec.env.push(("COCODE_HOME".into(), home.into()));
     }
     spec.cwd = Some("/".into());
     let up = spawn_detached(&spec, log).map_err(StartError::Program)?;

@@ -10,6 +10,7 @@ mod calling;
 mod config_files;
 mod credentials_peer;
 mod daemon;
+mod daemon_entry;
 mod daemon_hangs;
 mod daemon_switch;
 mod daemon_verbs;

@@ -2,22 +2,24 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use cocode_gateway::Gateway;
 use cocode_wire::serve::Endpoint;
+use futures_util::future::join_all;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
+use crate::admission::Admissions;
 use crate::args::govern::CredentialStoreArg;
 use crate::args::serve::WantedArgs;
 use crate::args::{ConfigArgs, OutputArgs};
 use crate::configured;
 use crate::daemon::hello::{Front, Text};
 use crate::environment::{Environment, Variables};
-use crate::error::CliError;
+use crate::error::{CliError, Code};
 use crate::managing::{Purpose, SetupForOthers};
 use crate::printer::Printer;
 use crate::serve::{endpoint, shape};
@@ -32,8 +34,13 @@ pub(super) struct Fronts {
     variables: Variables,
     next: AtomicU64,
     here: watch::Sender<HashMap<u64, Arc<Present>>>,
+    /// How many are about to be let in.
+    entering: AtomicUsize,
     /// What is served, by what was asked for.
     served: Mutex<HashMap<Front, Arc<Slot>>>,
+    /// All that let servers in. Those of a front may be needed after it has left: whoever shares a
+    /// server shares how it is reached.
+    admissions: Mutex<Vec<Weak<Admissions>>>,
 }
 
 /// Something that is served, or about to be.
@@ -75,12 +82,25 @@ impl Fronts {
             variables,
             next: AtomicU64::new(1),
             here: watch::Sender::default(),
+            entering: AtomicUsize::new(0),
+            admissions: Mutex::default(),
             served: Mutex::default(),
         }
     }
 
+    /// Whether nobody is there, nor about to be.
     pub(super) fn is_empty(&self) -> bool {
-        self.here.borrow().is_empty()
+        self.here.borrow().is_empty() && self.entering.load(Ordering::Acquire) == 0
+    }
+
+    /// Waits until what was renewed is stored, for whomever it was.
+    pub(super) async fn settle(&self) {
+        let all: Vec<_> = {
+            let mut admissions = lock(&self.admissions);
+            admissions.retain(|one| one.strong_count() > 0);
+            admissions.iter().filter_map(Weak::upgrade).collect()
+        };
+        join_all(all.iter().map(|one| one.settle())).await;
     }
 
     /// Those who are there, in the order in which they came.
@@ -129,6 +149,7 @@ impl Fronts {
         front: Front,
         pid: Option<i32>,
     ) -> Result<Guest<'_>, CliError> {
+        let _entering = Entering::new(&self.entering);
         let slot = self.slot(&front);
         let serving = {
             // The semaphore is never closed.
@@ -137,7 +158,7 @@ impl Fronts {
             if let Some(known) = known {
                 known
             } else {
-                let workspace = workspace(&front)?;
+                let workspace = workspace(&front).await?;
                 let serving = Arc::new(self.begin(&workspace, gateway, &front).await?);
                 *lock(&slot.serving) = Arc::downgrade(&serving);
                 serving
@@ -147,7 +168,8 @@ impl Fronts {
         let endpoint = endpoint(serving.view(), only);
         let Some(endpoint) = endpoint else {
             let name = only.unwrap_or_default();
-            return Err(configured::unusable(name, workspace(&front)?.config()?));
+            let workspace = workspace(&front).await?;
+            return Err(configured::unusable(name, workspace.config()?));
         };
         let directory = front.directory.map(|Text(path)| path.display().to_string());
         let present = Present {
@@ -195,12 +217,28 @@ impl Fronts {
     ) -> Result<Serving, CliError> {
         let manager = self.setup.options(Purpose::Serving, workspace)?;
         let shape = shape(&front.wanted, workspace.config()?)?;
+        let admissions = Arc::downgrade(workspace.admissions()?);
+        lock(&self.admissions).push(admissions);
         Serving::of(workspace, manager, gateway, shape).await
     }
 }
 
-/// What a command would work in that was started where the front was.
-fn workspace(front: &Front) -> Result<Workspace, CliError> {
+/// What a command would work in that was started where the front was. The first to read its files does
+/// so beside everything else: they may be on a disk that does not answer.
+async fn workspace(front: &Front) -> Result<Workspace, CliError> {
+    let front = front.clone();
+    let reading = tokio::task::spawn_blocking(move || {
+        let workspace = unread(&front)?;
+        workspace.config()?;
+        Ok(workspace)
+    });
+    let failed = |error| {
+        CliError::new(Code::SetupFailed, "the configuration could not be read").because(&error)
+    };
+    reading.await.map_err(failed)?
+}
+
+fn unread(front: &Front) -> Result<Workspace, CliError> {
     let pairs = front.environment.iter().cloned();
     let variables: Variables = pairs
         .map(|(Text(name), Text(value))| (name, value))
@@ -221,6 +259,22 @@ fn workspace(front: &Front) -> Result<Workspace, CliError> {
     Ok(workspace.with_store(store))
 }
 
+/// Counts among those who are about to be let in until it is dropped.
+struct Entering<'a>(&'a AtomicUsize);
+
+impl<'a> Entering<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count)
+    }
+}
+
+impl Drop for Entering<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -230,5 +284,52 @@ impl Drop for Presence<'_> {
         self.fronts.here.send_modify(|here| {
             here.remove(&self.number);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cocode_gateway::Gateway;
+
+    use super::{Fronts, unread};
+    use crate::daemon::hello::Front;
+    use crate::environment::Variables;
+    use crate::managing::{Purpose, Setup};
+
+    #[test]
+    fn files_are_read_beside_everything_else_and_whoever_waits_for_it_counts() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(1)
+            .build();
+        runtime.unwrap().block_on(enter());
+    }
+
+    async fn enter() {
+        // The only one who could read is at something else.
+        let (go_on, busy) = std::sync::mpsc::channel::<()>();
+        let reading = tokio::task::spawn_blocking(move || busy.recv());
+        let nowhere = std::env::temp_dir().join(format!("cocode-fronts-{}", std::process::id()));
+        let front = Front {
+            directory: Some(nowhere.as_path().into()),
+            home: Some(nowhere.as_path().into()),
+            ..Front::default()
+        };
+        let workspace = unread(&front).unwrap();
+        let setup = Setup::new(Purpose::Serving, &workspace).unwrap();
+        let fronts = Fronts::new(setup.for_others(), Variables::default());
+        let gateway = Gateway::new();
+        assert!(fronts.is_empty());
+        let mut entering = Box::pin(fronts.enter(&gateway, front, None));
+        let first = futures_util::poll!(&mut entering);
+        assert!(first.is_pending(), "everybody waited for it");
+        assert!(!fronts.is_empty(), "nobody knows of it");
+        go_on.send(()).unwrap();
+        reading.await.unwrap().unwrap();
+        let guest = entering.await.unwrap();
+        assert!(!fronts.is_empty());
+        drop(guest);
+        assert!(fronts.is_empty());
+        setup.end();
     }
 }
