@@ -1,12 +1,11 @@
 //! A link and what waits on it: carries one request from its bytes to its answer.
 
 use std::borrow::Cow;
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
 
 use cocode_wire::{
-    Closed, Frame, Inbox as _, Link, LinkError, OpenError, Origin, Outgoing, Target, encode,
+    Closed, Frame, Inbox as _, Link, LinkError, OpenError, Origin, Outgoing, Sending, Target,
+    encode,
 };
 use http::HeaderMap;
 use tokio::sync::{mpsc, oneshot};
@@ -64,6 +63,14 @@ impl Connection {
     ///
     /// Cancel safe: dropping the future gives the request up, and tells the server so.
     pub(crate) async fn exchange(&self, exchange: Exchange<'_>) -> Result<Frame, RequestError> {
+        let method = exchange.method;
+        let begun = self.begin(exchange)?;
+        begun.answer(method).await
+    }
+
+    /// Sends a request, or begins to. What it was made of is not needed any more: all that is kept
+    /// for each request that waits is what is given here.
+    pub(crate) fn begin(&self, exchange: Exchange<'_>) -> Result<Begun<'_>, RequestError> {
         let Exchange {
             method,
             params,
@@ -87,7 +94,7 @@ impl Connection {
             sent: false,
         };
         let reply = registered.map_err(closed)?;
-        let mut ticket = Ticket {
+        let ticket = Ticket {
             connection: self,
             id,
             cancel,
@@ -95,34 +102,17 @@ impl Connection {
             answered: false,
             reason: GIVEN_UP,
         };
-        let timed_out = |after| RequestError::Timeout {
-            method: method.to_owned(),
-            after,
-        };
         let sending = self.link.send(Outgoing {
             body,
             headers,
             request: Some(id),
         });
-        match carry(sending, reply, &clock, &mut ticket.sent).await {
-            Ok(outcome) => {
-                ticket.answered = true;
-                let (frame, origin) = outcome.map_err(|failure| failure.of(method))?;
-                if origin != Origin::Request(id) {
-                    // Its own stream, if it has one, brings nothing any more.
-                    self.link.abandon(id);
-                }
-                Ok(frame)
-            }
-            Err(Unanswered::NotSent(error)) => {
-                ticket.sent = false;
-                Err(self.explain(method, error).await)
-            }
-            Err(Unanswered::TimedOut(after)) => {
-                ticket.reason = TIMED_OUT;
-                Err(timed_out(after))
-            }
-        }
+        Ok(Begun {
+            ticket,
+            clock,
+            reply,
+            sending,
+        })
     }
 
     /// Sends a notification.
@@ -144,7 +134,7 @@ impl Connection {
             .await
         {
             Ok(()) => Ok(()),
-            Err(error) => Err(self.explain(method, error).await),
+            Err(error) => Err(Box::pin(self.explain(method, error)).await),
         }
     }
 
@@ -173,6 +163,85 @@ impl Connection {
             method,
             reason,
             sent: false,
+        }
+    }
+}
+
+/// A request that was begun. Dropping it gives it up.
+pub(crate) struct Begun<'a> {
+    ticket: Ticket<'a>,
+    clock: Arc<CallClock>,
+    reply: oneshot::Receiver<Outcome>,
+    sending: Sending<'a>,
+}
+
+impl Begun<'_> {
+    /// Waits for the answer to what was asked.
+    pub(crate) async fn answer(mut self, method: &str) -> Result<Frame, RequestError> {
+        let carried = self.carry().await;
+        let Self { mut ticket, .. } = self;
+        let connection = ticket.connection;
+        match carried {
+            Ok(outcome) => {
+                ticket.answered = true;
+                let (frame, origin) = outcome.map_err(|failure| failure.of(method))?;
+                if origin != Origin::Request(ticket.id) {
+                    // Its own stream, if it has one, brings nothing any more.
+                    connection.link.abandon(ticket.id);
+                }
+                Ok(frame)
+            }
+            Err(Unanswered::NotSent(error)) => {
+                ticket.sent = false;
+                // Rare, and kept out of the size of every other request.
+                Err(Box::pin(connection.explain(method, error)).await)
+            }
+            Err(Unanswered::TimedOut(after)) => {
+                ticket.reason = TIMED_OUT;
+                let method = method.to_owned();
+                Err(RequestError::Timeout { method, after })
+            }
+        }
+    }
+
+    /// Goes on sending while that is needed, and waits for the answer, which may come before the link
+    /// is done sending: a server can answer on one stream what it takes its time to accept on another,
+    /// and a link that ended frees no room for those who wait to send.
+    async fn carry(&mut self) -> Result<Outcome, Unanswered> {
+        let Self {
+            ticket,
+            clock,
+            reply,
+            sending,
+            ..
+        } = self;
+        // Nearly always the link takes the message at once, and no timer is needed for that.
+        let mut is_sending = match sending.at_once() {
+            Some(outcome) => {
+                outcome.map_err(Unanswered::NotSent)?;
+                ticket.sent = true;
+                false
+            }
+            None => true,
+        };
+        loop {
+            let end = match clock.check() {
+                Verdict::Until(end) => end,
+                Verdict::Expired(after) => return Err(Unanswered::TimedOut(after)),
+            };
+            tokio::select! {
+                biased;
+                outcome = &mut *reply => {
+                    // The sender is dropped without an answer only together with the mux.
+                    return Ok(outcome.unwrap_or(Err(Failure::Closed(Closed::ByUs))));
+                }
+                outcome = &mut *sending, if is_sending => {
+                    outcome.map_err(Unanswered::NotSent)?;
+                    is_sending = false;
+                    ticket.sent = true;
+                }
+                () = sleep_until(end) => {}
+            }
         }
     }
 }
@@ -256,44 +325,6 @@ enum Unanswered {
     NotSent(LinkError),
     /// After this long.
     TimedOut(std::time::Duration),
-}
-
-/// Sends a request and waits for its answer, which may come before the link is done sending: a
-/// server can answer on one stream what it takes its time to accept on another, and a link that
-/// ended frees no room for those who wait to send.
-async fn carry(
-    sending: impl Future<Output = Result<(), LinkError>>,
-    mut reply: oneshot::Receiver<Outcome>,
-    clock: &CallClock,
-    sent: &mut bool,
-) -> Result<Outcome, Unanswered> {
-    tokio::pin!(sending);
-    // Nearly always the link takes the message at once, and no timer is needed for that.
-    let at_once = poll_fn(|context| Poll::Ready(sending.as_mut().poll(context))).await;
-    let mut is_sending = at_once.is_pending();
-    if let Poll::Ready(outcome) = at_once {
-        outcome.map_err(Unanswered::NotSent)?;
-        *sent = true;
-    }
-    loop {
-        let end = match clock.check() {
-            Verdict::Until(end) => end,
-            Verdict::Expired(after) => return Err(Unanswered::TimedOut(after)),
-        };
-        tokio::select! {
-            biased;
-            outcome = &mut reply => {
-                // The sender is dropped without an answer only together with the mux.
-                return Ok(outcome.unwrap_or(Err(Failure::Closed(Closed::ByUs))));
-            }
-            outcome = &mut sending, if is_sending => {
-                outcome.map_err(Unanswered::NotSent)?;
-                is_sending = false;
-                *sent = true;
-            }
-            () = sleep_until(end) => {}
-        }
-    }
 }
 
 impl Failure {

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::clock::Deadlines;
+use crate::connection::Begun;
 use crate::error::RequestError;
 use crate::features::name_in;
 use crate::handler::{Answer, Notification};
@@ -74,8 +75,59 @@ const OF_THE_CONNECTION: [&str; 4] = [
 impl Session {
     /// Passes a request on, and gives the whole answer as it came, be it a result or an error. The
     /// server's session is renewed if it is gone. Dropping the future cancels the request.
-    pub async fn relay(&self, relayed: Relayed<'_>) -> Result<Frame, RequestError> {
+    pub async fn relay(&self, relayed: &Relayed<'_>) -> Result<Frame, RequestError> {
         let begun = Instant::now();
+        let seen = self.renewals();
+        let mut mirrored = None;
+        let answer = self.relay_once(relayed, relayed.deadlines, &mut mirrored);
+        let answer = answer.await;
+        let Some(hindrance) = self.hindrance(&answer) else {
+            return answer;
+        };
+        // Rare, and kept out of the size of every other request.
+        Box::pin(async move {
+            match hindrance {
+                Hindrance::SessionGone => {
+                    let renewed = self.renew_for(seen, relayed.method, relayed.deadlines);
+                    renewed.await?;
+                }
+                Hindrance::HeadersWanted => {
+                    self.tools().await?;
+                    let name = name_in(relayed.method, relayed.params);
+                    let headers = self.mirrored(relayed.method, name.as_deref(), relayed.params);
+                    if headers == mirrored.map_or_else(HeaderMap::new, |sent| *sent) {
+                        return answer;
+                    }
+                }
+            }
+            let deadlines = relayed.deadlines.after(begun.elapsed());
+            self.relay_once(relayed, deadlines, &mut None).await
+        })
+        .await
+    }
+
+    /// The same, once. `mirrored` becomes what was sent as headers of its arguments, if anything was.
+    async fn relay_once(
+        &self,
+        relayed: &Relayed<'_>,
+        deadlines: Deadlines,
+        mirrored: &mut Option<Box<HeaderMap>>,
+    ) -> Result<Frame, RequestError> {
+        let begun = Instant::now();
+        let _place = match self.free_place() {
+            Some(place) => place,
+            None => Box::pin(self.place(relayed.method, deadlines)).await?,
+        };
+        let begun = self.begin_relay(relayed, deadlines.after(begun.elapsed()), mirrored)?;
+        begun.answer(relayed.method).await
+    }
+
+    fn begin_relay(
+        &self,
+        relayed: &Relayed<'_>,
+        deadlines: Deadlines,
+        mirrored: &mut Option<Box<HeaderMap>>,
+    ) -> Result<Begun<'_>, RequestError> {
         let method = relayed.method;
         let modern = self.server().era() == Era::Modern;
         let cleaned = cleaned(relayed.params, modern);
@@ -86,41 +138,36 @@ impl Session {
             Vec::new()
         };
         let name = modern.then(|| name_in(method, params)).flatten();
-        let mut call = Call {
-            method,
-            params: params.map(RawJson::as_bytes),
-            name: name.as_deref(),
-            headers: self.mirrored(method, name.as_deref(), params),
-            deadlines: relayed.deadlines,
-            reports: Reports::Relay {
-                witness: relayed.witness,
-                progress: relayed.wants_progress,
+        let headers = self.mirrored(method, name.as_deref(), params);
+        *mirrored = (!headers.is_empty()).then(|| Box::new(headers.clone()));
+        self.begin(
+            &Call {
+                method,
+                params: params.map(RawJson::as_bytes),
+                name: name.as_deref(),
+                headers,
+                deadlines,
+                reports: Reports::Relay {
+                    witness: Arc::clone(&relayed.witness),
+                    progress: relayed.wants_progress,
+                },
+                meta: Some(&meta),
             },
-            meta: Some(&meta),
-        };
-        let seen = self.renewals();
-        match self.carry(&call, call.deadlines).await {
+            deadlines,
+        )
+    }
+
+    /// What kept a request from being answered as it should, if another attempt may help.
+    fn hindrance(&self, answer: &Result<Frame, RequestError>) -> Option<Hindrance> {
+        match answer {
             Err(RequestError::Link {
                 error: LinkError::SessionGone,
                 ..
-            }) => {
-                // Rare, and kept out of the size of every other request.
-                Box::pin(self.renew_for(seen, &call)).await?;
-                let deadlines = call.deadlines.after(begun.elapsed());
-                self.carry(&call, deadlines).await
+            }) => Some(Hindrance::SessionGone),
+            other if is_header_mismatch(other) && self.mirrors_arguments() => {
+                Some(Hindrance::HeadersWanted)
             }
-            other if is_header_mismatch(&other) && self.mirrors_arguments() => {
-                // The server wants headers for arguments that we did not know of.
-                Box::pin(self.tools()).await?;
-                let headers = self.mirrored(method, call.name, params);
-                if headers == call.headers {
-                    return other;
-                }
-                call.headers = headers;
-                let deadlines = call.deadlines.after(begun.elapsed());
-                self.carry(&call, deadlines).await
-            }
-            other => other,
+            _ => None,
         }
     }
 
@@ -163,6 +210,13 @@ impl Session {
         }
         meta
     }
+}
+
+enum Hindrance {
+    /// The server has ended its session.
+    SessionGone,
+    /// The server wants headers for arguments that we did not know of.
+    HeadersWanted,
 }
 
 fn is_header_mismatch(answer: &Result<Frame, RequestError>) -> bool {

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::clock::Deadlines;
 use crate::connect::{Established, establish};
-use crate::connection::{Cancel, Connection, Exchange};
+use crate::connection::{Begun, Cancel, Connection, Exchange};
 use crate::error::{ConnectError, RequestError};
 use crate::handshake::{initialize, modern_headers, modern_meta, supported_in};
 use crate::input::{AnyResult, ResultKind, asks_for_input};
@@ -252,7 +252,7 @@ impl Session {
                 ..
             }) => {
                 // Rare, and kept out of the size of every other call.
-                Box::pin(self.renew_for(generation, call)).await?;
+                Box::pin(self.renew_for(generation, call.method, call.deadlines)).await?;
                 self.attempt(call, call.deadlines.after(begun.elapsed()))
                     .await
             }
@@ -298,13 +298,23 @@ impl Session {
         deadlines: Deadlines,
     ) -> Result<Frame, RequestError> {
         let begun = Instant::now();
-        let shared = &self.shared;
-        let method = call.method;
-        let _place = match shared.places.try_acquire() {
-            Ok(place) => place,
-            Err(_none_left) => self.place(method, deadlines).await?,
+        let _place = match self.free_place() {
+            Some(place) => place,
+            // Rare, and kept out of the size of every other request.
+            None => Box::pin(self.place(call.method, deadlines)).await?,
         };
-        let mut headers = self.mirror(method, call.name);
+        let begun = self.begin(call, deadlines.after(begun.elapsed()))?;
+        begun.answer(call.method).await
+    }
+
+    /// Sends one request, which has its place among those in flight.
+    pub(crate) fn begin(
+        &self,
+        call: &Call<'_>,
+        deadlines: Deadlines,
+    ) -> Result<Begun<'_>, RequestError> {
+        let shared = &self.shared;
+        let mut headers = self.mirror(call.method, call.name);
         if !call.headers.is_empty() {
             headers.extend(call.headers.clone());
         }
@@ -314,20 +324,24 @@ impl Session {
         } else {
             Cancel::Notify
         };
-        let exchange = Exchange {
-            method,
+        shared.connection.begin(Exchange {
+            method: call.method,
             params: call.params,
             meta: Cow::Borrowed(call.meta.unwrap_or(&shared.meta)),
             headers,
-            deadlines: deadlines.after(begun.elapsed()),
+            deadlines,
             reports: call.reports.clone(),
             cancel,
-        };
-        shared.connection.exchange(exchange).await
+        })
+    }
+
+    /// A place among the requests in flight, if there is one.
+    pub(crate) fn free_place(&self) -> Option<SemaphorePermit<'_>> {
+        self.shared.places.try_acquire().ok()
     }
 
     /// A place among the requests in flight. Waiting for one counts like waiting for an answer.
-    async fn place(
+    pub(crate) async fn place(
         &self,
         method: &str,
         deadlines: Deadlines,
@@ -356,11 +370,16 @@ impl Session {
     }
 
     /// Renews the session on behalf of a call, which waits no longer for it than for its answer.
-    pub(crate) async fn renew_for(&self, seen: u64, call: &Call<'_>) -> Result<(), RequestError> {
-        let after = call.deadlines.idle.min(call.deadlines.total);
-        let renewed = tokio::time::timeout(after, self.renew(seen, call.method)).await;
+    pub(crate) async fn renew_for(
+        &self,
+        seen: u64,
+        method: &str,
+        deadlines: Deadlines,
+    ) -> Result<(), RequestError> {
+        let after = deadlines.idle.min(deadlines.total);
+        let renewed = tokio::time::timeout(after, self.renew(seen, method)).await;
         renewed.unwrap_or_else(|_elapsed| {
-            let method = call.method.to_owned();
+            let method = method.to_owned();
             Err(RequestError::Timeout { method, after })
         })
     }

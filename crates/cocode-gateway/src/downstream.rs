@@ -23,7 +23,7 @@ use crate::levels::UNSAID;
 use crate::outbox::Outbox;
 use crate::reply::Reply;
 use crate::request::Request;
-use crate::room::Room;
+use crate::room::{Replying, Room};
 use crate::said::Said;
 use crate::served::Served;
 use crate::view::Entry;
@@ -235,15 +235,23 @@ impl Downstream {
         })
     }
 
-    async fn serve(self: Arc<Self>, id: RawJson, asked: Asked, mut request: OnItsWay) -> Answer {
-        tokio::select! {
-            biased;
-            _cancelled = &mut request.cancelled => Answer::none(),
-            reply = self.reply(&id, asked) => reply.answer(&id),
+    /// Begins to reply to a request.
+    fn reply(self: &Arc<Self>, id: &RawJson, asked: Asked) -> Replying<'static> {
+        match self.read(id, asked) {
+            Ok(Reading::Request(request)) => {
+                let room = Arc::clone(&self.room);
+                if request.method == "server/discover" && request.caller.era() == Era::Modern {
+                    return Box::pin(async move { room.discover(&request).await });
+                }
+                room.serve(request)
+            }
+            Ok(Reading::Opened(caller)) => Box::pin(Arc::clone(self).welcome(caller)),
+            Err(reply) => Box::pin(std::future::ready(reply)),
         }
     }
 
-    async fn reply(self: Arc<Self>, id: &RawJson, asked: Asked) -> Reply {
+    /// Reads what is asked; what can be answered at once is.
+    fn read(self: &Arc<Self>, id: &RawJson, asked: Asked) -> Result<Reading, Reply> {
         let Asked {
             frame,
             headers,
@@ -255,19 +263,36 @@ impl Downstream {
             // Over HTTP, a request of the stateless era has headers that say the same as it does, and
             // in a session nobody has compared the two.
             let what = "a request that stands alone does not belong to a session";
-            return RpcError::new(code::INVALID_REQUEST, what).into();
+            return Err(RpcError::new(code::INVALID_REQUEST, what).into());
         }
         let (caller, session) = match said.caller() {
             Some(Ok(caller)) => (Arc::new(caller), next_session()),
-            Some(Err(error)) => return error.into(),
-            None if method == "initialize" => return self.initialize(params.as_ref()).await,
-            None if method == "ping" => return Reply::empty(),
+            Some(Err(error)) => return Err(error.into()),
+            None if method == "initialize" => {
+                return Ok(Reading::Opened(self.open(params.as_ref())?));
+            }
+            None if method == "ping" => return Err(Reply::empty()),
             None => match self.lock().caller.clone() {
                 Some(caller) => (caller, self.number),
-                None => return not_open(method).into(),
+                None => return Err(not_open(method).into()),
             },
         };
-        let request = Request {
+        match (caller.era(), method) {
+            // What the stateless era has no use for, and what came with it.
+            (
+                Era::Modern,
+                "initialize"
+                | "ping"
+                | "logging/setLevel"
+                | "resources/subscribe"
+                | "resources/unsubscribe",
+            )
+            | (Era::Legacy, "server/discover" | "subscriptions/listen") => {
+                return Err(unknown_method(method).into());
+            }
+            _ => {}
+        }
+        Ok(Reading::Request(Box::new(Request {
             id: id.clone(),
             method: method.to_owned(),
             params,
@@ -276,42 +301,25 @@ impl Downstream {
             stream,
             caller,
             session,
-            from: Arc::clone(&self),
-        };
-        match (request.caller.era(), method) {
-            // What the stateless era has no use for.
-            (
-                Era::Modern,
-                "initialize"
-                | "ping"
-                | "logging/setLevel"
-                | "resources/subscribe"
-                | "resources/unsubscribe",
-            ) => unknown_method(method).into(),
-            (Era::Legacy, "server/discover" | "subscriptions/listen") => {
-                unknown_method(method).into()
-            }
-            (Era::Modern, "server/discover") => self.room.discover(&request).await,
-            _ => Arc::clone(&self.room).serve(request).await,
-        }
+            from: Arc::clone(self),
+        })))
     }
 
-    async fn initialize(self: &Arc<Self>, params: Option<&RawJson>) -> Reply {
-        let hello = match Hello::read(params) {
-            Ok(hello) => hello,
-            Err(error) => return error.into(),
-        };
-        let caller = Arc::new(hello.caller());
-        {
-            let mut state = self.lock();
-            if state.caller.is_some() {
-                let what = "this session was opened before";
-                return RpcError::new(code::INVALID_REQUEST, what).into();
-            }
-            // Servers may ask while they start.
-            state.caller = Some(Arc::clone(&caller));
+    /// Opens the session: what follows in the same breath belongs to it.
+    fn open(&self, params: Option<&RawJson>) -> Result<Arc<Caller>, RpcError> {
+        let caller = Arc::new(Hello::read(params)?.caller());
+        let mut state = self.lock();
+        if state.caller.is_some() {
+            let what = "this session was opened before";
+            return Err(RpcError::new(code::INVALID_REQUEST, what));
         }
-        let reply = Arc::clone(&self.room).welcome(self, &caller).await;
+        // Servers may ask while they start.
+        state.caller = Some(Arc::clone(&caller));
+        Ok(caller)
+    }
+
+    async fn welcome(self: Arc<Self>, caller: Arc<Caller>) -> Reply {
+        let reply = Arc::clone(&self.room).welcome(&self, &caller).await;
         if let Reply::Error(_) = reply {
             self.lock().caller = None;
         }
@@ -344,14 +352,22 @@ impl Conversation for Downstream {
     fn request(self: Arc<Self>, asked: Asked) -> Serving {
         let id = asked.frame.id();
         let id = id.unwrap_or_else(|| RawJson::from(RawValue::NULL.to_owned()));
-        if !self.is_session() {
-            return Box::pin(async move { self.reply(&id, asked).await.answer(&id) });
-        }
         // Before anything is waited for: it may be cancelled by what was read together with it.
-        match self.begin(&id) {
-            Ok(on_its_way) => Box::pin(self.serve(id, asked, on_its_way)),
-            Err(error) => Box::pin(std::future::ready(Answer::error(&id, &error))),
-        }
+        let on_its_way = match self.is_session().then(|| self.begin(&id)).transpose() {
+            Ok(on_its_way) => on_its_way,
+            Err(error) => return Box::pin(std::future::ready(Answer::error(&id, &error))),
+        };
+        let reply = self.reply(&id, asked);
+        Box::pin(async move {
+            let Some(mut on_its_way) = on_its_way else {
+                return reply.await.answer(&id);
+            };
+            tokio::select! {
+                biased;
+                _cancelled = &mut on_its_way.cancelled => Answer::none(),
+                reply = reply => reply.answer(&id),
+            }
+        })
     }
 
     fn notification(&self, frame: Frame) {
@@ -436,6 +452,14 @@ fn not_open(method: &str) -> RpcError {
         "`{method}` came before `initialize`, and without the `_meta` of a request that stands alone"
     );
     RpcError::new(code::INVALID_REQUEST, what)
+}
+
+/// What a client wants.
+enum Reading {
+    /// A session, which is open from now on.
+    Opened(Arc<Caller>),
+    /// Anything else.
+    Request(Box<Request>),
 }
 
 /// A request on its way, until this is dropped.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cocode_client::{
     CallError, ClientCapabilities, Deadlines, Frame, Handler, Manager, ManagerOptions, RawJson,
-    Relayed, RequestError, Session, chain,
+    Relayed, RequestError, Session, Witness, chain,
 };
 use cocode_core::{DEFAULT_TOOL_TIMEOUT, ServerName, ServerSpec};
 use cocode_wire::{RpcError, code};
@@ -166,34 +166,23 @@ impl Instance {
     }
 
     /// Passes a request on, and gives what the server answered.
-    pub(crate) async fn relay(self: Arc<Self>, passed: Passed) -> Result<Frame, RpcError> {
-        let Passed {
-            method,
-            params,
-            tool,
-            caller,
-            session,
-            wants_progress,
-            witness,
-        } = passed;
-        let deadlines = self.deadlines(tool.as_deref());
+    pub(crate) async fn relay(&self, passed: &Passed) -> Result<Frame, RpcError> {
+        let tool = passed.tool.as_deref();
+        let deadlines = self.deadlines(tool);
         let until = Instant::now() + deadlines.idle;
         let on_its_way = self
             .traffic
-            .begin(session, &method, &witness, until)
+            .begin(passed.session, &passed.method, &passed.witness, until)
             .await?;
         let relayed = Relayed {
-            method: &method,
-            params: params.as_ref(),
-            behalf: &caller.behalf,
-            wants_progress,
+            method: &passed.method,
+            params: passed.params.as_ref(),
+            behalf: &passed.caller.behalf,
+            wants_progress: passed.wants_progress,
             deadlines,
-            witness,
+            witness: Arc::clone(&passed.witness) as Arc<dyn Witness>,
         };
-        let answer = self
-            .manager
-            .relay(&self.name, tool.as_deref(), relayed)
-            .await;
+        let answer = self.manager.relay(&self.name, tool, &relayed).await;
         if !answer.as_ref().is_err_and(is_late) {
             on_its_way.done();
         }

@@ -200,7 +200,7 @@ impl Merged {
         view.instance_for(entry, client, caller).await
     }
 
-    async fn reply(&self, request: Request) -> Result<Reply, RpcError> {
+    async fn reply(&self, request: Box<Request>) -> Result<Reply, RpcError> {
         match (request.caller.era(), request.method.as_str()) {
             (_, "tools/call") => self.call(request).await,
             (_, "tools/list") => self.list(&request, ListKind::Tools).await,
@@ -268,7 +268,7 @@ impl Room for Merged {
         })
     }
 
-    fn serve(self: Arc<Self>, request: Request) -> Replying<'static> {
+    fn serve(self: Arc<Self>, request: Box<Request>) -> Replying<'static> {
         Box::pin(async move { self.reply(request).await.unwrap_or_else(Reply::Error) })
     }
 

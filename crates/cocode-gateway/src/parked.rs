@@ -131,7 +131,7 @@ impl Parking {
         passed.params = passed.params.map(|params| without_answers(&params));
         let witness = Arc::clone(&passed.witness);
         let server = Arc::downgrade(&instance);
-        let work = Work::Here(Box::pin(instance.relay(passed)));
+        let work = Work::Here(Box::pin(async move { instance.relay(&passed).await }));
         self.wait(work, &witness, server, request, digest).await
     }
 

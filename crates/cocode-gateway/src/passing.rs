@@ -65,13 +65,13 @@ pub(crate) async fn pass(
                 witness,
                 ..passed
             };
-            instance.relay(passed).await
+            instance.relay(&passed).await
         }
         (Era::Modern, Era::Legacy) => {
             return Box::pin(parking.pass(instance, request, passed)).await;
         }
         (Era::Legacy, Era::Modern) => Box::pin(answering(instance, passed)).await,
-        (Era::Legacy, Era::Legacy) | (Era::Modern, Era::Modern) => instance.relay(passed).await,
+        (Era::Legacy, Era::Legacy) | (Era::Modern, Era::Modern) => instance.relay(&passed).await,
     };
     match answer {
         Ok(frame) => adapted(&request.method, frame, server, client),
@@ -121,7 +121,7 @@ async fn answering(instance: Arc<Instance>, passed: Passed) -> Result<Frame, Rpc
             wants_progress: passed.wants_progress,
             witness: Arc::clone(&passed.witness),
         };
-        let frame = Arc::clone(&instance).relay(next).await?;
+        let frame = instance.relay(&next).await?;
         let Some(result) = frame.result().filter(asks_for_input) else {
             return Ok(frame);
         };

@@ -27,8 +27,8 @@ pub(crate) trait Room: Send + Sync + 'static {
     /// A client asks what there is, and needs no session for that.
     fn discover<'a>(&'a self, request: &'a Request) -> Replying<'a>;
 
-    /// Any other request.
-    fn serve(self: Arc<Self>, request: Request) -> Replying<'static>;
+    /// Any other request. It is large, and handed on from future to future.
+    fn serve(self: Arc<Self>, request: Box<Request>) -> Replying<'static>;
 
     /// A client tells something.
     fn told(&self, client: &Downstream, method: &str, params: Option<&RawJson>);

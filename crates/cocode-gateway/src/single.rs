@@ -100,7 +100,7 @@ impl Single {
         Ok(presentation.initialized(caller.revision))
     }
 
-    async fn reply(&self, request: Request) -> Result<Reply, RpcError> {
+    async fn reply(&self, request: Box<Request>) -> Result<Reply, RpcError> {
         if request.caller.era() == Era::Modern && request.method == "subscriptions/listen" {
             return Box::pin(self.listen(request)).await;
         }
@@ -174,7 +174,7 @@ impl Single {
 
     /// Serves a subscription until its client ends it, or the gateway does, or nobody serves this
     /// server any more. It keeps neither the view nor the server.
-    async fn listen(&self, request: Request) -> Result<Reply, RpcError> {
+    async fn listen(&self, request: Box<Request>) -> Result<Reply, RpcError> {
         let wanted = Filter::read(request.params.as_ref())?;
         let (view, can) = {
             let (view, entry) = self.entry()?;
@@ -224,7 +224,7 @@ impl Single {
         view: &Inner,
         entry: &Entry,
         instance: Arc<Instance>,
-        mut request: Request,
+        mut request: Box<Request>,
     ) -> Result<Reply, RpcError> {
         let Some(tool) = request.said.name.clone() else {
             return Err(RpcError::new(code::INVALID_PARAMS, "no tool is named"));
@@ -306,7 +306,7 @@ impl Room for Single {
         })
     }
 
-    fn serve(self: Arc<Self>, request: Request) -> Replying<'static> {
+    fn serve(self: Arc<Self>, request: Box<Request>) -> Replying<'static> {
         Box::pin(async move { self.reply(request).await.unwrap_or_else(Reply::Error) })
     }
 

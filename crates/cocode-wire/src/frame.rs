@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::raw::RawJson;
 use crate::rpc_error::RpcError;
+use crate::scan::{self, Parts};
 
 /// A message as it arrived. The envelope is read leniently (a missing `jsonrpc`, an `error: null`
 /// beside a result and unknown members are all accepted); whoever needs the inside decodes it.
@@ -80,6 +81,31 @@ fn present<'de, D: Deserializer<'de>>(input: D) -> Result<Option<&'de RawValue>,
 impl Frame {
     /// Reads the envelope of one message.
     pub fn parse(bytes: Bytes) -> Result<Self, FrameError> {
+        let Some(parts) = scan::parts(&bytes) else {
+            return Self::parse_odd(bytes);
+        };
+        let Parts {
+            id,
+            method,
+            params,
+            result,
+            error,
+        } = parts;
+        if method.is_none() && result.is_none() && error.is_none() {
+            return Err(FrameError::NoRole);
+        }
+        Ok(Self {
+            bytes,
+            id,
+            method: method.map(Method::Plain),
+            params,
+            result,
+            error,
+        })
+    }
+
+    /// Reads the envelope of a message that is not as messages are, or is none.
+    fn parse_odd(bytes: Bytes) -> Result<Self, FrameError> {
         let envelope: Envelope<'_> = serde_json::from_slice(&bytes).map_err(FrameError::NotJson)?;
         // A derived reader would take an array for the list of members.
         if bytes.trim_ascii_start().first() != Some(&b'{') {

@@ -1,6 +1,10 @@
 //! Envelopes, well-formed and otherwise.
 
+use bytes::Bytes;
+use proptest::prelude::*;
+
 use super::{Frame, FrameError, FrameKind};
+use crate::scan;
 
 fn frame(text: &'static str) -> Frame {
     Frame::parse(text.into()).unwrap()
@@ -139,4 +143,118 @@ fn deep_nesting_costs_no_stack() {
             .len(),
         400_000
     );
+}
+
+/// Whatever is read fast is what the parser would have read.
+#[track_caller]
+fn check_scan(text: &[u8]) {
+    let bytes = Bytes::copy_from_slice(text);
+    if scan::parts(text).is_none() {
+        return;
+    }
+    let shown = String::from_utf8_lossy(text);
+    match (Frame::parse(bytes.clone()), Frame::parse_odd(bytes)) {
+        (Ok(fast), Ok(slow)) => assert_eq!(format!("{fast:?}"), format!("{slow:?}"), "{shown}"),
+        (Err(FrameError::NoRole), Err(FrameError::NoRole)) => {}
+        (fast, slow) => panic!("{fast:?} and {slow:?} for {shown}"),
+    }
+}
+
+fn value() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(Into::into),
+        any::<i64>().prop_map(Into::into),
+        any::<f64>().prop_map(Into::into),
+        any::<String>().prop_map(Into::into),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Into::into),
+            prop::collection::btree_map(any::<String>(), inner, 0..4)
+                .prop_map(|members| serde_json::Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn messages_are_read_fast_and_damaged_ones_as_the_parser_reads_them(
+        value in value(),
+        key in prop::sample::select(vec!["params", "result", "error", "else"]),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
+        is_pretty in any::<bool>(),
+    ) {
+        let is_null = value.is_null() && key != "else";
+        let message = serde_json::json!({"jsonrpc": "2.0", "id": 7, "method": "x/y", key: value});
+        let text = if is_pretty {
+            serde_json::to_vec_pretty(&message)
+        } else {
+            serde_json::to_vec(&message)
+        };
+        let mut text = text.unwrap();
+        prop_assert!(is_null || scan::parts(&text).is_some());
+        check_scan(&text);
+        for (at, byte) in damage {
+            let at = at.index(text.len());
+            text[at] = byte;
+            check_scan(&text);
+        }
+    }
+
+    #[test]
+    fn what_is_put_together_at_random_is_read_as_the_parser_reads_it(
+        tokens in prop::collection::vec(prop::sample::select(TOKENS.to_vec()), 0..14),
+    ) {
+        check_scan(format!("{{{}}}", tokens.concat()).as_bytes());
+        check_scan(tokens.concat().as_bytes());
+    }
+}
+
+const TOKENS: [&str; 34] = [
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    " ",
+    "\t",
+    "\n",
+    "\"id\":",
+    "\"method\":",
+    "\"params\":",
+    "\"result\":",
+    "\"error\":",
+    "\"a\":",
+    "\"\\u0069d\":",
+    "\"tools/call\"",
+    "\"\\ud800\"",
+    "\"\\u12g4\"",
+    "\"\\x\"",
+    "\"a\\\"b\"",
+    "\"\u{e9}\"",
+    "\"\u{7f}\"",
+    "\"\u{1}\"",
+    "0",
+    "01",
+    "-",
+    "-0.5e+3",
+    "1.",
+    "1e",
+    "null",
+    "true",
+    "falsy",
+    "\"",
+];
+
+#[test]
+fn deep_nesting_is_left_to_the_parser() {
+    for depth in [63, 64, 65, 200] {
+        let inside = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let text = format!(r#"{{"id":1,"result":{inside}}}"#);
+        assert_eq!(scan::parts(text.as_bytes()).is_some(), depth <= 64);
+        let result = Frame::parse(text.into()).unwrap().result().unwrap();
+        assert_eq!(result.as_str(), inside);
+    }
 }

@@ -19,6 +19,8 @@ pub mod members;
 mod raw;
 mod rpc_error;
 mod salvage;
+mod scan;
+mod sending;
 pub mod serve;
 mod websocket;
 
@@ -45,4 +47,5 @@ pub use link::{
 };
 pub use raw::RawJson;
 pub use rpc_error::{RpcError, code};
+pub use sending::Sending;
 pub use websocket::WebSocketTarget;

@@ -14,6 +14,7 @@ use crate::http::legacy_sse::LegacySseLink;
 use crate::http::streamable::{HttpTarget, StreamableLink};
 use crate::inbox::Inbox;
 use crate::line::link::LineLink;
+use crate::sending::Sending;
 use crate::websocket::{WebSocketLink, WebSocketTarget};
 
 /// Where a server is and how to talk to it.
@@ -164,34 +165,33 @@ impl Link {
     }
 
     /// Sends a message, or begins to: the exchange of a request over streamable HTTP goes on by
-    /// itself, and its failure reaches the inbox. Waits while a slow peer has too much before it.
+    /// itself, and its failure reaches the inbox. What is given waits while a slow peer has too much
+    /// before it.
     ///
     /// Cancel safe: a message is sent whole or not at all. Which of the two is not always known; see
     /// [`Link::sends_uncertainly`].
-    pub async fn send(&self, message: Outgoing) -> Result<(), LinkError> {
+    pub fn send(&self, message: Outgoing) -> Sending<'_> {
         let Outgoing {
             body,
             headers,
             request,
         } = message;
         if body.len() > self.max_frame {
-            return Err(LinkError::TooLarge {
+            return Sending::done(Err(LinkError::TooLarge {
                 size: body.len(),
                 limit: self.max_frame,
-            });
+            }));
         }
         match &self.kind {
-            Kind::Line(link) => link.send(body).await,
-            Kind::WebSocket(link) => link.send(body).await,
-            // What HTTP keeps while it sends is large, and every future that sends would have
-            // room for it.
-            Kind::LegacySse(link) => Box::pin(link.send(body.into())).await,
+            Kind::Line(link) => link.send(body),
+            Kind::WebSocket(link) => Sending::waits(link.send(body)),
+            Kind::LegacySse(link) => Sending::waits(link.send(body.into())),
             Kind::Streamable(link) => match request {
                 Some(id) => {
                     link.send_request(id, headers, body.into());
-                    Ok(())
+                    Sending::done(Ok(()))
                 }
-                None => Box::pin(link.send_message(headers, body.into())).await,
+                None => Sending::waits(link.send_message(headers, body.into())),
             },
         }
     }

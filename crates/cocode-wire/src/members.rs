@@ -47,7 +47,18 @@ pub fn begins_or_ends_with(object: &RawJson, member: &str) -> bool {
 /// Whether an object cannot have a member of this name at any depth, however that is spelled.
 pub fn never_mentions(object: &RawJson, name: &str) -> bool {
     let text = object.as_bytes();
-    memmem::find(text, name.as_bytes()).is_none() && memmem::find(text, b"\\u").is_none()
+    !contains(text, name.as_bytes()) && !contains(text, b"\\u")
+}
+
+/// Most objects are small, and to prepare a search through them would take longer than the search.
+fn contains(text: &[u8], needle: &[u8]) -> bool {
+    const SMALL: usize = 4096;
+    match needle.split_first() {
+        Some((first, rest)) if text.len() <= SMALL => {
+            memchr::memchr_iter(*first, text).any(|at| text[at + 1..].starts_with(rest))
+        }
+        _ => memmem::find(text, needle).is_some(),
+    }
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {

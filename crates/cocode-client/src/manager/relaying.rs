@@ -29,7 +29,7 @@ impl Manager {
         &self,
         server: &ServerName,
         tool: Option<&str>,
-        relayed: Relayed<'_>,
+        relayed: &Relayed<'_>,
     ) -> Result<Frame, CallError> {
         let shared = self.shared();
         let begun = Instant::now();
@@ -50,7 +50,7 @@ impl Manager {
 async fn attempts(
     shared: &Shared,
     server: &Arc<Server>,
-    relayed: Relayed<'_>,
+    relayed: &Relayed<'_>,
     begun: Instant,
 ) -> Result<Frame, CallError> {
     let until = later(begun, relayed.deadlines.idle.min(relayed.deadlines.total));
@@ -60,7 +60,7 @@ async fn attempts(
             Some(session) => session,
             None => Box::pin(wait(server, until)).await?,
         };
-        let error = match session.relay(relayed.clone()).await {
+        let error = match session.relay(relayed).await {
             Ok(frame) => return Ok(frame),
             Err(error) => error,
         };
@@ -75,7 +75,7 @@ async fn attempts(
                 error,
             });
         }
-        tokio::time::sleep_until(again_at).await;
+        Box::pin(tokio::time::sleep_until(again_at)).await;
         attempt += 1;
     }
 }

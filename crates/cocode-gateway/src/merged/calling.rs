@@ -31,7 +31,7 @@ struct Callee {
 }
 
 impl Merged {
-    pub(super) async fn call(&self, mut request: Request) -> Result<Reply, RpcError> {
+    pub(super) async fn call(&self, mut request: Box<Request>) -> Result<Reply, RpcError> {
         let Some(shown) = request.said.name.clone() else {
             return Err(RpcError::new(code::INVALID_PARAMS, "no tool is named"));
         };

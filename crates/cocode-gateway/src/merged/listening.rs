@@ -36,7 +36,7 @@ impl Merged {
 
     /// Serves a subscription of the stateless era until its client ends it, or the gateway does. It
     /// keeps neither the view nor its servers.
-    pub(super) async fn listen(&self, request: Request) -> Result<Reply, RpcError> {
+    pub(super) async fn listen(&self, request: Box<Request>) -> Result<Reply, RpcError> {
         let wanted = Filter::read(request.params.as_ref())?;
         let (view, snapshot) = self.current()?;
         let hears = Hears::All(Mutex::new(snapshot.lists.clone()));

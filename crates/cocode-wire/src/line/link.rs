@@ -7,10 +7,11 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 
 use super::reader::{Source, pump};
-use super::writer::{LineWriter, Sink};
+use super::writer::{LineWriter, Sink, Taken};
 use crate::error::{Closed, LinkError};
 use crate::inbox::Inbox;
 use crate::limits::{EXIT_REPORT_WAIT, STDERR_LINES_SHOWN};
+use crate::sending::Sending;
 
 /// Owns the streams, their tasks, and the process behind them if there is one. Dropping it ends
 /// all three without waiting.
@@ -94,8 +95,12 @@ impl LineLink {
         }
     }
 
-    pub(crate) async fn send(&self, body: Vec<u8>) -> Result<(), LinkError> {
-        self.writer.send(body).await
+    pub(crate) fn send(&self, body: Vec<u8>) -> Sending<'_> {
+        match self.writer.send_now(body) {
+            Ok(Taken::Whole) => Sending::done(Ok(())),
+            Ok(Taken::Not(line)) => Sending::waits(self.writer.send_later(line)),
+            Err(error) => Sending::done(Err(error)),
+        }
     }
 
     pub(crate) fn post(&self, body: Vec<u8>) -> Result<bool, LinkError> {

@@ -2,7 +2,7 @@
 //!
 //! A sender writes by itself while the stream takes everything, which costs no task switch. What
 //! does not fit stays in one bounded buffer, and the writer task finishes it. So does what is sent
-//! while many are about to send: one write then takes it all.
+//! while many are about to send, or under a [`Cork`](super::cork::Cork): one write then takes it all.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,10 +13,22 @@ use tokio::io::AsyncWrite;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
+use super::cork;
 use crate::error::{Closed, LinkError};
 use crate::limits::MAX_QUEUED_BYTES;
 
+/// Room that a writer keeps for what it has to queue next.
+const KEPT_ROOM: usize = 64 * 1024;
+
 pub(crate) type Sink = Pin<Box<dyn AsyncWrite + Send>>;
+
+/// What became of a message that was not to be waited for.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    Whole,
+    /// There is no room for it at this moment.
+    Not(Vec<u8>),
+}
 
 #[derive(Debug)]
 pub(crate) struct LineWriter {
@@ -48,20 +60,27 @@ impl LineWriter {
         }
     }
 
-    /// Queues one message, waiting while a slow reader has too much before it.
+    /// Queues one message if that can be done without waiting, and gives it back otherwise.
+    pub(crate) fn send_now(self: &Arc<Self>, mut line: Vec<u8>) -> Result<Taken, LinkError> {
+        end_line(&mut line);
+        let taken = self.try_send(&line, || cork::holds(self))?;
+        Ok(if taken {
+            Taken::Whole
+        } else {
+            Taken::Not(line)
+        })
+    }
+
+    /// Waits until there is room for what [`send_now`](Self::send_now) gave back.
     ///
     /// Cancel safe: the message is either queued whole or not at all.
-    pub(crate) async fn send(&self, mut line: Vec<u8>) -> Result<(), LinkError> {
-        end_line(&mut line);
-        if self.try_send(&line)? {
-            return Ok(());
-        }
+    pub(crate) async fn send_later(&self, line: Vec<u8>) -> Result<(), LinkError> {
         loop {
             let room = self.room.notified();
             tokio::pin!(room);
             // Registered before the check, so that no wake-up falls between check and wait.
             room.as_mut().enable();
-            if self.try_send(&line)? {
+            if self.try_send(&line, || false)? {
                 return Ok(());
             }
             room.await;
@@ -71,11 +90,11 @@ impl LineWriter {
     /// Queues one message if that can be done without waiting.
     pub(crate) fn post(&self, mut line: Vec<u8>) -> Result<bool, LinkError> {
         end_line(&mut line);
-        self.try_send(&line)
+        self.try_send(&line, || false)
     }
 
-    /// Whether there was room.
-    fn try_send(&self, line: &[u8]) -> Result<bool, LinkError> {
+    /// Whether there was room. If it `is_held`, nothing is written yet.
+    fn try_send(&self, line: &[u8], is_held: impl FnOnce() -> bool) -> Result<bool, LinkError> {
         let mut state = self.lock();
         let State {
             sink,
@@ -91,6 +110,11 @@ impl LineWriter {
                 queued.extend_from_slice(line);
             }
             return Ok(fits);
+        }
+        if is_held() {
+            queued.extend_from_slice(line);
+            *draining = true;
+            return Ok(true);
         }
         let mut rest = line;
         while !rest.is_empty() {
@@ -119,6 +143,14 @@ impl LineWriter {
             self.work.notify_one();
         }
         Ok(true)
+    }
+
+    /// Writes what was held back. What the stream does not take, the writer task finishes.
+    pub(super) fn write_held(&self) {
+        let mut context = Context::from_waker(Waker::noop());
+        if self.poll_drain(&mut context) != Poll::Ready(true) {
+            self.work.notify_one();
+        }
     }
 
     /// Queues one message however much waits before it. It is written by whoever calls
@@ -210,8 +242,10 @@ impl LineWriter {
             }
             Poll::Pending => return Poll::Pending,
         }
-        // A buffer that grew for one large message is not kept.
-        *queued = BytesMut::new();
+        if queued.capacity() > KEPT_ROOM {
+            // A buffer that grew for one large message is not kept.
+            *queued = BytesMut::new();
+        }
         *draining = false;
         self.room.notify_waiters();
         Poll::Ready(true)

@@ -6,9 +6,10 @@ use futures_util::FutureExt as _;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, DuplexStream};
 use tokio::task::JoinSet;
 
-use super::LineWriter;
+use super::{LineWriter, Taken};
 use crate::error::{Closed, LinkError};
 use crate::limits::MAX_QUEUED_BYTES;
+use crate::line::cork::Cork;
 
 fn start(capacity: usize) -> (Arc<LineWriter>, DuplexStream, JoinSet<()>) {
     let (ours, theirs) = tokio::io::duplex(capacity);
@@ -18,13 +19,19 @@ fn start(capacity: usize) -> (Arc<LineWriter>, DuplexStream, JoinSet<()>) {
     (writer, theirs, tasks)
 }
 
+async fn send(writer: &Arc<LineWriter>, line: Vec<u8>) -> Result<(), LinkError> {
+    match writer.send_now(line)? {
+        Taken::Whole => Ok(()),
+        Taken::Not(line) => writer.send_later(line).await,
+    }
+}
+
 #[tokio::test]
 async fn lines_arrive_whole_and_in_order_through_a_narrow_pipe() {
     let (writer, theirs, _tasks) = start(7);
     let sender = async {
         for number in 0..100 {
-            writer
-                .send(format!("line\n{number}").into_bytes())
+            send(&writer, format!("line\n{number}").into_bytes())
                 .await
                 .unwrap();
         }
@@ -46,8 +53,7 @@ async fn a_slow_reader_holds_senders_back_instead_of_filling_memory() {
     let (writer, mut theirs, _tasks) = start(16);
     let line = vec![b'x'; 64 * 1024];
     let mut taken = 0;
-    while writer
-        .send(line.clone())
+    while send(&writer, line.clone())
         .now_or_never()
         .is_some_and(|sent| sent.is_ok())
     {
@@ -57,7 +63,7 @@ async fn a_slow_reader_holds_senders_back_instead_of_filling_memory() {
     // The send that had to wait was given up: not a byte of it may arrive.
     let mut received = vec![0; taken];
     theirs.read_exact(&mut received).await.unwrap();
-    writer.send(b"end".to_vec()).await.unwrap();
+    send(&writer, b"end".to_vec()).await.unwrap();
     let mut rest = [0; 4];
     theirs.read_exact(&mut rest).await.unwrap();
     assert_eq!(&rest, b"end\n");
@@ -67,8 +73,8 @@ async fn a_slow_reader_holds_senders_back_instead_of_filling_memory() {
 async fn closing_wakes_those_who_wait_for_room() {
     let (writer, _theirs, _tasks) = start(16);
     let line = vec![b'x'; MAX_QUEUED_BYTES];
-    writer.send(line.clone()).await.unwrap();
-    let waiting = writer.send(line);
+    send(&writer, line.clone()).await.unwrap();
+    let waiting = send(&writer, line);
     tokio::pin!(waiting);
     assert!(waiting.as_mut().now_or_never().is_none());
     writer.close(Closed::ByUs);
@@ -83,7 +89,7 @@ async fn a_closed_reader_is_reported_to_the_next_sender() {
     let (writer, theirs, _tasks) = start(16);
     drop(theirs);
     assert!(matches!(
-        writer.send(b"x".to_vec()).await,
+        send(&writer, b"x".to_vec()).await,
         Err(LinkError::Closed(Closed::ByPeer))
     ));
 }
@@ -92,8 +98,8 @@ async fn a_closed_reader_is_reported_to_the_next_sender() {
 async fn what_is_sent_while_gathering_goes_out_together_on_release() {
     let (writer, mut theirs, _tasks) = start(64);
     writer.gather();
-    writer.send(b"one".to_vec()).await.unwrap();
-    writer.send(b"two".to_vec()).await.unwrap();
+    send(&writer, b"one".to_vec()).await.unwrap();
+    send(&writer, b"two".to_vec()).await.unwrap();
     let mut received = [0; 8];
     assert!(theirs.read(&mut received).now_or_never().is_none());
     writer.release();
@@ -102,15 +108,54 @@ async fn what_is_sent_while_gathering_goes_out_together_on_release() {
 }
 
 #[tokio::test]
+async fn what_is_sent_under_a_cork_goes_out_together_at_its_end() {
+    let (writer, mut theirs, _tasks) = start(64);
+    let cork = Cork::put();
+    assert!(Cork::put().is_none(), "the first one decides");
+    send(&writer, b"one".to_vec())
+        .now_or_never()
+        .unwrap()
+        .unwrap();
+    send(&writer, b"two".to_vec())
+        .now_or_never()
+        .unwrap()
+        .unwrap();
+    let mut received = [0; 8];
+    assert!(theirs.read(&mut received).now_or_never().is_none());
+    drop(cork);
+    assert_eq!(theirs.read(&mut received).await.unwrap(), 8);
+    assert_eq!(&received, b"one\ntwo\n");
+    send(&writer, b"end".to_vec()).await.unwrap();
+    theirs.read_exact(&mut received[..4]).await.unwrap();
+    assert_eq!(&received[..4], b"end\n");
+}
+
+#[tokio::test]
+async fn what_does_not_fit_when_a_cork_ends_is_written_by_the_task() {
+    let (writer, theirs, _tasks) = start(7);
+    let cork = Cork::put();
+    for number in 0..20 {
+        let line = format!("line {number}").into_bytes();
+        assert!(matches!(writer.send_now(line), Ok(Taken::Whole)));
+    }
+    drop(cork);
+    let mut lines = BufReader::new(theirs).lines();
+    for number in 0..20 {
+        let line = lines.next_line().await.unwrap().unwrap();
+        assert_eq!(line, format!("line {number}"));
+    }
+}
+
+#[tokio::test]
 async fn after_a_gathering_senders_write_by_themselves_again() {
     let (writer, mut theirs, mut tasks) = start(64);
     writer.gather();
-    writer.send(b"one".to_vec()).await.unwrap();
+    send(&writer, b"one".to_vec()).await.unwrap();
     writer.release();
     let mut received = [0; 4];
     theirs.read_exact(&mut received).await.unwrap();
     tasks.shutdown().await;
-    writer.send(b"two".to_vec()).await.unwrap();
+    send(&writer, b"two".to_vec()).await.unwrap();
     theirs.read_exact(&mut received).await.unwrap();
     assert_eq!(&received, b"two\n");
 }

@@ -20,6 +20,7 @@ use crate::limits::{
     CLIENT_STALL_TIMEOUT, DRAIN_TIMEOUT, LAST_WORDS_TIMEOUT, MAX_QUEUED_BYTES,
     MAX_REQUESTS_IN_FLIGHT,
 };
+use crate::line::cork::Cork;
 
 /// What carries the messages of one client.
 pub(super) trait Wire {
@@ -132,10 +133,12 @@ impl Service {
     /// Goes on as far as possible without waiting. Ready with the reason when it is over.
     fn poll(&mut self, wire: &mut impl Wire, context: &mut Context<'_>) -> Poll<Closed> {
         loop {
-            // All answers that are there go out in one write.
+            // All answers that are there go out in one write, and so does what their requests send.
+            let cork = self.dispatcher.is_crowded().then(Cork::put);
             while let Some(answer) = self.dispatcher.poll_answer(context) {
                 wire.push(answer);
             }
+            drop(cork);
             let backlog = wire.backlog();
             if let Poll::Ready(Err(reason)) = wire.poll_outgoing(context) {
                 return Poll::Ready(reason);

@@ -85,6 +85,11 @@ impl Dispatcher {
         self.refuses_requests = true;
     }
 
+    /// Whether several requests are being served.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.in_flight > 1
+    }
+
     /// Whether every request is answered, subscriptions included or not.
     pub(super) fn is_idle(&self, counts_subscriptions: bool) -> bool {
         let not_counted = if counts_subscriptions {
