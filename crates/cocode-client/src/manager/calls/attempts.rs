@@ -1,5 +1,6 @@
 //! How often a call is made: again where that does no harm, and never without need.
 
+use cocode_wire::Closed;
 use tokio::time::Instant;
 
 use super::{Work, unavailable};
@@ -40,7 +41,15 @@ impl Work<'_> {
                 return Err(self.failed(lost.filter(|_| !was_made).unwrap_or(error)));
             };
             tracing::debug!(server = %self.server.name, %error, attempt, "a call is repeated");
-            if error.retry() == Retry::MayHaveRun {
+            // Where we ended the connection ourselves, why there is none any more says it all.
+            let was_ours = matches!(
+                error,
+                RequestError::Closed {
+                    reason: Closed::ByUs,
+                    ..
+                }
+            );
+            if error.retry() == Retry::MayHaveRun && !was_ours {
                 lost = Some(error);
             }
             tokio::time::sleep_until(again_at).await;
