@@ -42,6 +42,15 @@ pub(crate) fn warn_of_use<'a>(
     for problem in workspace.config()?.file_problems() {
         workspace.warn(problem);
     }
+    warn_of_entries(servers, workspace);
+    Ok(())
+}
+
+/// Warns of what may make these servers others than were meant, but for the files as a whole.
+pub(crate) fn warn_of_entries<'a>(
+    servers: impl IntoIterator<Item = &'a Server>,
+    workspace: &Workspace,
+) {
     for server in servers {
         let problems = server.problems().into_iter();
         for problem in problems.filter(|problem| !problem.is_error()) {
@@ -49,7 +58,6 @@ pub(crate) fn warn_of_use<'a>(
         }
         warn_of_passed_over(server, workspace);
     }
-    Ok(())
 }
 
 /// Warns of broken entries that would count instead of the one that does.

@@ -12,7 +12,7 @@ mod stopping;
 mod summon;
 mod world;
 
-pub(crate) use asking::{Asking, ask, holder};
+pub(crate) use asking::{Asking, Holder, ask, holder};
 pub(crate) use control::{Ask, FrontStatus, InstanceReport, Report, Restarted};
 pub(crate) use hello::{Front, Hello, LEAVING, LEFT, Refusal, Wants, warning_in};
 pub(crate) use host::{Hosting, Own, run};

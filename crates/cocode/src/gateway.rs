@@ -4,7 +4,7 @@
 mod builtin;
 pub(crate) mod clients;
 mod connector;
-mod listen;
+pub(crate) mod listen;
 mod occupant;
 pub(crate) mod plan;
 mod servers;
@@ -28,7 +28,7 @@ use self::servers::Servers;
 use self::site::Endpoints;
 use self::voice::Voice;
 use crate::args::gateway::GatewayArgs;
-use crate::configured::warn_of_use;
+use crate::configured::warn_of_entries;
 use crate::daemon::{Hosting, Own, Place, holder};
 use crate::error::{CliError, Code, Exit};
 use crate::interrupt::Interrupts;
@@ -82,7 +82,7 @@ async fn serve(
     }
     let wanted = config.servers.iter();
     let wanted = wanted.filter(|(name, _)| plan.selection.has(name));
-    warn_of_use(wanted.map(|(_, server)| server), workspace)?;
+    warn_of_entries(wanted.map(|(_, server)| server), workspace);
     workspace.warn_of_files(config);
     // One change that waits to be read is as good as many.
     let (changed, mut changes) = mpsc::channel(1);

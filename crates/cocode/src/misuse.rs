@@ -84,7 +84,15 @@ fn hints(error: &clap::Error, words: &[OsString]) -> Vec<String> {
     match error.kind() {
         ErrorKind::UnknownArgument => {
             let option = context(ContextKind::InvalidArg).and_then(|word| word.strip_prefix("--"));
-            if let Some(hint) = stray_address(words) {
+            let is_option = |word: &str| word.starts_with('-');
+            if let Some(name) =
+                context(ContextKind::InvalidArg).filter(|word| serves(words) && !is_option(word))
+            {
+                let hint = format!(
+                    "`--server {name}` serves one server as it is, `--servers {name}` only this one of all"
+                );
+                vec![hint]
+            } else if let Some(hint) = stray_address(words) {
                 vec![hint]
             } else if let Some(name) = option.filter(|_| words.iter().any(|word| word == "call")) {
                 let name = name.split('=').next().unwrap_or(name);
@@ -105,6 +113,12 @@ fn hints(error: &clap::Error, words: &[OsString]) -> Vec<String> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Whether the configured servers were to be served.
+fn serves(words: &[OsString]) -> bool {
+    let mut words = words.iter();
+    words.any(|word| word == "mcp") && words.any(|word| word == "serve")
 }
 
 fn is_verb(word: &str) -> bool {

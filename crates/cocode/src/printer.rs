@@ -123,6 +123,10 @@ impl Printer {
         self.settings.json
     }
 
+    pub(crate) fn quiet(&self) -> bool {
+        self.settings.quiet
+    }
+
     pub(crate) fn verbose(&self) -> bool {
         self.settings.verbose
     }

@@ -12,6 +12,7 @@ use cocode_core::{Protocol, Reach, ServerSpec};
 use crate::admission::Way;
 use crate::error::{CliError, Code, Exit};
 use crate::hints::{self, Doing};
+use crate::target::is_address;
 use crate::text::{duration, plain};
 
 /// How far an attempt to connect came.
@@ -56,6 +57,15 @@ impl About {
             configured: Some(spec.clone()),
             more_time,
             limit: spec.connect_timeout,
+        }
+    }
+
+    /// The server as it is written on a command line.
+    pub(crate) fn in_words(&self) -> String {
+        match &self.configured {
+            Some(spec) => spec.name.to_string(),
+            None if is_address(&self.shown) => format!("--url {}", self.shown),
+            None => "-- COMMAND".to_owned(),
         }
     }
 
@@ -288,5 +298,28 @@ fn phase(error: &ConnectError) -> Phase {
             Phase::Connect
         }
         _ => Phase::Handshake,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::About;
+
+    #[test]
+    fn a_server_is_named_as_its_user_did() {
+        let check = |shown: &str, expected: &str| {
+            let about = About {
+                shown: shown.to_owned(),
+                protocol_chosen: false,
+                configured: None,
+                more_time: "--connect-timeout",
+                limit: Duration::ZERO,
+            };
+            assert_eq!(about.in_words(), expected);
+        };
+        check("https://example.com/mcp", "--url https://example.com/mcp");
+        check("npx", "-- COMMAND");
     }
 }

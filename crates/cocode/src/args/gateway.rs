@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use cocode_config::Prefix;
+use url::Url;
 
 use super::govern::CredentialStoreArg;
+use super::serve::name;
 
 pub(crate) const GATEWAY_HELP: &str = "\
 All servers that are ready are served as one at /mcp, and each by itself at /mcp/NAME, to clients of \
@@ -27,7 +29,7 @@ pub(crate) struct GatewayArgs {
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<String>,
     /// Only these servers
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = name)]
     pub(crate) servers: Vec<String>,
     /// The servers and settings that `[gateway.profiles.NAME]` selects
     #[arg(long, value_name = "NAME")]
@@ -70,19 +72,49 @@ pub(crate) struct AccessArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
     /// Let web pages of this origin use the gateway, as in `https://example.com`
-    #[arg(long, value_name = "ORIGIN")]
+    #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub(crate) allow_origin: Vec<String>,
-    /// A name that clients may call this machine by, besides localhost and its address
-    #[arg(long, value_name = "HOST")]
+    /// A name that clients may call this machine by, besides localhost and its address, as in
+    /// `gate.example.com` or, for this port only, `gate.example.com:7777`
+    #[arg(long, value_name = "HOST", value_parser = host)]
     pub(crate) allow_host: Vec<String>,
+}
+
+/// Where a web page comes from: what its `Origin` says, to the letter.
+fn origin(text: &str) -> Result<String, &'static str> {
+    const LIKE: &str = "an origin is a scheme and a host, as in https://example.com or http://localhost:3000, without a path";
+    let Ok(url) = Url::parse(text) else {
+        return Err(LIKE);
+    };
+    let after = text.split_once("://").map(|(_, after)| after);
+    let is_bare = after.is_some_and(|after| !after.contains(['/', '?', '#', '@']));
+    if is_bare && url.has_host() {
+        Ok(text.to_owned())
+    } else {
+        Err(LIKE)
+    }
+}
+
+/// What clients may have in their `Host`.
+fn host(text: &str) -> Result<String, &'static str> {
+    const LIKE: &str = "a host is a name or an address, as in example.com or example.com:7777, without a scheme or a path";
+    let is_bare = !text.contains(['/', '?', '#', '@', '\\']) && !text.contains(char::is_whitespace);
+    let url = Url::parse(&format!("http://{text}/"));
+    if is_bare && url.is_ok_and(|url| url.has_host()) {
+        Ok(text.to_owned())
+    } else {
+        Err(LIKE)
+    }
 }
 
 /// When tools have prefixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PrefixArg {
+    /// All tools
     Always,
-    /// Where two servers have a tool of the same name
+    /// Tools whose name another server has too
     OnConflict,
+    /// No tools; of two with the same name, one is shown
     Never,
 }
 
@@ -92,6 +124,54 @@ impl From<PrefixArg> for Prefix {
             PrefixArg::Always => Self::Always,
             PrefixArg::OnConflict => Self::OnConflict,
             PrefixArg::Never => Self::Never,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{host, origin};
+
+    #[test]
+    fn origins_are_what_browsers_say() {
+        for right in [
+            "https://example.com",
+            "http://localhost:3000",
+            "http://[::1]:80",
+            "vscode-webview://x",
+        ] {
+            assert_eq!(origin(right).as_deref(), Ok(right));
+        }
+        for wrong in [
+            "foo",
+            "",
+            "example.com",
+            "https://example.com/",
+            "https://example.com/page",
+            "https://",
+            "localhost:3000",
+            "*",
+            "null",
+        ] {
+            assert!(origin(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn hosts_are_names_with_or_without_a_port() {
+        for right in ["example.com", "gate.example:8443", "[::1]:80", "192.0.2.1"] {
+            assert_eq!(host(right).as_deref(), Ok(right));
+        }
+        for wrong in [
+            "http://foo/",
+            "foo/",
+            "",
+            "a b",
+            "foo:port",
+            "me@foo",
+            ":80",
+        ] {
+            assert!(host(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct ServeArgs {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize, Args)]
 pub(crate) struct WantedArgs {
     /// Only these servers
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = name)]
     pub(crate) servers: Vec<String>,
     /// The servers and settings that `[gateway.profiles.NAME]` selects
     #[arg(long, value_name = "NAME")]
@@ -25,6 +25,14 @@ pub(crate) struct WantedArgs {
     /// Only this server, as it is: nothing is renamed, checked or cut
     #[arg(long, value_name = "NAME", conflicts_with_all = ["servers", "profile"])]
     pub(crate) server: Option<String>,
+}
+
+/// A name in a list, which may have blanks around it.
+pub(super) fn name(text: &str) -> Result<String, &'static str> {
+    match text.trim() {
+        "" => Err("a name is missing"),
+        name => Ok(name.to_owned()),
+    }
 }
 
 pub(crate) const SERVE_HELP: &str = "\

@@ -118,7 +118,9 @@ impl InstanceReport {
 }
 
 /// How many servers were connected anew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Restarted {
     pub(crate) servers: usize,
+    /// How many of them had been stopped.
+    pub(crate) stopped: usize,
 }

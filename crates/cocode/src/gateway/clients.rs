@@ -31,6 +31,12 @@ pub(crate) const NAME: &str = "cocode";
 
 /// The lines for the tools that most people use.
 pub(crate) fn lines(url: &str) -> [Client; 4] {
+    // Shells take brackets for a pattern.
+    let word = if url.contains('[') {
+        format!("'{url}'")
+    } else {
+        url.to_owned()
+    };
     let cursor = json!({ "mcpServers": { NAME: { "url": url } } });
     let vscode = json!({ "name": NAME, "type": "http", "url": url });
     [
@@ -38,13 +44,13 @@ pub(crate) fn lines(url: &str) -> [Client; 4] {
             id: "claude-code",
             title: "Claude Code",
             file: None,
-            line: format!("claude mcp add --transport http {NAME} {url}"),
+            line: format!("claude mcp add --transport http {NAME} {word}"),
         },
         Client {
             id: "codex",
             title: "Codex",
             file: None,
-            line: format!("codex mcp add {NAME} --url {url}"),
+            line: format!("codex mcp add {NAME} --url {word}"),
         },
         Client {
             id: "cursor",
@@ -59,4 +65,22 @@ pub(crate) fn lines(url: &str) -> [Client; 4] {
             line: format!("code --add-mcp '{vscode}'"),
         },
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lines;
+
+    #[test]
+    fn an_address_that_shells_would_change_is_quoted() {
+        let url = "http://[::1]:7777/mcp";
+        let [claude, codex, cursor, _] = lines(url);
+        for command in [claude, codex] {
+            let quoted = format!("'{url}'");
+            assert!(command.line.ends_with(&quoted), "{}", command.line);
+        }
+        assert!(cursor.line.contains(&format!("\"{url}\"")));
+        let [claude, ..] = lines("http://127.0.0.1:7777/mcp");
+        assert!(!claude.line.contains('\''), "{}", claude.line);
+    }
 }

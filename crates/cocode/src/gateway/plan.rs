@@ -12,7 +12,7 @@ use crate::args::gateway::{AccessArgs, GatewayArgs};
 use crate::error::{CliError, Code};
 use crate::serving::Selection;
 use crate::text::either;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, with_problems};
 
 /// Everything that is decided before the gateway listens.
 #[derive(Debug)]
@@ -96,6 +96,12 @@ pub(crate) fn profile_of<'a>(
     profiles.get(name).ok_or_else(|| {
         let message = format!("there is no profile `{name}`");
         let error = CliError::new(Code::InvalidUsage, message);
+        let names: Vec<&str> = profiles.keys().map(String::as_str).collect();
+        let error = if names.is_empty() {
+            error
+        } else {
+            error.hint(format!("profiles: {}", names.join(", ")))
+        };
         let near: Vec<String> = nearest(name, profiles.keys().map(String::as_str))
             .into_iter()
             .map(|name| format!("`{name}`"))
@@ -121,6 +127,19 @@ fn address(
         && let Some(text) = &profile.listen
     {
         return listen::address(text).map_err(|error| error.hint(written_in(&profile.from)));
+    }
+    // Who wrote where to listen is not listened to elsewhere.
+    let of_profile = args.profile.as_ref();
+    let of_profile = of_profile.map(|name| format!("gateway.profiles.{name}.listen"));
+    let is_meant = |key: &str| key == "gateway.listen" || of_profile.as_deref() == Some(key);
+    let unusable = config.problems.iter().find(|problem| {
+        let key = problem.key.as_deref();
+        problem.is_error() && key.is_some_and(is_meant)
+    });
+    if let Some(problem) = unusable {
+        let message = "the configuration says where to listen, and that is nothing to listen at";
+        let error = CliError::new(Code::InvalidConfig, message);
+        return Err(with_problems(error, &[problem]).hint("`--listen ADDR` counts more"));
     }
     match &config.settings.gateway.listen {
         None => Ok(listen::DEFAULT),

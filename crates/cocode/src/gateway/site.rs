@@ -41,6 +41,14 @@ impl Site for Endpoints {
         }
     }
 
+    fn names(&self) -> Vec<String> {
+        self.view
+            .names()
+            .into_iter()
+            .map(|name| name.to_string())
+            .collect()
+    }
+
     fn page(&self, request: Request<Bytes>) -> Page<'_> {
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         let (status, text) = match request.uri().path() {

@@ -86,7 +86,7 @@ impl<'a> Voice<'a> {
             "listening at {}, each server by itself at {url}/NAME\n",
             bold(&url)
         );
-        let clients = clients.iter();
+        let clients = clients.iter().filter(|_| !self.printer.quiet());
         let clients = clients.map(|client| format!("  {}\n", client.told(paint)));
         let text: String = std::iter::once(head).chain(clients).collect();
         self.printer.out(text)
@@ -108,6 +108,9 @@ impl<'a> Voice<'a> {
             .then(|| format!("{}/mcp/{name}", self.address));
         if self.printer.json() {
             return self.say_json("state", What::State { server: line, url });
+        }
+        if self.printer.quiet() {
+            return Ok(());
         }
         let told = plain(&line.told());
         self.printer.out_line(&match url {
@@ -138,6 +141,9 @@ impl<'a> Voice<'a> {
             };
             return self.say_json("configuration", what);
         }
+        if self.printer.quiet() {
+            return Ok(());
+        }
         let lines = changes.iter().chain(problems).chain(kept);
         let lines = lines.map(|line| format!("configuration: {}\n", plain(line)));
         self.printer.out(lines.collect::<String>())
@@ -151,6 +157,9 @@ impl<'a> Voice<'a> {
     fn try_ending(&self) -> Result<(), CliError> {
         if self.printer.json() {
             return self.say_json("ending", What::Nothing {});
+        }
+        if self.printer.quiet() {
+            return Ok(());
         }
         self.printer
             .out_line("ending: requests under way may finish; another signal ends at once")

@@ -238,7 +238,9 @@ fn cells(row: &Row) -> Vec<Cell> {
     let action = Cell::new(row.action.as_str());
     let action = match row.action {
         Action::Add | Action::Replace => action.styled(Style::Bold),
-        Action::Same | Action::Duplicate | Action::InUse => action.styled(Style::Dim),
+        Action::Same | Action::Duplicate | Action::InUse | Action::Itself => {
+            action.styled(Style::Dim)
+        }
         Action::Differs | Action::Unnamed => action.styled(Style::Yellow),
         Action::Blocked | Action::Broken | Action::Failed => action.styled(Style::Red),
     };

@@ -14,6 +14,8 @@ use crate::workspace::Workspace;
 struct RestartReport<'a> {
     name: &'a str,
     restarted: usize,
+    /// How many of them had nothing to do before.
+    stopped: usize,
 }
 
 pub(crate) fn run(args: &RestartArgs, workspace: &Workspace) -> Result<Exit, CliError> {
@@ -25,9 +27,9 @@ async fn restart(name: &str, workspace: &Workspace) -> Result<Exit, CliError> {
     // Servers may take long, but not a daemon that hangs.
     ask(Ask::Status, place.as_ref()).await?;
     let asking = ask(Ask::Restart(name.to_owned()), place.as_ref()).await?;
-    let servers = match asking {
-        Some(asking) => asking.answer::<Restarted>()?.servers,
-        None => 0,
+    let Restarted { servers, stopped } = match asking {
+        Some(asking) => asking.answer()?,
+        None => Restarted::default(),
     };
     let config = workspace.config()?;
     // Another place may have a server of this name.
@@ -37,11 +39,18 @@ async fn restart(name: &str, workspace: &Workspace) -> Result<Exit, CliError> {
     let printer = &workspace.printer;
     if printer.json() {
         let restarted = servers;
-        print_json(printer, &RestartReport { name, restarted })?;
+        let report = RestartReport {
+            name,
+            restarted,
+            stopped,
+        };
+        print_json(printer, &report)?;
     } else if servers == 0 {
         printer.note(&format!(
             "`{name}` does not run in the daemon, and starts when it is needed"
         ));
+    } else if servers == stopped {
+        printer.out_line(&format!("started `{name}`, which was stopped"))?;
     } else if servers == 1 {
         printer.out_line(&format!("restarted `{name}`"))?;
     } else {

@@ -15,6 +15,7 @@ use crate::managing::list_cache;
 use crate::reach::Configured;
 use crate::session::on_runtime;
 use crate::text::age;
+use crate::trouble::About;
 use crate::workspace::Workspace;
 
 /// A list that is remembered.
@@ -51,7 +52,9 @@ pub(crate) fn run(plan: &Plan, spec: &ServerSpec, workspace: &Workspace) -> Resu
         Plan::Tools { name } => {
             let listing = Listing::<cocode_client::Tool>::from_pages(load(ListKind::Tools)?);
             let gate = Gate::new(Some(spec), workspace)?;
-            tools::print(listing.map_err(broken)?, name.as_deref(), &gate, printer)
+            let about = About::configured(spec, "--timeout");
+            let wanted = name.as_deref().map(|name| (name, &about));
+            tools::print(listing.map_err(broken)?, wanted, &gate, printer)
         }
         Plan::Resources { templates: false } => {
             let pages = load(ListKind::Resources)?;

@@ -63,7 +63,11 @@ impl Call {
 
     async fn ask(&self, context: &Context<'_>) -> Result<Known, CliError> {
         let listing = tools::list(context).await?;
-        self.look_at(context, tools::find(&listing, &self.tool)?, false)
+        self.look_at(
+            context,
+            tools::find(&listing, &self.tool, context.about)?,
+            false,
+        )
     }
 
     /// The schema of the tool's arguments and what the server says of its effects.

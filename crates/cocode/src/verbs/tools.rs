@@ -12,6 +12,7 @@ use crate::gate::Gate;
 use crate::printer::{Printer, Style};
 use crate::render::{Row, marks, rows};
 use crate::text::{cut, plain, summary, wrap};
+use crate::trouble::About;
 use cocode_core::nearest;
 
 /// How much of a description a list at a terminal shows; all of it is shown for one tool.
@@ -22,13 +23,14 @@ const MAX_NAMES_SHOWN: usize = 20;
 
 pub(super) async fn run(context: &Context<'_>, name: Option<&str>) -> Result<(), CliError> {
     let listing = list(context).await?;
-    print(listing, name, context.gate, context.printer)
+    let wanted = name.map(|name| (name, context.about));
+    print(listing, wanted, context.gate, context.printer)
 }
 
-/// Prints tools, or one of them in full.
+/// Prints tools, or one of them in full, of a server that errors tell of.
 pub(super) fn print(
     mut listing: Listing<Tool>,
-    name: Option<&str>,
+    wanted: Option<(&str, &About)>,
     gate: &Gate,
     printer: &Printer,
 ) -> Result<(), CliError> {
@@ -37,8 +39,8 @@ pub(super) fn print(
         .items
         .retain(|tool| gate.shows(&tool.name, tool.annotations));
     let hidden = all - listing.items.len();
-    if let Some(name) = name {
-        let tool = find(&listing, name)?;
+    if let Some((name, about)) = wanted {
+        let tool = find(&listing, name, about)?;
         if printer.json() {
             return printer.out_line(tool.raw.as_str());
         }
@@ -85,7 +87,11 @@ pub(super) async fn list(context: &Context<'_>) -> Result<Listing<Tool>, CliErro
 }
 
 /// The tool of this name, or an error that helps to find the right one.
-pub(super) fn find<'a>(listing: &'a Listing<Tool>, name: &str) -> Result<&'a Tool, CliError> {
+pub(super) fn find<'a>(
+    listing: &'a Listing<Tool>,
+    name: &str,
+    about: &About,
+) -> Result<&'a Tool, CliError> {
     if let Some(tool) = listing.items.iter().find(|tool| tool.name == name) {
         return Ok(tool);
     }
@@ -114,7 +120,10 @@ pub(super) fn find<'a>(listing: &'a Listing<Tool>, name: &str) -> Result<&'a Too
             "its tools are {}",
             names().collect::<Vec<_>>().join(", ")
         )),
-        n_tools => error.hint(format!("`cocode mcp tools` lists all {n_tools}")),
+        n_tools => error.hint(format!(
+            "`cocode mcp tools {}` lists all {n_tools}",
+            about.in_words()
+        )),
     };
     if let Some(reason) = &listing.incomplete {
         error = error.hint(format!("the list is not complete: {reason}"));

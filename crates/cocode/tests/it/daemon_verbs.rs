@@ -307,6 +307,20 @@ fn restart_starts_the_server_of_the_daemon_anew() {
 }
 
 #[test]
+fn restart_starts_a_server_that_is_stopped_and_says_so() {
+    let server = Script::new().stdio();
+    let site = Site::new(&format!("{}idle_stop_sec = 1\n", entry("one", &server)));
+    let _front = site.front(ONE);
+    wait_while(|| server.runs().all().is_empty());
+    wait_while(|| site.status()["servers"][0]["state"] != json!("stopped"));
+    let shown = site.home.mcp(&["daemon", "status"]).clean();
+    assert!(shown.contains("starts when it is needed"), "{shown}");
+    let started = site.home.mcp(&["restart", "one"]).clean();
+    assert_eq!(started, "started `one`, which was stopped\n");
+    wait_while(|| server.runs().all() != [1, 2]);
+}
+
+#[test]
 fn logs_of_servers_in_the_daemon_can_be_followed() {
     let server = Script::new().stdio();
     let site = Site::new(&entry("one", &server));

@@ -122,6 +122,42 @@ fn a_dry_run_shows_everything_and_writes_nothing() {
 }
 
 #[test]
+fn cocode_does_not_import_itself() {
+    let home = Home::new();
+    let servers = json!({"mcpServers": {
+        "front": {"command": "/usr/bin/cocode", "args": ["mcp", "serve"]},
+        "gate": {"url": "http://localhost:7801/mcp"},
+        "usual": {"url": "http://127.0.0.1:7777/sse"},
+        "web": {"url": "https://web.example/mcp"},
+    }});
+    tool_file(&home, ".cursor/mcp.json", &servers.to_string());
+    let profile = "[gateway.profiles.review]\nlisten = \"127.0.0.1:7801\"\n";
+    home.user_file("config.toml", profile);
+    let report = home.json(&["mcp", "import", "cursor", "--write"]);
+    assert_actions(
+        &report,
+        &[
+            ("front", "cursor", "itself"),
+            ("gate", "cursor", "itself"),
+            ("usual", "cursor", "itself"),
+            ("web", "cursor", "add"),
+        ],
+    );
+    let reason = report["servers"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("cocode itself"), "{report}");
+    assert!(!read(&home.home().join("mcp.toml")).contains("7777"));
+}
+
+#[test]
+fn whoever_mixes_up_tool_and_gateway_is_told_the_order() {
+    let home = Home::new();
+    let refused = home.mcp(&["export", "--gateway", "claude"]).with_code(2);
+    refused.complains(&["`cocode mcp export claude-code --gateway http://127.0.0.1:7777/mcp`"]);
+    let refused = home.mcp(&["serve", "time"]).with_code(2);
+    refused.complains(&["`--server time`", "`--servers time`"]);
+}
+
+#[test]
 fn what_is_imported_is_used_and_says_where_it_comes_from() {
     let home = Home::new();
     let source = claude(&home);

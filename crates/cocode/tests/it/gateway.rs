@@ -375,6 +375,64 @@ fn a_selection_is_named_on_the_command_line_or_in_a_profile() {
 }
 
 #[test]
+fn what_cannot_be_meant_is_refused() {
+    let home = Home::new();
+    let server = Script::new().stdio();
+    home.user_file("mcp.toml", &entry("one", &server));
+    let refused = |words: &[&str], parts: &[&str]| {
+        let refused = home.run(["gateway"].iter().chain(words)).with_code(2);
+        refused.complains(parts);
+    };
+    refused(
+        &["--allow-origin", "foo"],
+        &["'foo'", "https://example.com"],
+    );
+    refused(&["--allow-host", "http://foo/"], &["'http://foo/'"]);
+    home.user_file(
+        "config.toml",
+        "[gateway]\nlisten = \"everywhere\"\n[gateway.profiles.review]\nservers = []\n",
+    );
+    refused(
+        &[],
+        &["config.toml:2", "nothing to listen at", "`--listen ADDR`"],
+    );
+    refused(
+        &["--listen", ":0", "--profile", "other"],
+        &["there is no profile `other`", "profiles: review"],
+    );
+    // What the command line says counts more, and what is wrong is said once.
+    let mut running = Running::start(&home, &["--servers", " one, one"]);
+    running.until_ready(&["one"]);
+    let (code, told) = running.end("-TERM");
+    assert_eq!(code, Some(0), "{told}");
+    assert_eq!(told.matches("nothing to listen at").count(), 1, "{told}");
+}
+
+#[test]
+fn who_wants_quiet_hears_only_where_it_listens() {
+    let home = Home::new();
+    let server = Script::new().stdio();
+    home.user_file("mcp.toml", &entry("one", &server));
+    let mut child = start(&mut home.command(["gateway", "--listen", ":0", "-q"]));
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let mut first = String::new();
+    lines.read_line(&mut first).unwrap();
+    assert!(first.starts_with("listening at http://"), "{first}");
+    let url = first
+        .split_whitespace()
+        .nth(2)
+        .unwrap()
+        .trim_end_matches(',');
+    // Until it is known of all servers how they are.
+    assert_eq!(Running::tools(url), ["mcp__one__echo"]);
+    signal(&child, "-TERM");
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn a_name_that_two_servers_have_is_shown_once_and_that_is_said() {
     let home = Home::new();
     let (one, two) = (Script::new().stdio(), Script::new().stdio());
@@ -495,6 +553,15 @@ fn pages_tell_what_is_there_to_those_who_call_it_by_its_name() {
             .get("/other", "localhost")
             .starts_with("HTTP/1.1 404")
     );
+    let nowhere = gateway.get("/mcp/nope", "localhost");
+    assert!(nowhere.starts_with("HTTP/1.1 404"), "{nowhere}");
+    assert!(nowhere.contains("there is one for workspace"), "{nowhere}");
+    let plain = gateway.get("/mcp", "localhost");
+    assert!(plain.starts_with("HTTP/1.1 405"), "{plain}");
+    assert!(plain.contains("sent here by POST"), "{plain}");
+    let foreign = gateway.get("/mcp/nope", "evil.example");
+    assert!(foreign.starts_with("HTTP/1.1 403"), "{foreign}");
+    assert!(!foreign.contains("workspace"), "{foreign}");
     let foreign = gateway.get("/", "evil.example");
     assert!(foreign.starts_with("HTTP/1.1 403"), "{foreign}");
     assert_eq!(gateway.end("-TERM"), good());

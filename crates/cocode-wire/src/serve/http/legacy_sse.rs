@@ -26,7 +26,7 @@ const PARAMETER: &str = "sessionId=";
 /// Opens the stream of a new session.
 pub(super) fn open(shared: &Arc<Shared>, name: Option<String>) -> Reply {
     let Some(endpoint) = shared.site.endpoint(name.as_deref()) else {
-        return reply::refusal(StatusCode::NOT_FOUND, "There is no such endpoint");
+        return reply::no_endpoint(&*shared.site);
     };
     let ground = Ground {
         endpoint: name,

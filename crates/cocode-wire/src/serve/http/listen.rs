@@ -26,7 +26,10 @@ pub(super) fn get(shared: &Arc<Shared>, name: Option<String>, headers: &HeaderMa
             // Clients of the oldest revision begin like this.
             return legacy_sse::open(shared, name);
         }
-        return reply::not_allowed("GET, POST, DELETE");
+        if shared.site.endpoint(name.as_deref()).is_none() {
+            return reply::no_endpoint(&*shared.site);
+        }
+        return reply::wants_no_events("GET, POST, DELETE");
     }
     if let Err(reply) = check_version(shared, headers) {
         return *reply;

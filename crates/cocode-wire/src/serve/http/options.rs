@@ -127,6 +127,11 @@ pub trait Site: Send + Sync + 'static {
     /// The endpoint of that name, or the one without a name.
     fn endpoint(&self, name: Option<&str>) -> Option<Arc<dyn Endpoint>>;
 
+    /// The names of all endpoints that have one, for people who missed theirs.
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Any other path. Host and Origin have been checked, and the body is whole.
     fn page(&self, request: Request<Bytes>) -> Page<'_> {
         drop(request);

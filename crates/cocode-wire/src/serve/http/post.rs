@@ -79,7 +79,7 @@ fn enter(shared: &Shared, name: Option<String>, headers: HeaderMap) -> Result<In
         return refuse(StatusCode::NOT_ACCEPTABLE, message);
     }
     let Some(endpoint) = shared.site.endpoint(name.as_deref()) else {
-        return refuse(StatusCode::NOT_FOUND, "There is no such endpoint");
+        return Err(Box::new(reply::no_endpoint(&*shared.site)));
     };
     Ok(Incomer {
         headers,

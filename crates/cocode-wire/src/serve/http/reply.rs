@@ -5,6 +5,7 @@ use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 
 use super::body::Body;
+use super::options::Site;
 use crate::encode;
 use crate::raw::RawJson;
 use crate::rpc_error::{RpcError, code};
@@ -61,9 +62,42 @@ pub(super) fn unavailable(message: &str) -> Reply {
     response
 }
 
+/// More names than this help nobody.
+const MAX_NAMES: usize = 20;
+
+/// Turns a request away for an endpoint that is not there, and says which are.
+pub(super) fn no_endpoint(site: &dyn Site) -> Reply {
+    let names = site.names();
+    if names.is_empty() {
+        return refusal(StatusCode::NOT_FOUND, "There is no such endpoint");
+    }
+    let more = names.len().saturating_sub(MAX_NAMES);
+    let names: Vec<&str> = names.iter().take(MAX_NAMES).map(String::as_str).collect();
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    let names = names.join(", ");
+    let message = format!("There is no such endpoint: there is one for {names}{more}");
+    refusal(StatusCode::NOT_FOUND, &message)
+}
+
+/// Turns a GET away that wants no events.
+pub(super) fn wants_no_events(allowed: &'static str) -> Reply {
+    not_allowed_since(
+        allowed,
+        "Requests are sent here by POST; a GET has to say that it accepts text/event-stream",
+    )
+}
+
 /// Turns a method away that the path does not know.
 pub(super) fn not_allowed(allowed: &'static str) -> Reply {
-    let mut response = refusal(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed");
+    not_allowed_since(allowed, "Method not allowed")
+}
+
+fn not_allowed_since(allowed: &'static str, message: &str) -> Reply {
+    let mut response = refusal(StatusCode::METHOD_NOT_ALLOWED, message);
     let headers = response.headers_mut();
     headers.insert(ALLOW, HeaderValue::from_static(allowed));
     response

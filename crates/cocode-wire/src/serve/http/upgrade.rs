@@ -65,7 +65,7 @@ pub(super) fn accept(handler: &Handler, name: Option<&str>, request: Request<Inc
         return reply;
     }
     let Some(endpoint) = handler.shared.site.endpoint(name) else {
-        return reply::refusal(StatusCode::NOT_FOUND, "There is no such endpoint");
+        return reply::no_endpoint(&*handler.shared.site);
     };
     let Ok(accepted) = HeaderValue::from_str(&derive_accept_key(key.as_bytes())) else {
         return reply::refusal(StatusCode::BAD_REQUEST, "Not a WebSocket handshake");

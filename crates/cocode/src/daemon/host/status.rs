@@ -46,14 +46,18 @@ impl Host {
     pub(super) async fn restart(&self, name: &str) -> Restarted {
         let used = self.used().into_values();
         let meant = used.filter(|used| used.running.status.name.as_str() == name);
-        let mut servers = 0;
+        let (mut servers, mut stopped) = (0, 0);
         for used in meant {
+            let was_stopped = used.running.status.state.kind() == StateKind::Stopped;
             match used.running.restart().await {
-                Ok(()) => servers += 1,
+                Ok(()) => {
+                    servers += 1;
+                    stopped += usize::from(was_stopped);
+                }
                 Err(error) => tracing::warn!(server = name, %error, "not restarted"),
             }
         }
-        Restarted { servers }
+        Restarted { servers, stopped }
     }
 
     /// Tells how everything is, again and again.

@@ -1,6 +1,7 @@
 //! Finds the servers of other tools, and decides for each what would be done with it.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use cocode_config::{
@@ -12,6 +13,7 @@ use super::{homes, is_in_work_tree, note, plain_secrets, read_text, real_path, t
 use crate::args::manage::ImportArgs;
 use crate::environment::text_variable;
 use crate::error::{CliError, Code};
+use crate::itself::{gateways, is_cocode};
 use crate::workspace::{Workspace, with_problems};
 
 /// What is done with a server of another tool.
@@ -27,6 +29,8 @@ pub(crate) enum Action {
     Duplicate,
     /// We read the file ourselves.
     InUse,
+    /// It is cocode, which would serve itself.
+    Itself,
     /// It came with the work tree, and would be used without approval.
     Unnamed,
     /// The organization does not want it.
@@ -73,6 +77,7 @@ impl Action {
             Self::Differs => "differs",
             Self::Duplicate => "duplicate",
             Self::InUse => "in-use",
+            Self::Itself => "itself",
             Self::Unnamed => "unnamed",
             Self::Blocked => "blocked",
             Self::Broken => "broken",
@@ -125,10 +130,17 @@ pub(crate) fn gather(
             Err(problem) => gathered.unusable(args, *problem)?,
         }
     }
+    let has_addresses = gathered.rows.iter().any(|row| row.entry.url.is_some());
+    let gateways = if has_addresses {
+        gateways(config, workspace)
+    } else {
+        Vec::new()
+    };
     let decide = Decide {
         args,
         config,
         workspace,
+        gateways,
     };
     let mut taken = BTreeSet::new();
     for row in &mut gathered.rows {
@@ -136,7 +148,7 @@ pub(crate) fn gather(
         let Some((_, file)) = &row.target else {
             continue;
         };
-        let is_known = !matches!(row.action, Action::Broken | Action::InUse);
+        let is_known = !matches!(row.action, Action::Broken | Action::InUse | Action::Itself);
         if is_known && !taken.insert((file.clone(), row.name.clone())) {
             row.action = Action::Duplicate;
             row.reason = Some("one of this name comes first in this list".to_owned());
@@ -309,6 +321,8 @@ struct Decide<'a> {
     args: &'a ImportArgs,
     config: &'a Config,
     workspace: &'a Workspace,
+    /// Where gateways of ours listen.
+    gateways: Vec<SocketAddr>,
 }
 
 impl Decide<'_> {
@@ -334,7 +348,7 @@ impl Decide<'_> {
             )
         }));
         (row.action, row.reason) = self.action(row, scope, &file);
-        row.target = Some((scope, file));
+        row.target = (row.action != Action::Itself).then_some((scope, file));
     }
 
     fn action(
@@ -344,6 +358,12 @@ impl Decide<'_> {
         file: &std::path::Path,
     ) -> (Action, Option<String>) {
         let because = |reason: &str| Some(reason.to_owned());
+        if is_cocode(&row.entry, &self.gateways) {
+            return (
+                Action::Itself,
+                because("it is cocode itself, which would serve itself without end"),
+            );
+        }
         let is_named = self.args.only.contains(&row.name);
         let taken_for_good = is_named && self.args.scope.is_some() && !scope.needs_trust();
         let source = real_path(&row.origin.file);

@@ -36,8 +36,18 @@ pub(super) fn row(url: &str) -> Result<Row, CliError> {
     let is_http = |url: &Url| matches!(url.scheme(), "http" | "https");
     if !Url::parse(url).is_ok_and(|url| is_http(&url)) {
         let message = format!("`{url}` is no address of a gateway");
-        return Err(CliError::new(Code::InvalidUsage, message)
-            .hint("`cocode gateway` prints its address, as in http://127.0.0.1:7777/mcp"));
+        let error = CliError::new(Code::InvalidUsage, message);
+        if !url.contains(':') {
+            let ids = Tool::ALL.map(Tool::id);
+            let known = ids.iter().find(|id| id.starts_with(url));
+            let tool = known.copied().unwrap_or("TOOL");
+            return Err(error.hint(format!(
+                "the tool comes first: `cocode mcp export {tool} --gateway http://127.0.0.1:7777/mcp`"
+            )));
+        }
+        return Err(
+            error.hint("`cocode gateway` prints its address, as in http://127.0.0.1:7777/mcp")
+        );
     }
     let entry = Entry {
         transport: Some(Transport::Http),
