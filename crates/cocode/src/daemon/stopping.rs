@@ -23,6 +23,9 @@ const SAID_AFTER: Duration = Duration::from_secs(5);
 const TOLD_WITHIN: Duration = Duration::from_secs(5);
 /// How long the system may take to end a process.
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
+/// How often it is looked whether a process is still there.
+#[cfg(target_os = "linux")]
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A daemon that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +68,9 @@ pub(crate) async fn stop(
         Ok((welcome, _)) => {
             let pid = pid.or_else(|| welcome.pid.try_into().ok()).unwrap_or(0);
             if in_order(&mut stream, pid, printer).await {
+                if let Some(process) = process {
+                    process.gone().await;
+                }
                 let how = How::Asked;
                 return Ok(Some(Ended { pid, how }));
             }
@@ -88,7 +94,9 @@ pub(crate) async fn stop(
         "the daemon (process {}) does not end by itself, and is ended",
         process.pid()
     ));
-    process.end(&mut stream, patience).await.map(Some)
+    let ended = process.end(&mut stream, patience).await?;
+    process.gone().await;
+    Ok(Some(ended))
 }
 
 /// Waits for a daemon that said that it ends. Whether it did.
@@ -146,7 +154,7 @@ impl Process {
     }
 
     /// Tells it to end, and ends it if it does not.
-    async fn end(self, stream: &mut UnixStream, patience: Duration) -> Result<Ended, CliError> {
+    async fn end(&self, stream: &mut UnixStream, patience: Duration) -> Result<Ended, CliError> {
         let pid = self.pid();
         self.signal(Signal::TERM, stream)?;
         // One that somebody has stopped does not hear of it otherwise.
@@ -163,6 +171,32 @@ impl Process {
         let error = failed(&Unavailable::Hangs { pid: Some(pid) });
         Err(error.hint("not even the system ends it"))
     }
+
+    /// Waits for its end, which comes a moment after that of its connections.
+    #[cfg(target_os = "linux")]
+    async fn gone(self) {
+        let file = format!("/proc/{}/stat", self.pid());
+        // What nobody has asked for its outcome yet has ended all the same.
+        let is_gone = || match std::fs::read_to_string(&file) {
+            Ok(text) => {
+                let state = text.rsplit(") ").next();
+                state.is_some_and(|state| state.starts_with(['Z', 'X']))
+            }
+            Err(_) => true,
+        };
+        let ending = async {
+            while !is_gone() {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        };
+        if tokio::time::timeout(KILLED_WITHIN, ending).await.is_err() {
+            tracing::debug!("the process of the daemon takes long to end");
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    #[expect(clippy::unused_async, reason = "elsewhere it is waited for")]
+    async fn gone(self) {}
 
     /// While somebody has the other end, it is this process, and its number is nobody else's.
     fn signal(&self, signal: Signal, stream: &UnixStream) -> Result<(), CliError> {
