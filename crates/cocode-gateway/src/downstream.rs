@@ -1,6 +1,8 @@
 //! One client that talks to the gateway: its requests, its answers to questions, and what it wants
 //! to hear.
 
+mod reading;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use cocode_client::Notification;
-use cocode_core::{Era, ServerName};
+use cocode_core::ServerName;
 use cocode_wire::serve::{Answer, Asked, Conversation, Serving, Sink};
 use cocode_wire::{Frame, RawJson, RpcError, code, encode};
 use serde::Deserialize;
@@ -16,15 +18,11 @@ use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::caller::Caller;
-use crate::hello::Hello;
 use crate::instance::Instance;
 use crate::level::Level;
 use crate::levels::UNSAID;
 use crate::outbox::Outbox;
-use crate::reply::Reply;
-use crate::request::Request;
-use crate::room::{Replying, Room};
-use crate::said::Said;
+use crate::room::Room;
 use crate::served::Served;
 use crate::view::Entry;
 
@@ -235,97 +233,6 @@ impl Downstream {
         })
     }
 
-    /// Begins to reply to a request.
-    fn reply(self: &Arc<Self>, id: &RawJson, asked: Asked) -> Replying<'static> {
-        match self.read(id, asked) {
-            Ok(Reading::Request(request)) => {
-                let room = Arc::clone(&self.room);
-                if request.method == "server/discover" && request.caller.era() == Era::Modern {
-                    return Box::pin(async move { room.discover(&request).await });
-                }
-                room.serve(request)
-            }
-            Ok(Reading::Opened(caller)) => Box::pin(Arc::clone(self).welcome(caller)),
-            Err(reply) => Box::pin(std::future::ready(reply)),
-        }
-    }
-
-    /// Reads what is asked; what can be answered at once is.
-    fn read(self: &Arc<Self>, id: &RawJson, asked: Asked) -> Result<Reading, Reply> {
-        let Asked {
-            frame,
-            headers,
-            stream,
-        } = asked;
-        let (method, params) = (frame.method(), frame.params());
-        let said = Said::read(method, params.as_ref());
-        if self.is_session() && !headers.is_empty() && said.caller().is_some() {
-            // Over HTTP, a request of the stateless era has headers that say the same as it does, and
-            // in a session nobody has compared the two.
-            let what = "a request that stands alone does not belong to a session";
-            return Err(RpcError::new(code::INVALID_REQUEST, what).into());
-        }
-        let (caller, session) = match said.caller() {
-            Some(Ok(caller)) => (Arc::new(caller), next_session()),
-            Some(Err(error)) => return Err(error.into()),
-            None if method == "initialize" => {
-                return Ok(Reading::Opened(self.open(params.as_ref())?));
-            }
-            None if method == "ping" => return Err(Reply::empty()),
-            None => match self.lock().caller.clone() {
-                Some(caller) => (caller, self.number),
-                None => return Err(not_open(method).into()),
-            },
-        };
-        match (caller.era(), method) {
-            // What the stateless era has no use for, and what came with it.
-            (
-                Era::Modern,
-                "initialize"
-                | "ping"
-                | "logging/setLevel"
-                | "resources/subscribe"
-                | "resources/unsubscribe",
-            )
-            | (Era::Legacy, "server/discover" | "subscriptions/listen") => {
-                return Err(unknown_method(method).into());
-            }
-            _ => {}
-        }
-        Ok(Reading::Request(Box::new(Request {
-            id: id.clone(),
-            method: method.to_owned(),
-            params,
-            said,
-            headers,
-            stream,
-            caller,
-            session,
-            from: Arc::clone(self),
-        })))
-    }
-
-    /// Opens the session: what follows in the same breath belongs to it.
-    fn open(&self, params: Option<&RawJson>) -> Result<Arc<Caller>, RpcError> {
-        let caller = Arc::new(Hello::read(params)?.caller());
-        let mut state = self.lock();
-        if state.caller.is_some() {
-            let what = "this session was opened before";
-            return Err(RpcError::new(code::INVALID_REQUEST, what));
-        }
-        // Servers may ask while they start.
-        state.caller = Some(Arc::clone(&caller));
-        Ok(caller)
-    }
-
-    async fn welcome(self: Arc<Self>, caller: Arc<Caller>) -> Reply {
-        let reply = Arc::clone(&self.room).welcome(&self, &caller).await;
-        if let Reply::Error(_) = reply {
-            self.lock().caller = None;
-        }
-        reply
-    }
-
     fn cancelled(&self, params: &RawJson) {
         #[derive(Deserialize)]
         struct Cancelled<'a> {
@@ -445,21 +352,6 @@ fn next_session() -> u64 {
 
 pub(crate) fn unknown_method(method: &str) -> RpcError {
     RpcError::new(code::METHOD_NOT_FOUND, format!("unknown method `{method}`"))
-}
-
-fn not_open(method: &str) -> RpcError {
-    let what = format!(
-        "`{method}` came before `initialize`, and without the `_meta` of a request that stands alone"
-    );
-    RpcError::new(code::INVALID_REQUEST, what)
-}
-
-/// What a client wants.
-enum Reading {
-    /// A session, which is open from now on.
-    Opened(Arc<Caller>),
-    /// Anything else.
-    Request(Box<Request>),
 }
 
 /// A request on its way, until this is dropped.
