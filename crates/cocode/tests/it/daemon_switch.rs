@@ -51,9 +51,9 @@ fn what_is_asked_while_a_daemon_ends_is_answered_by_the_next() {
         assert_eq!(answer["id"], json!(id), "{answer}");
         assert!(answer["result"].is_object(), "{answer}");
     }
-    received(&server, 2, "tools/call");
     assert!(stopping.wait().unwrap().success());
     assert_eq!(front.call(4, "echo"), r#"{"n":4}"#);
+    received(&server, 3, "tools/call");
     let calls = server.received().count(|message| message.is("tools/call"));
     assert_eq!(calls, 3, "nothing is repeated");
 }
