@@ -64,8 +64,7 @@ impl Connection {
     /// Cancel safe: dropping the future gives the request up, and tells the server so.
     pub(crate) async fn exchange(&self, exchange: Exchange<'_>) -> Result<Frame, RequestError> {
         let method = exchange.method;
-        let begun = self.begin(exchange)?;
-        begun.answer(method).await
+        self.begin(exchange)?.answer(method).await
     }
 
     /// Sends a request, or begins to. What it was made of is not needed any more: all that is kept
@@ -177,9 +176,9 @@ pub(crate) struct Begun<'a> {
 
 impl Begun<'_> {
     /// Waits for the answer to what was asked.
-    pub(crate) async fn answer(mut self, method: &str) -> Result<Frame, RequestError> {
+    pub(crate) async fn answer(&mut self, method: &str) -> Result<Frame, RequestError> {
         let carried = self.carry().await;
-        let Self { mut ticket, .. } = self;
+        let ticket = &mut self.ticket;
         let connection = ticket.connection;
         match carried {
             Ok(outcome) => {

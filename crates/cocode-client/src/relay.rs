@@ -118,7 +118,8 @@ impl Session {
             Some(place) => place,
             None => Box::pin(self.place(relayed.method, deadlines)).await?,
         };
-        let begun = self.begin_relay(relayed, deadlines.after(begun.elapsed()), mirrored)?;
+        let deadlines = deadlines.after(begun.elapsed());
+        let mut begun = self.begin_relay(relayed, deadlines, mirrored)?;
         begun.answer(relayed.method).await
     }
 

@@ -303,8 +303,8 @@ impl Session {
             // Rare, and kept out of the size of every other request.
             None => Box::pin(self.place(call.method, deadlines)).await?,
         };
-        let begun = self.begin(call, deadlines.after(begun.elapsed()))?;
-        begun.answer(call.method).await
+        let deadlines = deadlines.after(begun.elapsed());
+        self.begin(call, deadlines)?.answer(call.method).await
     }
 
     /// Sends one request, which has its place among those in flight.

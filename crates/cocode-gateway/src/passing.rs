@@ -44,7 +44,7 @@ pub(crate) async fn pass(
         (Era::Legacy, Era::Modern) => with_level(request),
         _ => Arc::clone(&request.caller),
     };
-    let passed = Passed {
+    let mut passed = Passed {
         method: request.method.clone(),
         params,
         tool,
@@ -54,24 +54,20 @@ pub(crate) async fn pass(
         witness: request.witness(instance.name()),
     };
     let answer = match (client, server) {
-        (Era::Modern, Era::Legacy) if !may_ask(&request.method) => {
-            // A result of this cannot ask for input, so nobody can be asked.
-            let mut caller = Caller::clone(&request.caller);
-            caller.can = Abilities::default();
-            let caller = Arc::new(caller);
-            let witness = request.witness_of(instance.name(), &caller);
-            let passed = Passed {
-                caller,
-                witness,
-                ..passed
-            };
-            instance.relay(&passed).await
-        }
-        (Era::Modern, Era::Legacy) => {
+        (Era::Modern, Era::Legacy) if may_ask(&request.method) => {
             return Box::pin(parking.pass(instance, request, passed)).await;
         }
         (Era::Legacy, Era::Modern) => Box::pin(answering(instance, passed)).await,
-        (Era::Legacy, Era::Legacy) | (Era::Modern, Era::Modern) => instance.relay(&passed).await,
+        _ => {
+            if client != server {
+                // A result of this cannot ask for input, so nobody can be asked.
+                let mut caller = Caller::clone(&request.caller);
+                caller.can = Abilities::default();
+                passed.caller = Arc::new(caller);
+                passed.witness = request.witness_of(instance.name(), &passed.caller);
+            }
+            instance.relay(&passed).await
+        }
     };
     match answer {
         Ok(frame) => adapted(&request.method, frame, server, client),

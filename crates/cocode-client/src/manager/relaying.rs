@@ -35,13 +35,15 @@ impl Manager {
         let begun = Instant::now();
         let server = self.server(server)?;
         let _in_use = server.in_use();
+        // Memory for two futures of moderate size is had faster than for a large one.
+        let attempts = Box::pin(attempts(shared, &server, relayed, begun));
         let Some(tool) = tool else {
-            return attempts(shared, &server, relayed, begun).await;
+            return attempts.await;
         };
         let tool = ToolName::new(tool);
         let call = CallId(shared.calls.fetch_add(1, Ordering::Relaxed));
         let mut telling = Telling::begin(shared, &server, &tool, (call, begun), None);
-        let outcome = attempts(shared, &server, relayed, begun).await;
+        let outcome = attempts.await;
         telling.finish_relayed(&outcome);
         outcome
     }

@@ -77,11 +77,21 @@ impl LineLink {
             tasks.spawn(own_process(child, stopped, exited));
             handle
         });
-        tasks.spawn(Arc::clone(&writer).drain());
+        let (ended, writer_ended) = oneshot::channel::<()>();
+        let draining = Arc::clone(&writer).drain();
+        tasks.spawn(async move {
+            draining.await;
+            drop(ended);
+        });
         let witness = process.as_ref().map(|p| (p.exit.clone(), p.stderr.clone()));
         let closing = Arc::clone(&writer);
         tasks.spawn(async move {
-            let mut reason = pump(source, &inbox, &closing, max).await;
+            let mut reason = tokio::select! {
+                biased;
+                reason = pump(source, &inbox, &closing, max) => reason,
+                // Whoever has sent something that was not written waits for its answer.
+                reason = failure(writer_ended, &closing) => reason,
+            };
             if let Some((exit, stderr)) = witness {
                 reason = exit_reason(exit, &stderr).await.unwrap_or(reason);
             }
@@ -145,6 +155,15 @@ impl LineLink {
     }
 }
 
+/// Why nothing can be written any more, once that is so. A stream that ends at the same time says
+/// more, and goes first.
+async fn failure(writer_ended: oneshot::Receiver<()>, writer: &LineWriter) -> Closed {
+    // Nothing is ever sent: the other end is dropped when the writer has ended.
+    writer_ended.await.unwrap_or_default();
+    tokio::time::sleep(EXIT_REPORT_WAIT).await;
+    writer.closed().unwrap_or(Closed::ByPeer)
+}
+
 /// Waits for the process to end by itself, or ends it when asked to (or when nobody is left to ask).
 async fn own_process(
     mut child: GuardedChild,
@@ -170,3 +189,7 @@ async fn exit_reason(
         stderr: stderr.lines(STDERR_LINES_SHOWN),
     })
 }
+
+#[cfg(test)]
+#[path = "link_tests.rs"]
+mod tests;
