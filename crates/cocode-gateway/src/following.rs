@@ -76,15 +76,19 @@ impl Following {
             self.stand(uri, Standing::Asked);
             let reference = self.reference(uri);
             let asked = match interest {
-                Interest::New => self.manager.subscribe(&reference).await,
+                Interest::New => self.manager.subscribe(&reference).await.map(|()| true),
                 // Somebody was told that it is so.
                 Interest::Old => self.manager.subscribe_whenever(&reference).await,
             };
-            if let Err(error) = asked {
-                self.stand(uri, Standing::Unasked);
-                return Err(error);
+            match asked {
+                Ok(true) => self.stand(uri, Standing::Subscribed),
+                // The next one who wants it is told what the server says.
+                Ok(false) => {}
+                Err(error) => {
+                    self.stand(uri, Standing::Unasked);
+                    return Err(error);
+                }
             }
-            self.stand(uri, Standing::Subscribed);
         }
         Ok(followed)
     }

@@ -2,14 +2,20 @@
 //! that it is there, again whenever it comes back, and no more than that when somebody leaves.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use cocode_client::{RequestOptions, StateKind, StateWatch};
 use cocode_core::Era;
 use cocode_wire::RawJson;
+use tokio::sync::SemaphorePermit;
+use tokio::time::timeout;
 
 use crate::instance::Instance;
 use crate::level::Level;
 use crate::traffic::Traffic;
+
+/// How long others may take to ask before it is not waited for them any more.
+const TURN: Duration = Duration::from_secs(5);
 
 /// What clients hear who never said what they want.
 pub(crate) const UNSAID: Level = Level::Info;
@@ -27,10 +33,16 @@ impl Instance {
         }
     }
 
+    /// Whoever asks for a level waits for those who asked before, so that the last word is the last. A
+    /// server that does not answer keeps nobody else from asking.
+    pub(crate) async fn turn_to_ask_for_level(&self) -> Option<SemaphorePermit<'_>> {
+        let turn = timeout(TURN, self.asking_for_level.acquire()).await;
+        turn.ok().and_then(Result::ok)
+    }
+
     /// Asks the server for log messages, if it is there: the least severe that anybody wants.
     pub(crate) async fn ask_for_level(&self) {
-        // The semaphore is never closed.
-        let _one_at_a_time = self.asking_for_level.acquire().await.ok();
+        let _one_at_a_time = self.turn_to_ask_for_level().await;
         if let Some(level) = self.traffic.wanted_level() {
             self.ask_for(level).await;
         }
@@ -38,8 +50,7 @@ impl Instance {
 
     /// The same after somebody has left, if the server was asked for more than is wanted now.
     async fn ask_for_less(&self) {
-        // The semaphore is never closed.
-        let _one_at_a_time = self.asking_for_level.acquire().await.ok();
+        let _one_at_a_time = self.turn_to_ask_for_level().await;
         let level = self.traffic.wanted_level().unwrap_or(UNSAID);
         if self.asked_level().is_some_and(|asked| asked < level) {
             self.ask_for(level).await;

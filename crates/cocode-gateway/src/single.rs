@@ -164,8 +164,7 @@ impl Single {
         }
         instance.keep_level();
         let kept = Arc::clone(&instance);
-        // The semaphore is never closed.
-        let _one_at_a_time = kept.asking_for_level.acquire().await.ok();
+        let _one_at_a_time = kept.turn_to_ask_for_level().await;
         let wanted = instance.traffic.wanted_level().unwrap_or(level);
         instance.note_level(wanted);
         let params = RawJson::of(&serde_json::json!({ "level": wanted.as_str() })).ok();

@@ -128,8 +128,11 @@ impl Manager {
     }
 
     /// As [`Self::subscribe`], whenever the server is there: if that is not now, it is asked as soon as
-    /// it has connected. An error is what the server itself refused.
-    pub async fn subscribe_whenever(&self, reference: &ResourceReference) -> Result<(), CallError> {
+    /// it has connected. Gives whether it was asked; an error is what the server itself refused.
+    pub async fn subscribe_whenever(
+        &self,
+        reference: &ResourceReference,
+    ) -> Result<bool, CallError> {
         let ResourceReference { server, uri } = reference;
         let known = self.server(server)?;
         // Every new connection is asked for what is noted here.
@@ -139,11 +142,11 @@ impl Manager {
             Ok(session) => session,
             Err(error) => {
                 tracing::info!(%server, %error, uri, "to be subscribed when the server is there");
-                return Ok(());
+                return Ok(false);
             }
         };
         match session.subscribe(uri).await {
-            Ok(()) => Ok(()),
+            Ok(()) => Ok(true),
             Err(error @ (RequestError::Rpc { .. } | RequestError::Unexpected { .. })) => {
                 known.change_subscriptions(|uris| uris.remove(uri));
                 Err(self.request_failed(server, uri, error))
@@ -151,7 +154,7 @@ impl Manager {
             Err(error) => {
                 let error = self.request_failed(server, uri, error);
                 tracing::info!(%server, %error, uri, "to be subscribed when the server is back");
-                Ok(())
+                Ok(false)
             }
         }
     }

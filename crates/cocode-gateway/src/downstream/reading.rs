@@ -17,7 +17,7 @@ use crate::said::Said;
 /// What a client wants.
 enum Reading {
     /// A session, which is open from now on.
-    Opened(Arc<Caller>),
+    Opened(Opening),
     /// Anything else.
     Request(Box<Request>),
 }
@@ -33,7 +33,7 @@ impl Downstream {
                 }
                 room.serve(request)
             }
-            Ok(Reading::Opened(caller)) => Box::pin(Arc::clone(self).welcome(caller)),
+            Ok(Reading::Opened(opening)) => Box::pin(opening.welcome()),
             Err(reply) => Box::pin(std::future::ready(reply)),
         }
     }
@@ -94,7 +94,7 @@ impl Downstream {
     }
 
     /// Opens the session: what follows in the same breath belongs to it.
-    fn open(&self, params: Option<&RawJson>) -> Result<Arc<Caller>, RpcError> {
+    fn open(self: &Arc<Self>, params: Option<&RawJson>) -> Result<Opening, RpcError> {
         let caller = Arc::new(Hello::read(params)?.caller());
         let mut state = self.lock();
         if state.caller.is_some() {
@@ -103,15 +103,37 @@ impl Downstream {
         }
         // Servers may ask while they start.
         state.caller = Some(Arc::clone(&caller));
-        Ok(caller)
+        drop(state);
+        Ok(Opening {
+            client: Arc::clone(self),
+            caller,
+            is_welcome: false,
+        })
     }
+}
 
-    async fn welcome(self: Arc<Self>, caller: Arc<Caller>) -> Reply {
-        let reply = Arc::clone(&self.room).welcome(&self, &caller).await;
-        if let Reply::Error(_) = reply {
-            self.lock().caller = None;
-        }
+/// A session that is being opened. If that does not come to its end, it was never open.
+struct Opening {
+    client: Arc<Downstream>,
+    caller: Arc<Caller>,
+    is_welcome: bool,
+}
+
+impl Opening {
+    async fn welcome(mut self) -> Reply {
+        let room = Arc::clone(&self.client.room);
+        let reply = room.welcome(&self.client, &self.caller).await;
+        self.is_welcome = !matches!(reply, Reply::Error(_));
         reply
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        if !self.is_welcome {
+            let caller = self.client.lock().caller.take();
+            drop(caller);
+        }
     }
 }
 

@@ -183,6 +183,34 @@ async fn a_call_that_is_cancelled_together_with_it_is_not_made() {
 }
 
 #[tokio::test]
+async fn a_session_that_was_given_up_while_it_was_opened_can_be_opened() {
+    let house = House::of(&[("a", Script::new())]).await;
+    let mut client = house.stateless_at(house.view.server("a").unwrap());
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": { "name": "raw", "version": "1" },
+    });
+    let open = |id| json!({ "jsonrpc": "2.0", "id": id, "method": "initialize", "params": params });
+    let cancel = json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 },
+    });
+    send_together(&mut client, &[open(1), cancel]).await;
+    result(&mut client, "ping", json!({})).await;
+    // What follows the beginning of a session in the same breath belongs to it.
+    let list = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/list" });
+    send_together(&mut client, &[open(2), list]).await;
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let answer = client.json().await;
+        assert!(answer["result"].is_object(), "{answer}");
+        ids.push(answer["id"].as_u64());
+    }
+    ids.sort_unstable();
+    assert_eq!(ids, [Some(2), Some(3)]);
+}
+
+#[tokio::test]
 async fn what_is_told_about_a_task_is_told_to_whose_it_is() {
     let status = |task: &str| json!({ "taskId": task, "status": "working" });
     let script = Script::new()

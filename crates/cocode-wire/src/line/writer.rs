@@ -42,8 +42,11 @@ pub(crate) struct LineWriter {
 struct State {
     sink: Result<Sink, Closed>,
     queued: BytesMut,
-    /// The writer task is finishing the buffer, or will soon; nobody else writes.
+    /// Somebody is finishing the buffer, or will soon; nobody else writes.
     draining: bool,
+    /// That somebody is whoever ends a cork. A stream knows one waker, and nobody takes the place of
+    /// that of the writer task.
+    held: bool,
 }
 
 impl LineWriter {
@@ -52,6 +55,7 @@ impl LineWriter {
             sink: Ok(sink),
             queued: BytesMut::new(),
             draining: false,
+            held: false,
         };
         Self {
             state: Mutex::new(state),
@@ -100,6 +104,7 @@ impl LineWriter {
             sink,
             queued,
             draining,
+            held,
         } = &mut *state;
         let sink = sink
             .as_mut()
@@ -113,7 +118,7 @@ impl LineWriter {
         }
         if is_held() {
             queued.extend_from_slice(line);
-            *draining = true;
+            (*draining, *held) = (true, true);
             return Ok(true);
         }
         let mut rest = line;
@@ -145,10 +150,17 @@ impl LineWriter {
         Ok(true)
     }
 
-    /// Writes what was held back. What the stream does not take, the writer task finishes.
+    /// Writes what was held back, unless the writer task has come first. What the stream does not
+    /// take, that task finishes.
     pub(super) fn write_held(&self) {
+        let mut state = self.lock();
+        if !std::mem::take(&mut state.held) {
+            return;
+        }
         let mut context = Context::from_waker(Waker::noop());
-        if self.poll_drain(&mut context) != Poll::Ready(true) {
+        let written = self.poll_write(&mut state, &mut context);
+        drop(state);
+        if written != Poll::Ready(true) {
             self.work.notify_one();
         }
     }
@@ -208,11 +220,17 @@ impl LineWriter {
     /// Writes what is queued. Ready with `false` once the writer is closed.
     pub(crate) fn poll_drain(&self, context: &mut Context<'_>) -> Poll<bool> {
         let mut state = self.lock();
+        state.held = false;
+        self.poll_write(&mut state, context)
+    }
+
+    fn poll_write(&self, state: &mut State, context: &mut Context<'_>) -> Poll<bool> {
         let State {
             sink,
             queued,
             draining,
-        } = &mut *state;
+            held: _,
+        } = state;
         let Ok(open) = sink else {
             return Poll::Ready(false);
         };
@@ -242,8 +260,8 @@ impl LineWriter {
             }
             Poll::Pending => return Poll::Pending,
         }
-        if queued.capacity() > KEPT_ROOM {
-            // A buffer that grew for one large message is not kept.
+        // A buffer that grew for one large message is not kept.
+        if queued.try_reclaim(KEPT_ROOM + 1) {
             *queued = BytesMut::new();
         }
         *draining = false;
@@ -280,6 +298,7 @@ impl std::fmt::Debug for State {
             .field("open", &self.sink.is_ok())
             .field("queued", &self.queued.len())
             .field("draining", &self.draining)
+            .field("held", &self.held)
             .finish()
     }
 }

@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, DuplexStream};
 use tokio::task::JoinSet;
 
-use super::{LineWriter, Taken};
+use super::{KEPT_ROOM, LineWriter, Taken};
 use crate::error::{Closed, LinkError};
 use crate::limits::MAX_QUEUED_BYTES;
 use crate::line::cork::Cork;
@@ -143,6 +143,41 @@ async fn what_does_not_fit_when_a_cork_ends_is_written_by_the_task() {
     for number in 0..20 {
         let line = lines.next_line().await.unwrap().unwrap();
         assert_eq!(line, format!("line {number}"));
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_cork_takes_nothing_from_the_task_that_writes_already() {
+    let (writer, mut theirs, _tasks) = start(4);
+    let cork = Cork::put();
+    assert!(matches!(
+        writer.send_now(b"0123456789".to_vec()),
+        Ok(Taken::Whole)
+    ));
+    // As if on another thread: the task writes what fits, and waits for the reader.
+    writer.release();
+    while writer.backlog() == 11 {
+        tokio::task::yield_now().await;
+    }
+    drop(cork);
+    let mut received = [0; 11];
+    theirs.read_exact(&mut received).await.unwrap();
+    assert_eq!(&received, b"0123456789\n");
+}
+
+#[tokio::test]
+async fn room_for_something_large_is_given_back() {
+    let (writer, mut theirs, _tasks) = start(64);
+    for length in [1024 * 1024, 8] {
+        writer.gather();
+        send(&writer, vec![b'x'; length - 1]).await.unwrap();
+        writer.release();
+        let mut received = vec![0; length];
+        theirs.read_exact(&mut received).await.unwrap();
+        while writer.lock().draining {
+            tokio::task::yield_now().await;
+        }
+        assert!(!writer.lock().queued.try_reclaim(KEPT_ROOM + 1), "{length}");
     }
 }
 
