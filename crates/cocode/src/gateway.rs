@@ -13,11 +13,14 @@ mod voice;
 
 use std::io;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use cocode_client::chain;
 use cocode_config::Watcher;
 use cocode_gateway::{Gateway, View, ViewOptions};
 use cocode_wire::serve::{BindError, HttpServer, UnixServerError};
+use futures_util::FutureExt as _;
+use futures_util::future::Fuse;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -37,6 +40,10 @@ use crate::reach::Configured;
 use crate::serving::gate::Rules;
 use crate::session::on_runtime;
 use crate::workspace::Workspace;
+
+/// How long fronts may take to bring their subscriptions over to the next daemon, before those of all
+/// clients end.
+const PARTED_WITHIN: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let plan = Plan::new(args, workspace)?;
@@ -92,12 +99,7 @@ async fn serve(
     let watcher = watcher.map_err(|error| {
         CliError::new(Code::SetupFailed, "the configuration cannot be watched").because(&error)
     })?;
-    let directory = workspace.places.directory.as_ref();
-    let own = Own {
-        url: voice.url(),
-        directory: directory.map(|directory| directory.display().to_string()),
-        view: view.clone(),
-    };
+    let own = own(&voice, &view, workspace);
     let mut fronts = host(&gateway, setup, workspace, own).await;
     let mut servers = Servers::new(plan, view, connector, rules, &voice, workspace);
     // Who connects meanwhile waits: nobody is told that there is no such server.
@@ -106,6 +108,7 @@ async fn serve(
     let mut serving = JoinSet::new();
     serving.spawn(server.serve(async { stopped.await.unwrap_or_default() }));
     let mut stop = Some(stop);
+    let mut parted = std::pin::pin!(Fuse::terminated());
     loop {
         tokio::select! {
             biased;
@@ -114,7 +117,7 @@ async fn serve(
                 if stop.take().is_none() {
                     return Ok(exit);
                 }
-                gateway.begin_end();
+                parted.set(part(fronts.as_mut()).fuse());
                 voice.ending();
             }
             Some(ended) = serving.join_next() => {
@@ -123,12 +126,13 @@ async fn serve(
                 })?;
                 break;
             }
+            () = &mut parted => gateway.begin_end(),
             Some(()) = changes.recv(), if stop.is_some() => servers.reload().await,
             () = servers.happened() => servers.tell(),
             () = welcome(fronts.as_mut()), if stop.is_some() => {
                 // As if it were told by a signal.
                 stop = None;
-                gateway.begin_end();
+                parted.set(part(fronts.as_mut()).fuse());
                 voice.ending();
             }
         }
@@ -158,6 +162,16 @@ async fn end(
         fronts.over().await;
     }
     Ok(exit)
+}
+
+/// What this gateway serves besides fronts.
+fn own(voice: &Voice, view: &View, workspace: &Workspace) -> Own {
+    let directory = workspace.places.directory.as_ref();
+    Own {
+        url: voice.url(),
+        directory: directory.map(|directory| directory.display().to_string()),
+        view: view.clone(),
+    }
 }
 
 /// Serves fronts as well, so that all agents of a user share the servers. Without them if another
@@ -194,6 +208,23 @@ async fn welcome(fronts: Option<&mut Hosting>) {
     match fronts {
         Some(fronts) => fronts.welcome().await,
         None => std::future::pending().await,
+    }
+}
+
+/// Sends fronts to the next daemon, which takes the place from here on. Ends when they are gone, or
+/// have had their time.
+fn part(fronts: Option<&mut Hosting>) -> impl Future<Output = ()> + use<> {
+    let parted = fronts.map(|fronts| {
+        fronts.close();
+        fronts.parted()
+    });
+    async {
+        let Some(parted) = parted else {
+            return;
+        };
+        if tokio::time::timeout(PARTED_WITHIN, parted).await.is_err() {
+            tracing::debug!("fronts take long to leave");
+        }
     }
 }
 

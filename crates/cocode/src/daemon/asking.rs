@@ -25,14 +25,15 @@ pub(crate) async fn ask(ask: Ask, place: Option<&Place>) -> Result<Option<Asking
     let Some(place) = place else {
         return Ok(None);
     };
+    // Whoever listens there may be anybody.
+    if let Some(path) = place.distrusted() {
+        return Err(failed(&Unavailable::NotPrivate { path }));
+    }
     let stream = match connect(place).await {
         Ok(stream) => stream,
         Err(Unavailable::Connect { source, .. }) => {
             tracing::debug!(%source, "no daemon runs");
-            return match place.distrusted() {
-                Some(path) => Err(failed(&Unavailable::NotPrivate { path })),
-                None => Ok(None),
-            };
+            return Ok(None);
         }
         Err(error) => return Err(failed(&error)),
     };
@@ -119,13 +120,25 @@ fn read<T: DeserializeOwned>(welcome: &Welcome) -> Result<T, CliError> {
     serde_json::from_str(answer).map_err(|error| failed(&Unavailable::Answer(error)))
 }
 
-pub(super) fn failed(error: &Unavailable) -> CliError {
-    let told = CliError::new(Code::DaemonUnavailable, "the daemon cannot be asked").because(error);
-    if let Unavailable::NotPrivate { path } = error {
-        let path = path.display();
-        return told.hint(format!(
-            "`chmod go-w {path}` lets fronts share a daemon there"
-        ));
+fn failed(error: &Unavailable) -> CliError {
+    let told = unavailable(error);
+    if error.can_be_ended() {
+        told.hint("`cocode mcp daemon stop` ends it, and the next front starts another")
+    } else {
+        told
     }
-    told.hint("`cocode mcp daemon stop` ends it, and the next front starts another")
+}
+
+/// The same for somebody who has tried to end it.
+pub(super) fn unavailable(error: &Unavailable) -> CliError {
+    let told = CliError::new(Code::DaemonUnavailable, "the daemon cannot be asked").because(error);
+    match error {
+        Unavailable::NotPrivate { path } => {
+            let path = path.display();
+            told.hint(format!(
+                "`chmod go-w {path}` lets fronts share a daemon there"
+            ))
+        }
+        _ => told,
+    }
 }

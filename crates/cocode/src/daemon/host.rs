@@ -35,6 +35,8 @@ use crate::workspace::Workspace;
 const IDLE: Duration = Duration::from_mins(1);
 /// How long whoever connects may take to say what they want.
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
+/// How long those may take to leave who are left when everything has ended.
+const OVER_WITHIN: Duration = Duration::from_secs(2);
 /// How long the end of a front waits for credentials to be stored.
 const SETTLED_WITHIN: Duration = Duration::from_secs(45);
 
@@ -162,13 +164,25 @@ impl Hosting {
     }
 
     /// Lets nobody in any more, and those who are there leave. Whoever comes from here on starts
-    /// another daemon. Cancel safe.
+    /// another daemon.
+    pub(crate) fn close(&mut self) {
+        if self.server.take().is_some() {
+            drop(self.host.own().take());
+            self.host.orders.send_replace(Order::Leave);
+            tracing::info!("ending");
+        }
+    }
+
+    /// The same, and waits until they have left. Cancel safe.
     pub(crate) async fn leave(&mut self) {
-        drop(self.server.take());
-        drop(self.host.own().take());
-        self.host.orders.send_replace(Order::Leave);
-        tracing::info!("ending");
+        self.close();
         self.host.fronts.none().await;
+    }
+
+    /// Ends when no front is there.
+    pub(crate) fn parted(&self) -> impl Future<Output = ()> + use<> {
+        let host = Arc::clone(&self.host);
+        async move { host.fronts.none().await }
     }
 
     /// Waits for nobody.
@@ -176,10 +190,14 @@ impl Hosting {
         self.guests.abort_all();
     }
 
-    /// Tells those who asked for the end that it has come.
+    /// Tells those who asked for the end that it has come. Whoever does not leave then is not waited
+    /// for any longer.
     pub(crate) async fn over(mut self) {
         self.host.orders.send_replace(Order::Over);
-        while self.guests.join_next().await.is_some() {}
+        let leaving = async { while self.guests.join_next().await.is_some() {} };
+        if tokio::time::timeout(OVER_WITHIN, leaving).await.is_err() {
+            tracing::info!("somebody was still there at the end");
+        }
     }
 }
 
@@ -320,7 +338,17 @@ impl Host {
             return;
         }
         let pid = client.pid();
-        let guest = match self.fronts.enter(&self.gateway, front, pid).await {
+        let entered = tokio::select! {
+            biased;
+            entered = self.fronts.enter(&self.gateway, front, pid) => Some(entered),
+            // Its files may be on a disk that does not answer, which must not keep us.
+            _order = orders.wait_for(|order| *order >= Order::Leave) => None,
+        };
+        let Some(entered) = entered else {
+            self.refuse(&mut client, Refusal::Ending).await;
+            return;
+        };
+        let guest = match entered {
             Ok(guest) => guest,
             Err(error) => {
                 tracing::info!(?pid, "a front cannot be served: {}", error.message);
@@ -427,3 +455,7 @@ impl Host {
         written.is_ok()
     }
 }
+
+#[cfg(test)]
+#[path = "host_tests.rs"]
+mod tests;

@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
 
-use super::asking::failed;
+use super::asking::unavailable;
 use super::control::Ask;
 use super::hello::{Hello, Wants};
 use super::place::Place;
@@ -23,6 +23,8 @@ const SAID_AFTER: Duration = Duration::from_secs(5);
 const TOLD_WITHIN: Duration = Duration::from_secs(5);
 /// How long the system may take to end a process.
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
+/// Why a daemon that does not answer cannot be ended.
+const UNSEEN: &str = "its process cannot be seen from here";
 /// How often it is looked whether a process is still there.
 #[cfg(target_os = "linux")]
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -53,14 +55,22 @@ pub(crate) async fn stop(
     let Some(place) = place else {
         return Ok(None);
     };
+    // Others could have led us to any process of this user, which is not to get a signal.
+    let distrusted = place.distrusted();
     let mut stream = match connect(place).await {
         Ok(stream) => stream,
         Err(Unavailable::Connect { source, .. }) => {
             tracing::debug!(%source, "no daemon runs");
             return Ok(None);
         }
-        Err(error) => return Err(failed(&error)),
+        Err(error @ Unavailable::Hangs { pid: None }) => {
+            return Err(unavailable(&error).hint(UNSEEN));
+        }
+        Err(error) => return Err(unavailable(&error)),
     };
+    if let Some(path) = distrusted {
+        return Err(unavailable(&Unavailable::NotPrivate { path }));
+    }
     let pid = peer(&stream);
     let process = pid.and_then(Process::of);
     let hello = Hello::new(Wants::Control(Ask::Stop));
@@ -77,18 +87,23 @@ pub(crate) async fn stop(
             TOLD_WITHIN
         }
         // It does not understand what is wanted, and ends in order all the same.
-        Err(Unavailable::Refused { .. } | Unavailable::Answer(_)) => IN_ORDER_WITHIN,
+        Err(Unavailable::Refused { .. }) => IN_ORDER_WITHIN,
         Err(error @ Unavailable::Silent { .. }) if !is_connected(&stream) => {
             tracing::debug!(%error, "the daemon ended by itself");
             let (pid, how) = (pid.unwrap_or(0), How::Asked);
             return Ok(Some(Ended { pid, how }));
         }
-        Err(Unavailable::Hangs { .. } | Unavailable::Silent { .. }) => TOLD_WITHIN,
-        Err(error) => return Err(failed(&error)),
+        Err(Unavailable::Hangs { .. }) => TOLD_WITHIN,
+        // What speaks, but not as a daemon does, is something else.
+        Err(error @ (Unavailable::Answer(_) | Unavailable::Silent { .. })) => {
+            let socket = place.socket.display();
+            let hint = format!("something else may listen at {socket}, so it is left alone");
+            return Err(unavailable(&error).hint(hint));
+        }
+        Err(error) => return Err(unavailable(&error)),
     };
     let Some(process) = process else {
-        let error = Unavailable::Hangs { pid };
-        return Err(failed(&error).hint("its process cannot be seen from here"));
+        return Err(unavailable(&Unavailable::Hangs { pid }).hint(UNSEEN));
     };
     printer.note(&format!(
         "the daemon (process {}) does not end by itself, and is ended",
@@ -168,7 +183,7 @@ impl Process {
             let how = How::Killed;
             return Ok(Ended { pid, how });
         }
-        let error = failed(&Unavailable::Hangs { pid: Some(pid) });
+        let error = unavailable(&Unavailable::Hangs { pid: Some(pid) });
         Err(error.hint("not even the system ends it"))
     }
 
@@ -213,7 +228,7 @@ impl Process {
                 let hung = Unavailable::Hangs {
                     pid: Some(self.pid()),
                 };
-                Err(failed(&hung).because(&std::io::Error::from(error)))
+                Err(unavailable(&hung).because(&std::io::Error::from(error)))
             }
         }
     }
@@ -222,9 +237,11 @@ impl Process {
 #[cfg(test)]
 mod tests {
     use std::os::fd::OwnedFd;
+    use std::os::unix::process::ExitStatusExt as _;
     use std::process::Stdio;
     use std::time::Duration;
 
+    use rustix::process::Signal;
     use tokio::io::AsyncReadExt as _;
     use tokio::net::UnixStream;
 
@@ -261,6 +278,9 @@ mod tests {
         let process = Process::of(child.id().unwrap().try_into().unwrap()).unwrap();
         stream.read_to_end(&mut Vec::new()).await.unwrap();
         process.end(&mut stream, Duration::ZERO).await.unwrap();
-        assert_eq!(child.try_wait().unwrap(), None);
+        // The first signal that ends a process is what it has died of.
+        child.start_kill().unwrap();
+        let died = child.wait().await.unwrap();
+        assert_eq!(died.signal(), Some(Signal::KILL.as_raw()), "{died}");
     }
 }

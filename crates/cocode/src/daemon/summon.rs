@@ -53,7 +53,7 @@ pub(crate) enum Unavailable {
     #[error("the socket {} belongs to another user", path.display())]
     Foreign { path: std::path::PathBuf },
     /// Somebody else could take its place, so it is not used.
-    #[error("other users could change the directory {}, so no daemon is started there", path.display())]
+    #[error("other users could change the directory {}, so no daemon is used there", path.display())]
     NotPrivate { path: std::path::PathBuf },
     /// It takes the connection, and says nothing.
     #[error("{} does not answer", called(*pid))]
@@ -65,7 +65,7 @@ pub(crate) enum Unavailable {
         #[source]
         source: FirstLineError,
     },
-    /// It answers something else.
+    /// It answers as no daemon does.
     #[error("the daemon's answer is not understood")]
     Answer(#[source] serde_json::Error),
     /// It does not want to.
@@ -81,6 +81,23 @@ pub(crate) enum Unavailable {
     /// It comes and goes.
     #[error("the daemon ended {MAX_ATTEMPTS} times in a row")]
     ComesAndGoes,
+}
+
+impl Unavailable {
+    /// Whether `cocode mcp daemon stop` helps: it ends daemons of this user whose process it knows.
+    pub(crate) fn can_be_ended(&self) -> bool {
+        match self {
+            Self::Hangs { pid } => pid.is_some(),
+            Self::Refused { .. } => true,
+            Self::Connect { .. }
+            | Self::Foreign { .. }
+            | Self::NotPrivate { .. }
+            | Self::Silent { .. }
+            | Self::Answer(_)
+            | Self::Start(_)
+            | Self::ComesAndGoes => false,
+        }
+    }
 }
 
 /// Why a daemon could not be started.
@@ -208,7 +225,15 @@ pub(super) async fn heard(
         }
         Ok(Err(source)) => return Err(Unavailable::Silent { pid, source }),
     };
-    let welcome: Welcome = serde_json::from_slice(&first.line).map_err(Unavailable::Answer)?;
+    let welcome: Welcome = match serde_json::from_slice(&first.line) {
+        Ok(welcome) => welcome,
+        Err(error) => {
+            // One of another build may have other things to say, but begins like us.
+            let (_channel, build) = Hello::head(&first.line).ok_or(Unavailable::Answer(error))?;
+            let refusal = Refusal::OtherBuild;
+            return Err(Unavailable::Refused { refusal, build });
+        }
+    };
     let refused = welcome.refused;
     let refused = refused.or((welcome.channel != CHANNEL).then_some(Refusal::OtherBuild));
     if let Some(refusal) = refused {

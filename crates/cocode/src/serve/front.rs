@@ -72,7 +72,9 @@ async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Option<Exit>, 
         }) => return Ok(None),
         Err(error) => {
             let what_to_do = match error {
-                Unavailable::Hangs { .. } => " (`cocode mcp daemon stop` ends it)",
+                Unavailable::Hangs { .. } if error.can_be_ended() => {
+                    " (`cocode mcp daemon stop` ends it)"
+                }
                 _ => "",
             };
             printer.warn(&format!("{}; {alone}{what_to_do}", chain(&error)));

@@ -1,5 +1,10 @@
 //! A daemon that does not answer: nobody waits for it for long, and it can be ended.
 
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
 use cocode_testkit::Script;
 use serde_json::{Value, json};
 
@@ -66,13 +71,12 @@ fn a_front_does_not_wait_for_a_daemon_that_hangs_however_much_it_has_to_say() {
 
 #[test]
 fn a_place_that_is_not_trusted_is_said_by_whoever_looks() {
-    use std::os::unix::fs::PermissionsExt as _;
     let server = Script::new().stdio();
     let site = Site::new(&entry("one", &server));
     let runtime = site.home.home().join("runtime");
     let open = runtime.join("cocode");
     std::fs::create_dir_all(&open).unwrap();
-    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let_others(&open, 0o777);
     let look = |words: &[&str]| {
         let mut command = site.home.command(["mcp"].iter().chain(words));
         Finished::of(command.env("XDG_RUNTIME_DIR", &runtime).output().unwrap())
@@ -81,4 +85,52 @@ fn a_place_that_is_not_trusted_is_said_by_whoever_looks() {
     look(&["status"]).with_code(0).complains(&[why, "chmod"]);
     look(&["daemon", "status"]).with_code(3).complains(&[why]);
     look(&["daemon", "stop"]).with_code(0);
+}
+
+fn let_others(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn nobody_is_ended_who_may_be_no_daemon() {
+    let server = Script::new().stdio();
+    let site = Site::new(&entry("one", &server));
+    let mut front = site.front(ONE);
+    front.open(&json!({}));
+    let status = site.status();
+    let socket = Path::new(status["socket"].as_str().unwrap());
+    front.leave();
+    site.home.mcp(&["daemon", "stop"]).with_code(0);
+    // This process is what would get the signals.
+    let listener = UnixListener::bind(socket).unwrap();
+    let directory = socket.parent().unwrap();
+    let_others(directory, 0o777);
+    let why = "other users could change the directory";
+    for words in [["daemon", "stop"], ["daemon", "status"]] {
+        let refused = site.home.mcp(&words).with_code(3);
+        refused.complains(&[why, "chmod"]);
+    }
+    let_others(directory, 0o700);
+    let answering = std::thread::spawn(move || {
+        for connected in listener.incoming() {
+            let mut stream = connected.unwrap();
+            if stream.write_all(b"hello, what do you want?\n").is_err() {
+                continue;
+            }
+            // As long as it stays, it could be told to end.
+            let mut said = Vec::new();
+            std::io::Read::read_to_end(&mut stream, &mut said).unwrap();
+            if said.windows(4).any(|word| word == b"stop") {
+                return;
+            }
+        }
+    });
+    let hint = "`cocode mcp daemon stop` ends it";
+    for words in [["daemon", "status"], ["daemon", "stop"]] {
+        let refused = site.home.mcp(&words).with_code(3);
+        refused.complains(&["the daemon's answer is not understood"]);
+        assert!(!refused.stderr.contains(hint), "{}", refused.stderr);
+    }
+    answering.join().unwrap();
+    std::fs::remove_file(socket).unwrap();
 }

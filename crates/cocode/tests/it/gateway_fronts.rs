@@ -3,11 +3,11 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::Child;
 
-use cocode_testkit::Script;
+use cocode_testkit::{Gate, Script};
 use serde_json::{Value, json};
 
-use crate::fronts::Site;
-use crate::harness::{received, start};
+use crate::fronts::{Site, wait_while};
+use crate::harness::{Finished, received, start};
 use crate::interrupting::signal;
 use crate::status::entry;
 
@@ -111,6 +111,33 @@ fn a_gateway_ends_when_the_daemon_is_told_to() {
     assert_eq!(site.status()["running"], json!(false));
 }
 
+#[test]
+fn a_gateway_that_ends_keeps_no_front_waiting_and_is_not_disturbed() {
+    let gate = Gate::new();
+    let script = Script::new().on("tools/call").hold(&gate);
+    let server = script.text_result("late, but there").stdio();
+    let site = Site::new(&entry("one", &server));
+    let (mut child, url) = gateway(&site);
+    let url = format!("{url}/one");
+    let mut caller = site.home.command(["mcp", "call", "echo", "--url", &url]);
+    let caller = start(&mut caller);
+    let messages = server.received();
+    messages.wait_for_blocking(|message| message.is("tools/call"));
+    signal(&child, "-TERM");
+    // Its place is free although a request is under way.
+    wait_while(|| site.status()["running"] != json!(false));
+    let stopped = site.home.mcp(&["daemon", "stop"]).with_code(0);
+    assert!(!stopped.stdout.contains("stopped"), "{stopped:?}");
+    let mut front = site.front(&["--server", "one"]);
+    front.open(&json!({}));
+    assert_ne!(site.status()["pid"], json!(child.id()));
+    assert_eq!(child.try_wait().unwrap(), None);
+    gate.open();
+    let called = Finished::of(caller.wait_with_output().unwrap()).clean();
+    assert!(called.contains("late, but there"), "{called}");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
 /// cocode as a server of cocode, as it is imported from what other tools know.
 fn itself(words: &str) -> String {
     let program = env!("CARGO_BIN_EXE_cocode");
@@ -155,7 +182,7 @@ fn a_gateway_is_no_server_of_its_own() {
     let added = site.home.mcp(&["add", "--scope", "user", "loop", &url]);
     assert_eq!(added.code, Some(0), "{}", added.stderr);
     let told = || site.status()["servers"].clone();
-    crate::fronts::wait_while(|| {
+    wait_while(|| {
         let servers = told();
         let mut servers = servers.as_array().unwrap().iter();
         !servers.any(|server| server["name"] == "loop" && server["state"] == "failed")

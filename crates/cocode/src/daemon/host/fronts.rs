@@ -238,7 +238,7 @@ async fn workspace(front: &Front) -> Result<Workspace, CliError> {
     reading.await.map_err(failed)?
 }
 
-fn unread(front: &Front) -> Result<Workspace, CliError> {
+pub(super) fn unread(front: &Front) -> Result<Workspace, CliError> {
     let pairs = front.environment.iter().cloned();
     let variables: Variables = pairs
         .map(|(Text(name), Text(value))| (name, value))

@@ -20,11 +20,11 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Keeps what asks for something, and gives the rest.
+    /// Keeps what asks for something and what belongs to that, and gives the rest.
     pub(super) fn hold(&mut self, lines: &Bytes) -> Bytes {
         let mut rest = Vec::new();
         each(lines, |line| {
-            if asks(&line) {
+            if asks(&line) || self.completes_introduction(&line) {
                 self.n_bytes += line.len();
                 self.lines.push_back((head(&line).id.map(Into::into), line));
             } else if !self.takes_back(&line) {
@@ -50,6 +50,13 @@ impl Held {
             all.extend_from_slice(&line);
         }
         all.into()
+    }
+
+    /// Whether it is for whoever gets the introduction that is kept here.
+    fn completes_introduction(&self, line: &Bytes) -> bool {
+        let is_introduction = |line: &Bytes| head(line).method == Some(b"initialize");
+        head(line).method == Some(b"notifications/initialized")
+            && self.lines.iter().any(|(_, held)| is_introduction(held))
     }
 
     /// Whether it says that the client does not want any more what is kept here.
@@ -116,6 +123,19 @@ mod tests {
         assert!(!held.is_empty());
         assert_eq!(taken(&mut held), [one, two].concat());
         assert!(held.is_empty());
+    }
+
+    #[test]
+    fn an_introduction_is_kept_with_its_end() {
+        let mut held = Held::default();
+        let initialized = "{\"method\":\"notifications/initialized\"}\n";
+        // The one that leaves has had the introduction of that.
+        assert_eq!(hold(&mut held, initialized), initialized);
+        let initialize = "{\"id\":0,\"method\":\"initialize\"}\n";
+        let list = "{\"id\":1,\"method\":\"tools/list\"}\n";
+        let all = [initialize, initialized, list].concat();
+        assert_eq!(hold(&mut held, &all), "");
+        assert_eq!(taken(&mut held), all);
     }
 
     #[test]
