@@ -23,9 +23,14 @@ const ONE: &str = "everything";
 /// How long Claude Code waits for a server, in milliseconds: a busy machine takes its time.
 const PATIENCE: &str = "60000";
 
+/// What agents call the program that they start themselves, and that finds the gateway.
+const FRONT: &str = "cocode-front";
+const SERVE: [&str; 2] = ["mcp", "serve"];
+
 /// A gateway that runs, and everything that agents write.
 struct Stage {
     directory: PathBuf,
+    cocode: PathBuf,
     gateway: Child,
     /// Where the gateway listens, without scheme and path.
     address: String,
@@ -61,7 +66,20 @@ fn claude_code(stage: &Stage) -> Result<(), Failure> {
         let entry = json!({ "type": kind, "url": url }).to_string();
         show(stage.agent(&claude).args(["mcp", "add-json", name, &entry]))?;
     }
+    let program = stage.cocode.display().to_string();
+    let environment = json!({ "COCODE_HOME": stage.home() });
+    let entry = json!({ "type": "stdio", "command": program, "args": SERVE, "env": environment });
+    let entry = entry.to_string();
+    show(
+        stage
+            .agent(&claude)
+            .args(["mcp", "add-json", FRONT, &entry]),
+    )?;
     let listed = show(stage.agent(&claude).args(["mcp", "list"]))?;
+    wants(
+        &listed,
+        &format!("{FRONT}: {program} mcp serve - ✔ Connected"),
+    )?;
     for (name, kind, url) in &servers {
         let kind = kind.to_uppercase();
         wants(&listed, &format!("{name}: {url} ({kind}) - ✔ Connected"))?;
@@ -82,11 +100,15 @@ fn open_code(stage: &Stage) -> Result<(), Failure> {
         let entry = json!({ "type": "remote", "url": url });
         ((*name).to_owned(), entry)
     });
-    let entries: serde_json::Map<String, Value> = entries.collect();
+    let mut entries: serde_json::Map<String, Value> = entries.collect();
+    let command = [&stage.cocode.display().to_string(), SERVE[0], SERVE[1]];
+    let environment = json!({ "COCODE_HOME": stage.home() });
+    let front = json!({ "type": "local", "command": command, "environment": environment });
+    entries.insert(FRONT.to_owned(), front);
     let settings = json!({ "mcp": entries }).to_string();
     write(&stage.directory.join("project/opencode.json"), &settings)?;
     let listed = show(stage.agent(&opencode).args(["mcp", "list"]))?;
-    for (name, _) in &servers {
+    for name in servers.iter().map(|(name, _)| *name).chain([FRONT]) {
         wants(&listed, &format!("✓ {name} connected"))?;
     }
     Ok(())
@@ -126,11 +148,14 @@ impl Stage {
             .current_dir(directory.join("project"))
             .env("COCODE_HOME", &home)
             .env("HOME", &home)
+            // Agents have none, and are to find the gateway where they look.
+            .env_remove("XDG_RUNTIME_DIR")
             .process_group(0)
             .stdout(Stdio::piped());
         let because = |error| Failure::because("the gateway", error);
         let mut stage = Self {
             directory,
+            cocode: cocode.to_owned(),
             gateway: gateway.spawn().map_err(because)?,
             address: String::new(),
         };
@@ -148,6 +173,10 @@ impl Stage {
         Ok(stage)
     }
 
+    fn home(&self) -> PathBuf {
+        self.directory.join("home")
+    }
+
     fn url(&self, scheme: &str, path: &str) -> String {
         format!("{scheme}://{}{path}", self.address)
     }
@@ -159,7 +188,7 @@ impl Stage {
             .env_clear()
             .current_dir(self.directory.join("project"))
             .env("PATH", "/usr/bin:/bin")
-            .env("HOME", self.directory.join("home"))
+            .env("HOME", self.home())
             .env("NO_COLOR", "1")
             .env("NO_PROXY", "127.0.0.1")
             .env("MCP_TIMEOUT", PATIENCE);
