@@ -43,7 +43,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     peers::ensure()?;
     let stage = Stage::set(&built("cocode", &["--bin", "cocode"])?)?;
     claude_code(&stage)?;
-    open_code(&stage)
+    open_code(&stage)?;
+    stage.is_shared()
 }
 
 fn claude_code(stage: &Stage) -> Result<(), Failure> {
@@ -171,6 +172,19 @@ impl Stage {
         let address = address.ok_or_else(|| Failure::new(format!("no address: {line}")))?;
         address.clone_into(&mut stage.address);
         Ok(stage)
+    }
+
+    /// Whoever looks from where agents run finds the gateway, and no daemon beside it.
+    fn is_shared(&self) -> Result<(), Failure> {
+        let mut status = self.agent(&self.cocode);
+        status.args(["mcp", "daemon", "status", "--json"]);
+        let status = show(status.env("COCODE_HOME", self.home()))?;
+        let status: Value = serde_json::from_str(&status)
+            .map_err(|error| Failure::because("the status of the daemon", error))?;
+        if status["pid"] == self.gateway.id() {
+            return Ok(());
+        }
+        Err(Failure::new(format!("not the gateway serves: {status}")))
     }
 
     fn home(&self) -> PathBuf {

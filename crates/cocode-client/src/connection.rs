@@ -212,7 +212,6 @@ impl Begun<'_> {
             clock,
             reply,
             sending,
-            ..
         } = self;
         // Nearly always the link takes the message at once, and no timer is needed for that.
         let mut is_sending = match sending.at_once() {

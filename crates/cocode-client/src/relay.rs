@@ -113,12 +113,7 @@ impl Session {
         deadlines: Deadlines,
         mirrored: &mut Option<Box<HeaderMap>>,
     ) -> Result<Frame, RequestError> {
-        let begun = Instant::now();
-        let _place = match self.free_place() {
-            Some(place) => place,
-            None => Box::pin(self.place(relayed.method, deadlines)).await?,
-        };
-        let deadlines = deadlines.after(begun.elapsed());
+        let (_place, deadlines) = self.place(relayed.method, deadlines).await?;
         let mut begun = self.begin_relay(relayed, deadlines, mirrored)?;
         begun.answer(relayed.method).await
     }

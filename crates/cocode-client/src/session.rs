@@ -297,13 +297,7 @@ impl Session {
         call: &Call<'_>,
         deadlines: Deadlines,
     ) -> Result<Frame, RequestError> {
-        let begun = Instant::now();
-        let _place = match self.free_place() {
-            Some(place) => place,
-            // Rare, and kept out of the size of every other request.
-            None => Box::pin(self.place(call.method, deadlines)).await?,
-        };
-        let deadlines = deadlines.after(begun.elapsed());
+        let (_place, deadlines) = self.place(call.method, deadlines).await?;
         self.begin(call, deadlines)?.answer(call.method).await
     }
 
@@ -335,27 +329,32 @@ impl Session {
         })
     }
 
-    /// A place among the requests in flight, if there is one.
-    pub(crate) fn free_place(&self) -> Option<SemaphorePermit<'_>> {
-        self.shared.places.try_acquire().ok()
-    }
-
-    /// A place among the requests in flight. Waiting for one counts like waiting for an answer.
+    /// A place among the requests in flight, and what is left of the deadlines by then: waiting for
+    /// a place counts like waiting for an answer.
     pub(crate) async fn place(
         &self,
         method: &str,
         deadlines: Deadlines,
-    ) -> Result<SemaphorePermit<'_>, RequestError> {
-        let method = method.to_owned();
+    ) -> Result<(SemaphorePermit<'_>, Deadlines), RequestError> {
+        if let Ok(place) = self.shared.places.try_acquire() {
+            return Ok((place, deadlines));
+        }
+        let begun = Instant::now();
         let after = deadlines.idle.min(deadlines.total);
-        match tokio::time::timeout(after, self.shared.places.acquire()).await {
-            Ok(Ok(place)) => Ok(place),
+        let method = || method.to_owned();
+        // Rare, and kept out of the size of every other request.
+        let waiting = Box::pin(tokio::time::timeout(after, self.shared.places.acquire()));
+        match waiting.await {
+            Ok(Ok(place)) => Ok((place, deadlines.after(begun.elapsed()))),
             Ok(Err(_never_closed)) => Err(RequestError::Closed {
-                method,
+                method: method(),
                 reason: Closed::ByUs,
                 sent: false,
             }),
-            Err(_elapsed) => Err(RequestError::Timeout { method, after }),
+            Err(_elapsed) => Err(RequestError::Timeout {
+                method: method(),
+                after,
+            }),
         }
     }
 

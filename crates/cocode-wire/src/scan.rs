@@ -1,8 +1,8 @@
 //! Finds the parts of a message without decoding any.
 //!
 //! Every message passes here, and nearly all of its bytes are inside of strings, which are searched
-//! for their end many bytes at a time: five times as fast as a parser that takes them one by one. What
-//! is odd in any way is left to that parser, which then has the last word: see [`Frame::parse`].
+//! for their end many bytes at a time (`docs/decisions/0001` says what that brings). What is odd in any
+//! way is left to a parser, which then has the last word: see [`Frame::parse`].
 //!
 //! [`Frame::parse`]: crate::Frame::parse
 

@@ -47,13 +47,14 @@ impl Downstream {
         } = asked;
         let (method, params) = (frame.method(), frame.params());
         let said = Said::read(method, params.as_ref());
-        if self.is_session() && !headers.is_empty() && said.caller().is_some() {
+        let alone = said.caller();
+        if self.is_session() && !headers.is_empty() && alone.is_some() {
             // Over HTTP, a request of the stateless era has headers that say the same as it does, and
             // in a session nobody has compared the two.
             let what = "a request that stands alone does not belong to a session";
             return Err(RpcError::new(code::INVALID_REQUEST, what).into());
         }
-        let (caller, session) = match said.caller() {
+        let (caller, session) = match alone {
             Some(Ok(caller)) => (Arc::new(caller), next_session()),
             Some(Err(error)) => return Err(error.into()),
             None if method == "initialize" => {
