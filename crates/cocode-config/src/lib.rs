@@ -63,8 +63,8 @@ pub use settings::{
     CredentialStore, GatewayProfile, GatewaySettings, HealthSettings, LayerTrust, ModelSettings,
     OAuthSettings, Permissions, Prefix, ProviderKind, ProviderSettings, RawSettings,
     RetentionSettings, Setting, SettingOrigin, Settings, SettingsFile, SettingsLayer,
-    StartConcurrency, ToolSearchMode, ToolSearchSettings, UnknownToolSearchMode, merge_settings,
-    read_settings, remembered_path, settings_of_text,
+    StartConcurrency, ToolSearchSettings, merge_settings, read_settings, remembered_path,
+    settings_of_text,
 };
 pub use settings_files::PendingSettings;
 pub use trust::{

@@ -14,10 +14,9 @@ mod reader;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
-use thiserror::Error;
+use cocode_core::ToolSearchMode;
 
 use crate::problem::Origin;
 
@@ -227,24 +226,6 @@ pub struct RetentionSettings {
     pub audit_max_mb: Option<Setting<u64>>,
 }
 
-/// Whether models search for tools instead of being shown all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ToolSearchMode {
-    /// From the threshold on.
-    Auto,
-    /// From this many percent of the context window on.
-    AutoFrom(u8),
-    /// Always.
-    On,
-    /// Never.
-    Off,
-}
-
-/// Why a text is no [`ToolSearchMode`].
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` is not one of auto, auto:N with N from 1 to 100, true, false")]
-pub struct UnknownToolSearchMode(String);
-
 /// How many servers are started at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartConcurrency {
@@ -318,39 +299,6 @@ words! {
         OnConflict = "on-conflict",
         /// Never.
         Never = "never",
-    }
-}
-
-impl FromStr for ToolSearchMode {
-    type Err = UnknownToolSearchMode;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let percent = |text: &str| {
-            let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-            let number = text.parse::<u8>().ok();
-            number.filter(|number| is_number && (1..=100).contains(number))
-        };
-        match text {
-            "auto" => Ok(Self::Auto),
-            "true" => Ok(Self::On),
-            "false" => Ok(Self::Off),
-            other => other
-                .strip_prefix("auto:")
-                .and_then(percent)
-                .map(Self::AutoFrom)
-                .ok_or_else(|| UnknownToolSearchMode(text.to_owned())),
-        }
-    }
-}
-
-impl fmt::Display for ToolSearchMode {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Auto => formatter.pad("auto"),
-            Self::AutoFrom(percent) => write!(formatter, "auto:{percent}"),
-            Self::On => formatter.pad("true"),
-            Self::Off => formatter.pad("false"),
-        }
     }
 }
 

@@ -25,6 +25,7 @@ mod output;
 mod permission;
 mod protocol;
 mod qualified;
+mod search;
 mod shown;
 mod spec;
 mod table;
@@ -42,6 +43,10 @@ pub use permission::{
 };
 pub use protocol::{Era, Protocol, Revision, UnknownProtocol};
 pub use qualified::{MAX_QUALIFIED_NAME_BYTES, QualifiedName};
+pub use search::{
+    CHARACTERS_PER_TOKEN, Explained, Hit, ScorePart, SearchDecision, SearchPolicy, Searcher, Share,
+    ToolIndex, ToolLoad, ToolSearchMode, ToolText, UnknownToolSearchMode, WhySearch, WhyShowAll,
+};
 pub use shown::{Prefix, Shadowed, ShownNames};
 pub use spec::{
     DEFAULT_CONNECT_TIMEOUT, DEFAULT_STARTUP_TIMEOUT, DEFAULT_TOOL_TIMEOUT, Dpop, Grant, Isolation,

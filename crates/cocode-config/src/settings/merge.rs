@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cocode_core::{Authority, Rule, RuleEntry, Verdict};
+use cocode_core::{Authority, Rule, RuleEntry, ToolSearchMode, Verdict};
 
 use super::parse::PROFILES;
 use super::permissions::Permissions;
@@ -11,7 +11,7 @@ use super::reader::Given;
 use super::{
     CredentialStore, GatewayProfile, GatewaySettings, HealthSettings, LayerTrust, ModelSettings,
     OAuthSettings, Prefix, ProviderKind, ProviderSettings, RetentionSettings, Setting,
-    SettingOrigin, Settings, SettingsLayer, StartConcurrency, ToolSearchMode, ToolSearchSettings,
+    SettingOrigin, Settings, SettingsLayer, StartConcurrency, ToolSearchSettings,
 };
 use crate::problem::{Origin, Problem};
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cocode_core::ToolSearchMode;
 use proptest::prelude::{prop_assert_eq, proptest};
 
 use super::merge_settings;
@@ -10,7 +11,7 @@ use crate::problem::{Origin, Problem};
 use crate::settings::parse::parse_settings;
 use crate::settings::{
     LayerTrust, OAuthSettings, SETTINGS, SettingKey, SettingKind, Settings, SettingsFile,
-    SettingsLayer, StartConcurrency, ToolSearchMode,
+    SettingsLayer, StartConcurrency,
 };
 
 fn layer(scope: &'static str, trust: LayerTrust, text: &str) -> SettingsLayer {

@@ -1,9 +1,9 @@
 //! Reads values as the tables of keys want them, and says what is wrong where they are not.
 
-use cocode_core::nearest;
+use cocode_core::{ToolSearchMode, nearest};
 
+use super::StartConcurrency;
 use super::keys::{SettingKey, SettingKind};
-use super::{StartConcurrency, ToolSearchMode};
 use crate::document::{Member, Node, Value};
 use crate::entry::Seconds;
 use crate::parse::did_you_mean;
