@@ -1,12 +1,26 @@
 //! Finds tools by what they are for, and decides when models have to.
+//!
+//! A [`ToolIndex`] knows the tools of any number of servers and ranks them for a query in plain
+//! words. It knows nothing of who asks, and no I/O: what is indexed is handed to it as text.
 
 mod activation;
+mod concepts;
+mod explain;
 mod index;
 mod mode;
+mod paths;
+mod query;
+mod rank;
+mod schema_words;
+mod stem;
+mod vocabulary;
+mod words;
 
 pub use activation::{
     CHARACTERS_PER_TOKEN, SearchDecision, SearchPolicy, Searcher, Share, ToolLoad, WhySearch,
     WhyShowAll,
 };
-pub use index::{Explained, Hit, ScorePart, ToolIndex, ToolText};
+pub use explain::{Explained, ScorePart};
+pub use index::{ToolIndex, ToolText};
 pub use mode::{ToolSearchMode, UnknownToolSearchMode};
+pub use rank::Hit;

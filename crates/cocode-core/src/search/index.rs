@@ -1,7 +1,24 @@
-//! The index: which words stand in which tools.
+//! The index: which words stand where in which tools.
+//!
+//! How much a word counts for a tool is worked out when the tool becomes known, and does not depend
+//! on other tools; only how rare a word is does. So servers come and go for little, and an index
+//! that was changed finds the same as one that was made anew.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+
+use super::schema_words::SchemaTexts;
+use super::vocabulary::{Term, Vocabulary};
+use super::words::words;
+
+/// Words of one field that are read.
+const MAX_FIELD_WORDS: usize = 1_000;
+/// Bytes of what is said of a server that are read.
+const MAX_ABOUT_BYTES: usize = 600;
+/// From how much on more of a word hardly counts (what BM25 calls k1).
+const SATURATION: f32 = 2.0;
+/// An index is made anew when it has this many words, and most of them stand nowhere any more.
+const MIN_WORDS_TO_COMPACT: usize = 20_000;
 
 /// What is known of a tool.
 #[derive(Clone, Copy, Debug, Default)]
@@ -12,45 +29,133 @@ pub struct ToolText<'a> {
     pub title: Option<&'a str>,
     /// What it does.
     pub description: Option<&'a str>,
-    /// The JSON Schema of its arguments, as text.
+    /// The JSON Schema of its arguments, as text. One that cannot be read is as good as none.
     pub input_schema: Option<&'a str>,
 }
 
-/// A tool that was found.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Hit {
-    /// Whose tool.
-    pub server: Arc<str>,
-    /// The server's name for it.
-    pub tool: Arc<str>,
-    /// How well it fits: above zero, and comparable within one search.
-    pub score: f64,
-}
-
-/// A tool that was found, and why.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Explained {
-    /// The tool.
-    pub hit: Hit,
-    /// What its score is made of, the largest part first.
-    pub parts: Vec<ScorePart>,
-}
-
-/// A part of a score.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ScorePart {
-    /// What of the query, or which rule.
-    pub what: String,
-    /// Where it was found, in words.
-    pub found: String,
-    /// How much it brings.
-    pub score: f64,
+/// Where words stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Field {
+    Name,
+    Server,
+    Description,
+    Parameters,
+    ParameterTexts,
+    About,
 }
 
 /// Tools, ready to be searched.
+///
+/// ```
+/// use cocode_core::{ToolIndex, ToolText};
+///
+/// let mut index = ToolIndex::new();
+/// index.set_server("files", None, [
+///     ToolText { name: "read_file", description: Some("Read a file."), ..ToolText::default() },
+///     ToolText { name: "list_directory", ..ToolText::default() },
+/// ]);
+/// let hits = index.search("show me what is in a folder", 1);
+/// assert_eq!(&*hits[0].tool, "list_directory");
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct ToolIndex {
-    servers: BTreeMap<Arc<str>, Vec<(Arc<str>, String)>>,
+    pub(super) vocabulary: Vocabulary,
+    /// Where each word stands.
+    pub(super) postings: Vec<Vec<Posting>>,
+    /// The tools that have each word in their names.
+    pub(super) named: Vec<Vec<u32>>,
+    /// How rare each word is.
+    pub(super) rarity: Vec<f32>,
+    /// Tools by number. Numbers of tools that are gone are used again.
+    tools: Vec<Option<Indexed>>,
+    free: Vec<u32>,
+    servers: BTreeMap<Arc<str>, Vec<u32>>,
+    /// Tools by the words of their names.
+    pub(super) by_name: HashMap<Box<[Term]>, Vec<u32>>,
+}
+
+/// A word of a tool.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Posting {
+    pub(super) tool: u32,
+    /// How much it counts, below one.
+    pub(super) strength: f32,
+    /// Where it stands.
+    fields: u8,
+}
+
+/// A tool that is known.
+#[derive(Clone, Debug)]
+pub(super) struct Indexed {
+    pub(super) server: Arc<str>,
+    pub(super) tool: Arc<str>,
+    /// The words of its name, in order.
+    pub(super) name: Box<[Term]>,
+}
+
+impl Field {
+    pub(super) const ALL: [Self; 6] = [
+        Self::Name,
+        Self::Server,
+        Self::Description,
+        Self::Parameters,
+        Self::ParameterTexts,
+        Self::About,
+    ];
+
+    fn bit(self) -> u8 {
+        1 << (self as u8)
+    }
+
+    /// How much a word counts here.
+    fn weight(self) -> f32 {
+        match self {
+            Self::Name => 2.0,
+            Self::Server | Self::Description => 1.0,
+            Self::Parameters | Self::ParameterTexts => 0.5,
+            Self::About => 0.25,
+        }
+    }
+
+    /// How many words there usually are.
+    fn usual_words(self) -> f32 {
+        match self {
+            Self::Name => 2.7,
+            Self::Server => 1.8,
+            Self::Description => 35.0,
+            Self::Parameters => 4.4,
+            Self::ParameterTexts => 17.0,
+            Self::About => 30.0,
+        }
+    }
+
+    /// How much more or less words than usual matter.
+    fn length_matters(self) -> f32 {
+        match self {
+            Self::Name => 0.5,
+            Self::Server => 0.3,
+            Self::Description | Self::Parameters | Self::ParameterTexts | Self::About => 0.7,
+        }
+    }
+
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Server => "server",
+            Self::Description => "description",
+            Self::Parameters => "parameters",
+            Self::ParameterTexts => "texts of parameters",
+            Self::About => "what is said of the server",
+        }
+    }
+}
+
+impl Posting {
+    pub(super) fn fields(&self) -> impl Iterator<Item = Field> {
+        let fields = self.fields;
+        let all = Field::ALL.into_iter();
+        all.filter(move |field| fields & field.bit() != 0)
+    }
 }
 
 impl ToolIndex {
@@ -60,28 +165,39 @@ impl ToolIndex {
     }
 
     /// Knows exactly these tools of a server from now on, whatever it knew before. `about` is what
-    /// is said of the server as a whole.
+    /// is said of the server as a whole. Of tools with the same name, the last counts.
     pub fn set_server<'a>(
         &mut self,
         server: &str,
         about: Option<&str>,
         tools: impl IntoIterator<Item = ToolText<'a>>,
     ) {
-        let tools = tools.into_iter().map(|tool| {
-            let text = format!(
-                "{server} {} {} {}",
-                tool.name,
-                tool.description.unwrap_or_default(),
-                about.unwrap_or_default()
-            );
-            (tool.name.into(), text.to_lowercase())
-        });
-        self.servers.insert(server.into(), tools.collect());
+        self.take_away(server);
+        let server: Arc<str> = server.into();
+        let mut reader = Reader::default();
+        reader.server(&mut self.vocabulary, &server, about);
+        let tools: BTreeMap<&str, ToolText<'a>> =
+            tools.into_iter().map(|tool| (tool.name, tool)).collect();
+        let mut numbers = Vec::with_capacity(tools.len());
+        for tool in tools.into_values() {
+            let name = reader.tool(&mut self.vocabulary, &tool);
+            let number = self.add(Indexed {
+                server: Arc::clone(&server),
+                tool: tool.name.into(),
+                name,
+            });
+            self.post(number, &reader);
+            numbers.push(number);
+        }
+        self.servers.insert(server, numbers);
+        self.settle();
     }
 
     /// Forgets a server, and says whether it was known.
     pub fn remove_server(&mut self, server: &str) -> bool {
-        self.servers.remove(server).is_some()
+        let was_known = self.take_away(server);
+        self.settle();
+        was_known
     }
 
     /// The servers that are known, by name.
@@ -91,7 +207,7 @@ impl ToolIndex {
 
     /// How many tools are known.
     pub fn len(&self) -> usize {
-        self.servers.values().map(Vec::len).sum()
+        self.tools.len() - self.free.len()
     }
 
     /// Whether no tool is known.
@@ -99,44 +215,265 @@ impl ToolIndex {
         self.len() == 0
     }
 
-    /// The tools that fit a query best, the best first.
-    pub fn search(&self, query: &str, limit: usize) -> Vec<Hit> {
-        self.search_among(query, limit, |_, _| true)
+    /// How many numbers of tools there are, those that are free included.
+    pub(super) fn n_numbers(&self) -> usize {
+        self.tools.len()
     }
 
-    /// The same among the tools that are admitted, by server and name.
-    pub fn search_among(
-        &self,
-        query: &str,
-        limit: usize,
-        admits: impl Fn(&str, &str) -> bool,
-    ) -> Vec<Hit> {
-        let words: Vec<_> = query.split_whitespace().map(str::to_lowercase).collect();
-        let mut hits: Vec<Hit> = Vec::new();
-        for (server, tools) in &self.servers {
-            for (tool, text) in tools {
-                let n = words.iter().filter(|word| text.contains(*word)).count();
-                if n > 0 && admits(server, tool) {
-                    hits.push(Hit {
-                        server: server.clone(),
-                        tool: tool.clone(),
-                        score: f64::from(u32::try_from(n).unwrap_or(u32::MAX)),
-                    });
-                }
+    pub(super) fn tool(&self, number: u32) -> Option<&Indexed> {
+        self.tools.get(place(number))?.as_ref()
+    }
+
+    pub(super) fn postings_of(&self, term: Term) -> &[Posting] {
+        self.postings.get(place(term)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The tools that have a word in their names.
+    pub(super) fn named_by(&self, term: Term) -> &[u32] {
+        self.named.get(place(term)).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn rarity_of(&self, term: Term) -> f32 {
+        self.rarity.get(place(term)).copied().unwrap_or_default()
+    }
+
+    /// The number of a word that stands somewhere.
+    pub(super) fn find(&self, word: &str) -> Option<Term> {
+        let term = self.vocabulary.find(word)?;
+        (!self.postings_of(term).is_empty()).then_some(term)
+    }
+
+    fn add(&mut self, indexed: Indexed) -> u32 {
+        let name = indexed.name.clone();
+        let number = if let Some(number) = self.free.pop() {
+            number
+        } else {
+            self.tools.push(None);
+            u32::try_from(self.tools.len() - 1).unwrap_or(u32::MAX)
+        };
+        if let Some(place) = self.tools.get_mut(place(number)) {
+            *place = Some(indexed);
+        }
+        self.by_name.entry(name).or_default().push(number);
+        number
+    }
+
+    fn post(&mut self, tool: u32, reader: &Reader) {
+        self.postings.resize_with(self.vocabulary.len(), Vec::new);
+        self.named.resize_with(self.vocabulary.len(), Vec::new);
+        for (term, tally) in &reader.tallies {
+            let posting = tally.posting(tool, &reader.lengths);
+            if let Some(postings) = self.postings.get_mut(place(*term)) {
+                postings.push(posting);
+            }
+            if posting.fields & Field::Name.bit() != 0
+                && let Some(named) = self.named.get_mut(place(*term))
+            {
+                named.push(tool);
             }
         }
-        hits.sort_by(|one, other| other.score.total_cmp(&one.score));
-        hits.truncate(limit);
-        hits
     }
 
-    /// The same as [`ToolIndex::search`], with what each score is made of.
-    pub fn explain(&self, query: &str, limit: usize) -> Vec<Explained> {
-        let hits = self.search(query, limit).into_iter();
-        hits.map(|hit| Explained {
-            hit,
-            parts: Vec::new(),
-        })
-        .collect()
+    fn take_away(&mut self, server: &str) -> bool {
+        let Some(numbers) = self.servers.remove(server) else {
+            return false;
+        };
+        if numbers.is_empty() {
+            return true;
+        }
+        for number in numbers {
+            let tool = self.tools.get_mut(place(number)).and_then(Option::take);
+            if let Some(tool) = tool
+                && let Some(alike) = self.by_name.get_mut(&tool.name)
+            {
+                alike.retain(|other| *other != number);
+                if alike.is_empty() {
+                    self.by_name.remove(&tool.name);
+                }
+            }
+            self.free.push(number);
+        }
+        let tools = &self.tools;
+        let is_there = |number: u32| tools.get(place(number)).is_some_and(Option::is_some);
+        for postings in &mut self.postings {
+            postings.retain(|posting| is_there(posting.tool));
+        }
+        for named in &mut self.named {
+            named.retain(|number| is_there(*number));
+        }
+        true
+    }
+
+    /// Makes ready for searches.
+    fn settle(&mut self) {
+        self.forget_words();
+        self.vocabulary.settle();
+        let n_tools = count(self.len());
+        self.rarity.clear();
+        self.rarity.extend(self.postings.iter().map(|postings| {
+            let with = count(postings.len());
+            ((n_tools - with + 0.5) / (with + 0.5)).ln_1p()
+        }));
+    }
+
+    /// Forgets words that stand nowhere any more, if they are most of them.
+    fn forget_words(&mut self) {
+        let n_used = self.postings.iter().filter(|all| !all.is_empty()).count();
+        if self.vocabulary.len() < MIN_WORDS_TO_COMPACT || n_used * 2 > self.vocabulary.len() {
+            return;
+        }
+        let old = std::mem::take(&mut self.vocabulary);
+        let mut numbers: HashMap<Term, Term> = HashMap::new();
+        let mut all = std::mem::take(&mut self.postings);
+        let mut named = std::mem::take(&mut self.named);
+        for (number, (postings, named)) in (0..).zip(all.iter_mut().zip(&mut named)) {
+            if !postings.is_empty() {
+                let new = self.vocabulary.number(old.text(number));
+                numbers.insert(number, new);
+                self.postings.push(std::mem::take(postings));
+                self.named.push(std::mem::take(named));
+            }
+        }
+        let renumbered = |name: &[Term]| -> Box<[Term]> {
+            let all = name.iter().filter_map(|term| numbers.get(term).copied());
+            all.collect()
+        };
+        for tool in self.tools.iter_mut().flatten() {
+            tool.name = renumbered(&tool.name);
+        }
+        let by_name = std::mem::take(&mut self.by_name);
+        #[expect(clippy::iter_over_hash_type, reason = "one map becomes another")]
+        for (name, tools) in by_name {
+            self.by_name
+                .entry(renumbered(&name))
+                .or_default()
+                .extend(tools);
+        }
     }
 }
+
+/// How often a word stands in each field.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally([u16; Field::ALL.len()]);
+
+/// How many words each field has.
+type Lengths = [u16; Field::ALL.len()];
+
+impl Tally {
+    fn posting(&self, tool: u32, lengths: &Lengths) -> Posting {
+        let mut amount = 0.0;
+        let mut fields = 0;
+        for ((field, times), length) in Field::ALL.into_iter().zip(self.0).zip(lengths) {
+            if times > 0 {
+                let length = f32::from(*length) / field.usual_words();
+                let matters = field.length_matters();
+                let per_length = 1.0 - matters + matters * length;
+                amount += field.weight() * f32::from(times) / per_length;
+                fields |= field.bit();
+            }
+        }
+        Posting {
+            tool,
+            strength: amount / (SATURATION + amount),
+            fields,
+        }
+    }
+}
+
+/// Reads the tools of a server, one after the other.
+#[derive(Debug, Default)]
+struct Reader {
+    /// The words of the tool, with those of its server.
+    tallies: BTreeMap<Term, Tally>,
+    lengths: Lengths,
+    /// What every tool of the server begins with.
+    of_server: BTreeMap<Term, Tally>,
+    lengths_of_server: Lengths,
+}
+
+impl Reader {
+    fn server(&mut self, vocabulary: &mut Vocabulary, name: &str, about: Option<&str>) {
+        self.identifier(vocabulary, Field::Server, name);
+        if let Some(about) = about {
+            let (about, _) = about.split_at(about.floor_char_boundary(MAX_ABOUT_BYTES));
+            self.text(vocabulary, Field::About, about);
+        }
+        self.of_server = self.tallies.clone();
+        self.lengths_of_server = self.lengths;
+    }
+
+    /// Reads a tool, and says what words its name has.
+    fn tool(&mut self, vocabulary: &mut Vocabulary, tool: &ToolText<'_>) -> Box<[Term]> {
+        self.tallies.clone_from(&self.of_server);
+        self.lengths = self.lengths_of_server;
+        let name = self.identifier(vocabulary, Field::Name, tool.name);
+        for text in [tool.title, tool.description].into_iter().flatten() {
+            self.text(vocabulary, Field::Description, text);
+        }
+        let schema = tool.input_schema.map(serde_json::from_str);
+        if let Some(Ok(schema)) = schema {
+            let SchemaTexts { names, texts } = SchemaTexts::of(&schema);
+            for name in names {
+                self.text(vocabulary, Field::Parameters, name);
+            }
+            for text in texts {
+                self.text(vocabulary, Field::ParameterTexts, text);
+            }
+        }
+        name.into()
+    }
+
+    fn text(&mut self, vocabulary: &mut Vocabulary, field: Field, text: &str) {
+        words(text, |word| {
+            let term = vocabulary.number(word);
+            self.tally(term, field, true);
+        });
+    }
+
+    /// Reads a name. Two words of it are also known as one: some write `web_page`, some `webpage`.
+    fn identifier(&mut self, vocabulary: &mut Vocabulary, field: Field, text: &str) -> Vec<Term> {
+        let mut terms = Vec::new();
+        let mut before = String::new();
+        words(text, |word| {
+            let term = vocabulary.number(word);
+            terms.push(term);
+            self.tally(term, field, true);
+            if !before.is_empty() {
+                before.push_str(word);
+                super::stem::stem(&mut before);
+                self.tally(vocabulary.number(&before), field, false);
+            }
+            before.clear();
+            before.push_str(word);
+        });
+        terms
+    }
+
+    fn tally(&mut self, term: Term, field: Field, counts: bool) {
+        let place = field as usize;
+        let Some(length) = self.lengths.get_mut(place) else {
+            return;
+        };
+        if usize::from(*length) >= MAX_FIELD_WORDS {
+            return;
+        }
+        *length += u16::from(counts);
+        let tally = self.tallies.entry(term).or_default();
+        if let Some(times) = tally.0.get_mut(place) {
+            *times = times.saturating_add(1);
+        }
+    }
+}
+
+pub(super) fn place(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nobody has 2^24 tools")]
+pub(super) fn count(many: usize) -> f32 {
+    many as f32
+}
+
+#[cfg(test)]
+#[path = "index_tests.rs"]
+mod tests;
