@@ -285,3 +285,7 @@ fn write(
         ways,
     })
 }
+
+#[cfg(test)]
+#[path = "provider_schema_property_tests.rs"]
+mod property_tests;

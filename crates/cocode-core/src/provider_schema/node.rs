@@ -140,20 +140,9 @@ impl Node {
 
     /// How many nodes this is, itself included.
     pub(super) fn weight(&self) -> usize {
-        let forms = self.forms.iter();
-        let below = forms.map(|form| match &form.kind {
-            Kind::Array(array) => {
-                array.rest.weight() + array.prefix.iter().map(Self::weight).sum::<usize>()
-            }
-            Kind::Object(object) => {
-                let rest = match &object.rest {
-                    Rest::Open(rest) => rest.weight(),
-                    Rest::Unsaid | Rest::Closed => 0,
-                };
-                rest + object.properties.values().map(Self::weight).sum::<usize>()
-            }
+        let below = self.forms.iter().map(|form| match &form.kind {
             Kind::Choice(values) => values.len(),
-            Kind::Null | Kind::Boolean | Kind::Text(_) | Kind::Number(_) | Kind::Again(_) => 1,
+            kind => 1 + kind.below().into_iter().map(Self::weight).sum::<usize>(),
         });
         1 + below.sum::<usize>()
     }
@@ -195,6 +184,17 @@ impl Object {
     }
 }
 
+impl Object {
+    /// The nodes right below.
+    pub(super) fn below(&self) -> Vec<&Node> {
+        let rest = match &self.rest {
+            Rest::Open(rest) => Some(&**rest),
+            Rest::Unsaid | Rest::Closed => None,
+        };
+        self.properties.values().chain(rest).collect()
+    }
+}
+
 impl About {
     /// Adds a sentence, once.
     pub(super) fn tell(&mut self, sentence: String) {
@@ -229,6 +229,44 @@ impl Kind {
             Self::Array(_) => Some(Type::Array),
             Self::Object(_) => Some(Type::Object),
             Self::Choice(_) | Self::Again(_) => None,
+        }
+    }
+}
+
+impl Kind {
+    /// The nodes right below.
+    pub(super) fn below(&self) -> Vec<&Node> {
+        match self {
+            Self::Array(array) => array.prefix.iter().chain([&*array.rest]).collect(),
+            Self::Object(object) => object.below(),
+            Self::Null
+            | Self::Boolean
+            | Self::Text(_)
+            | Self::Number(_)
+            | Self::Choice(_)
+            | Self::Again(_) => Vec::new(),
+        }
+    }
+
+    /// Does something to the nodes right below.
+    pub(super) fn each_below(&mut self, change: &mut dyn FnMut(&mut Node)) {
+        match self {
+            Self::Array(array) => {
+                array.prefix.iter_mut().for_each(&mut *change);
+                change(&mut array.rest);
+            }
+            Self::Object(object) => {
+                object.properties.values_mut().for_each(&mut *change);
+                if let Rest::Open(rest) = &mut object.rest {
+                    change(rest);
+                }
+            }
+            Self::Null
+            | Self::Boolean
+            | Self::Text(_)
+            | Self::Number(_)
+            | Self::Choice(_)
+            | Self::Again(_) => {}
         }
     }
 }

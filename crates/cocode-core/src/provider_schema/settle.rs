@@ -20,10 +20,63 @@ const MAX_TOLD_FORMS: usize = 8;
 pub(super) fn document(document: &mut Document, notes: &mut Notes) {
     break_circles(&mut document.definitions, notes);
     expand_root(document);
-    for node in &mut document.definitions {
-        settle(node, notes);
+    let mut known = BTreeSet::new();
+    // Each round finds one more definition that nothing fits, or is the last one.
+    for _ in 0..=document.definitions.len() {
+        for node in &mut document.definitions {
+            settle(node, notes);
+        }
+        settle(&mut document.root, notes);
+        let definitions = document.definitions.iter().enumerate();
+        let impossible = definitions.filter(|(_, node)| node.is_never());
+        let impossible: BTreeSet<usize> = impossible.map(|(number, _)| number).collect();
+        if impossible == known {
+            break;
+        }
+        known = impossible;
+        for node in &mut document.definitions {
+            forget(node, &known);
+        }
+        forget(&mut document.root, &known);
     }
-    settle(&mut document.root, notes);
+}
+
+/// Takes away the alternatives that are definitions which nothing fits.
+fn forget(node: &mut Node, impossible: &BTreeSet<usize>) {
+    node.forms.retain(|form| match form.kind {
+        Kind::Again(number) => !impossible.contains(&number),
+        _ => true,
+    });
+    for form in &mut node.forms {
+        form.kind.each_below(&mut |below| forget(below, impossible));
+    }
+}
+
+/// The numbers of the definitions that a schema needs.
+pub(super) fn needed(arguments: &Object, definitions: &[Node]) -> BTreeSet<usize> {
+    fn collect(node: &Node, found: &mut Vec<usize>) {
+        for form in &node.forms {
+            if let Kind::Again(number) = form.kind {
+                found.push(number);
+            }
+            for below in form.kind.below() {
+                collect(below, found);
+            }
+        }
+    }
+    let mut left = Vec::new();
+    for below in arguments.below() {
+        collect(below, &mut left);
+    }
+    let mut needed = BTreeSet::new();
+    while let Some(number) = left.pop() {
+        if needed.insert(number)
+            && let Some(node) = definitions.get(number)
+        {
+            collect(node, &mut left);
+        }
+    }
+    needed
 }
 
 /// The one object that arguments are, with what is to be told of it.

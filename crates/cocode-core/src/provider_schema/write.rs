@@ -2,7 +2,7 @@
 //!
 //! Here alternatives are put together; what is about one type is in `write_kind`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
@@ -12,6 +12,7 @@ use super::node::{About, Form, Kind, Node, Object, Type};
 use super::note::{Change, Notes, Unrepairable};
 use super::outline::outline;
 use super::read::Document;
+use super::settle;
 use super::way::{Way, Ways};
 use super::words;
 
@@ -86,7 +87,13 @@ impl<'a> Writer<'a> {
             definitions: Vec::new(),
         };
         let mut written = Map::new();
-        for (node, name) in self.definitions.iter().zip(self.names.clone()) {
+        let needed = settle::needed(object, self.definitions);
+        let definitions = self.definitions.iter().zip(self.names.clone());
+        for (number, (node, name)) in definitions.enumerate() {
+            if !needed.contains(&number) {
+                ways.definitions.push(Way::default());
+                continue;
+            }
             let Written { schema, way } = self.node(node, Level::ROOT.below(), Null::AsItIs)?;
             written.insert(name, Value::Object(schema));
             ways.definitions.push(way);
@@ -426,23 +433,13 @@ pub(super) fn not_strict(place: &str, reason: &str) -> Unrepairable {
 }
 
 fn has_odd_key(object: &Object) -> bool {
-    use super::node::Rest;
-    let below: BTreeMap<&String, &Node> = object.properties.iter().collect();
-    let rest = match &object.rest {
-        Rest::Open(rest) => node_has_odd_key(rest),
-        Rest::Unsaid | Rest::Closed => false,
-    };
-    rest || below
-        .iter()
-        .any(|(key, node)| !naming::is_legal_key(key) || node_has_odd_key(node))
+    let is_odd = |key: &String| !naming::is_legal_key(key);
+    object.properties.keys().any(is_odd) || object.below().into_iter().any(node_has_odd_key)
 }
 
 fn node_has_odd_key(node: &Node) -> bool {
     node.forms.iter().any(|form| match &form.kind {
         Kind::Object(object) => has_odd_key(object),
-        Kind::Array(array) => {
-            node_has_odd_key(&array.rest) || array.prefix.iter().any(node_has_odd_key)
-        }
-        _ => false,
+        kind => kind.below().into_iter().any(node_has_odd_key),
     })
 }
