@@ -289,3 +289,11 @@ fn write(
 #[cfg(test)]
 #[path = "provider_schema_property_tests.rs"]
 mod property_tests;
+
+#[cfg(test)]
+#[path = "provider_schema_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "provider_schema_hostile_tests.rs"]
+mod hostile_tests;
