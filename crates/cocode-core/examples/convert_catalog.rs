@@ -84,16 +84,13 @@ fn count(
         Ok(tool) => tool,
         Err(error) => {
             let name = format!("{}/{}", entry["server"], entry["name"]);
-            let reason = match &error {
-                Unrepairable::NotStrict { reason, .. } => {
-                    counts.refused += 1;
-                    format!("not strict: {reason}")
-                }
-                _ => {
-                    counts.quarantined += 1;
-                    println!("{dialect}: {name} is quarantined: {error}");
-                    "quarantined".to_owned()
-                }
+            let reason = if let Unrepairable::NotStrict { reason, .. } = &error {
+                counts.refused += 1;
+                format!("not strict: {reason}")
+            } else {
+                counts.quarantined += 1;
+                println!("{dialect}: {name} is quarantined: {error}");
+                "quarantined".to_owned()
             };
             *reasons.entry(format!("{dialect}: {reason}")).or_default() += 1;
             return;

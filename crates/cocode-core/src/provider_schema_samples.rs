@@ -124,18 +124,7 @@ fn deep_sample(
                     .collect::<String>()
             )
         }
-        Some("integer" | "number") => {
-            let factor = number("multipleOf").unwrap_or(1);
-            let least = number("minimum").or(number("exclusiveMinimum").map(|least| least + 1));
-            let most = number("exclusiveMaximum").map(|most| most - 1);
-            let bound = least.or(most).unwrap_or(0);
-            let value = bound.div_euclid(factor) * factor;
-            json!(if value < least.unwrap_or(value) {
-                value + factor
-            } else {
-                value
-            })
-        }
+        Some("integer" | "number") => fitting_number(&members),
         Some("array") => {
             let none = Vec::new();
             let prefix = members
@@ -149,38 +138,48 @@ fn deep_sample(
             let items = (0..length).map(|index| below(prefix.get(index).unwrap_or(rest), dice));
             items.collect()
         }
-        Some("object") => {
-            let mut value = Map::new();
-            let needed = members.get("required").and_then(Value::as_array);
-            let needed: Vec<&str> = needed
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str)
-                .collect();
-            let none = Map::new();
-            let properties = members
-                .get("properties")
-                .and_then(Value::as_object)
-                .unwrap_or(&none);
-            for (key, schema) in properties {
-                if needed.contains(&key.as_str()) || dice.roll(2) == 0 {
-                    value.insert(key.clone(), below(schema, dice));
-                }
-            }
-            let any = json!({});
-            let rest = members.get("additionalProperties").unwrap_or(&any);
-            for key in needed {
-                if !value.contains_key(key) {
-                    value.insert(key.to_owned(), below(rest, dice));
-                }
-            }
-            if flavor == Flavor::Any && rest != &json!(false) && dice.roll(3) == 0 {
-                value.insert("zz".to_owned(), below(rest, dice));
-            }
-            Value::Object(value)
-        }
+        Some("object") => object(&members, dice, flavor, below),
         _ => scalar(dice),
     }
+}
+
+fn fitting_number(members: &Map<String, Value>) -> Value {
+    let number = |key: &str| members.get(key).and_then(Value::as_i64);
+    let factor = number("multipleOf").unwrap_or(1);
+    let least = number("minimum").or(number("exclusiveMinimum").map(|least| least + 1));
+    let most = number("exclusiveMaximum").map(|most| most - 1);
+    let value = least.or(most).unwrap_or(0).div_euclid(factor) * factor;
+    let is_low = value < least.unwrap_or(value);
+    json!(if is_low { value + factor } else { value })
+}
+
+fn object(
+    members: &Map<String, Value>,
+    dice: &mut Dice,
+    flavor: Flavor,
+    below: impl Fn(&Value, &mut Dice) -> Value,
+) -> Value {
+    let mut value = Map::new();
+    let needed = members.get("required").and_then(Value::as_array);
+    let needed = needed.into_iter().flatten().filter_map(Value::as_str);
+    let needed: Vec<&str> = needed.collect();
+    let properties = members.get("properties").and_then(Value::as_object);
+    for (key, schema) in properties.into_iter().flatten() {
+        if needed.contains(&key.as_str()) || dice.roll(2) == 0 {
+            value.insert(key.clone(), below(schema, dice));
+        }
+    }
+    let any = json!({});
+    let rest = members.get("additionalProperties").unwrap_or(&any);
+    for key in needed {
+        if !value.contains_key(key) {
+            value.insert(key.to_owned(), below(rest, dice));
+        }
+    }
+    if flavor == Flavor::Any && rest != &json!(false) && dice.roll(3) == 0 {
+        value.insert("zz".to_owned(), below(rest, dice));
+    }
+    Value::Object(value)
 }
 
 /// A schema without references and combinators, of which one alternative is taken.

@@ -89,6 +89,15 @@ fn every_form_is_written_for_openai() {
                 json!({"anyOf": [{"const": "a"}, {"const": "b"}]}),
                 json!({"type": "string", "enum": ["a", "b"]}),
             ),
+        ],
+    );
+}
+
+#[test]
+fn combinations_are_written_for_openai() {
+    check(
+        Dialect::OpenAi,
+        &[
             (
                 json!({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
                 json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),

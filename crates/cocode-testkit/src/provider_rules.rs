@@ -14,7 +14,7 @@
 //!   at the top level", "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'".
 //! - **gemini**: the fields of `Schema` in the reference, "should be non-empty for OBJECT type", "only
 //!   'enum' and 'date-time' are supported for STRING type", "enum: only allowed for STRING type",
-//!   "cannot be empty", "When using any_of, it must be the only field set", "items: missing field",
+//!   "cannot be empty", "When using `any_of`, it must be the only field set", "items: missing field",
 //!   "property is not defined", "Invalid function name".
 
 mod gemini;
@@ -22,6 +22,8 @@ mod json_schema;
 mod strict;
 
 use serde_json::Value;
+
+use json_schema::Provider;
 
 /// What a provider would refuse in the definition of a tool. The dialect is one of `openai`,
 /// `openai-strict`, `anthropic`, `gemini` and `plain`; the definition is in that provider's wire form.
@@ -38,7 +40,7 @@ pub fn violations(dialect: &str, definition: &Value) -> Vec<String> {
                 report.add("", "says something else about strictness");
             }
             let schema = definition.get("parameters").unwrap_or(&Value::Null);
-            json_schema::check(&mut report, schema, json_schema::OPENAI);
+            json_schema::check(&mut report, schema, Provider::OpenAi);
             if is_strict {
                 strict::check(&mut report, schema);
             }
@@ -46,12 +48,12 @@ pub fn violations(dialect: &str, definition: &Value) -> Vec<String> {
         "anthropic" => {
             report.envelope(definition, "input_schema", None);
             let schema = definition.get("input_schema").unwrap_or(&Value::Null);
-            json_schema::check(&mut report, schema, json_schema::ANTHROPIC);
+            json_schema::check(&mut report, schema, Provider::Anthropic);
         }
         "plain" => {
             report.envelope(definition, "parameters", None);
             let schema = definition.get("parameters").unwrap_or(&Value::Null);
-            json_schema::check(&mut report, schema, json_schema::PLAIN);
+            json_schema::check(&mut report, schema, Provider::Plain);
         }
         "gemini" => {
             report.gemini_envelope(definition);

@@ -145,11 +145,11 @@ impl Work {
     }
 
     fn meet_text(&mut self, one: &Text, other: &Text, about: &mut About, place: &str) -> Text {
-        let pattern = self.either(&one.pattern, &other.pattern, |dropped| {
+        let pattern = self.either(one.pattern.as_ref(), other.pattern.as_ref(), |dropped| {
             about.tell(format!("Must also match {dropped}."));
             (place, "pattern")
         });
-        let format = self.either(&one.format, &other.format, |dropped| {
+        let format = self.either(one.format.as_ref(), other.format.as_ref(), |dropped| {
             about.tell(format!("Must also be of the format {dropped}."));
             (place, "format")
         });
@@ -168,16 +168,20 @@ impl Work {
         about: &mut About,
         place: &str,
     ) -> Number {
-        let multiple_of = self.either(&one.multiple_of, &other.multiple_of, |dropped| {
-            about.tell(format!("Must also be a multiple of {dropped}."));
-            (place, "multipleOf")
-        });
+        let multiple_of = self.either(
+            one.multiple_of.as_ref(),
+            other.multiple_of.as_ref(),
+            |dropped| {
+                about.tell(format!("Must also be a multiple of {dropped}."));
+                (place, "multipleOf")
+            },
+        );
         Number {
             integer: one.integer || other.integer,
-            min: tighter(&one.min, &other.min, Ordering::Greater),
-            max: tighter(&one.max, &other.max, Ordering::Less),
-            above: tighter(&one.above, &other.above, Ordering::Greater),
-            below: tighter(&one.below, &other.below, Ordering::Less),
+            min: tighter(one.min.as_ref(), other.min.as_ref(), Ordering::Greater),
+            max: tighter(one.max.as_ref(), other.max.as_ref(), Ordering::Less),
+            above: tighter(one.above.as_ref(), other.above.as_ref(), Ordering::Greater),
+            below: tighter(one.below.as_ref(), other.below.as_ref(), Ordering::Less),
             multiple_of,
         }
     }
@@ -185,8 +189,8 @@ impl Work {
     /// The one that is there; of two that differ only the first can be kept.
     fn either<'a, T: Clone + PartialEq>(
         &mut self,
-        one: &'a Option<T>,
-        other: &'a Option<T>,
+        one: Option<&'a T>,
+        other: Option<&'a T>,
         drop: impl FnOnce(&'a T) -> (&'a str, &'static str),
     ) -> Option<T> {
         if let (Some(one), Some(other)) = (one, other)
@@ -195,7 +199,7 @@ impl Work {
             let (place, keyword) = drop(other);
             self.notes.add(place, Change::Dropped(keyword.to_owned()));
         }
-        one.as_ref().or(other.as_ref()).cloned()
+        one.or(other).cloned()
     }
 
     fn meet_array(&mut self, one: &Array, other: &Array) -> Array {
@@ -298,8 +302,8 @@ fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 }
 
 fn tighter(
-    one: &Option<JsonNumber>,
-    other: &Option<JsonNumber>,
+    one: Option<&JsonNumber>,
+    other: Option<&JsonNumber>,
     wanted: Ordering,
 ) -> Option<JsonNumber> {
     match (one, other) {
@@ -307,6 +311,6 @@ fn tighter(
             let order = other.as_f64().partial_cmp(&one.as_f64());
             Some(if order == Some(wanted) { other } else { one }.clone())
         }
-        (one, other) => one.as_ref().or(other.as_ref()).cloned(),
+        (one, other) => one.or(other).cloned(),
     }
 }

@@ -58,10 +58,9 @@ fn sketch_object(object: &Object, levels: usize) -> String {
     });
     let mut members: Vec<String> = members.take(MAX_MEMBERS).collect();
     match &object.rest {
-        Rest::Closed => {}
         Rest::Open(rest) => members.push(format!("any key: {}", sketch(rest, levels))),
         Rest::Unsaid if members.is_empty() => members.push("any key: any value".to_owned()),
-        Rest::Unsaid => {}
+        Rest::Closed | Rest::Unsaid => {}
     }
     format!("{{{}}}", members.join(", "))
 }

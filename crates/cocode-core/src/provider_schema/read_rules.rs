@@ -90,7 +90,7 @@ struct Rules<'r, 'a> {
     told: Vec<String>,
 }
 
-impl<'a> Rules<'_, 'a> {
+impl Rules<'_, '_> {
     fn typed(&mut self) -> Node {
         let mut node = Node::any(self.place);
         let types = self.types();
@@ -168,10 +168,16 @@ impl<'a> Rules<'_, 'a> {
                 vec![value.clone()]
             }
             (None, Some(list @ Value::Array(values))) => {
+                if !words::is_shallow(list, MAX_CHOICE_DEPTH) {
+                    self.reader.drop_keyword(self.place, "enum");
+                    return None;
+                }
                 if !self.reader.work.charge(words::weight(list, MAX_NODES)) {
                     return None;
                 }
-                values.clone()
+                let mut seen = BTreeSet::new();
+                let new = values.iter().filter(|value| seen.insert(value.to_string()));
+                new.cloned().collect()
             }
             (None, Some(_)) => {
                 self.malformed("enum");
@@ -358,13 +364,11 @@ impl<'a> Rules<'_, 'a> {
     }
 
     fn numeric(&mut self, keyword: &str) -> Option<JsonNumber> {
-        match self.members.get(keyword)? {
-            Value::Number(number) => Some(number.clone()),
-            _ => {
-                self.malformed(keyword);
-                None
-            }
+        if let Value::Number(number) = self.members.get(keyword)? {
+            return Some(number.clone());
         }
+        self.malformed(keyword);
+        None
     }
 
     fn malformed(&mut self, keyword: &str) {

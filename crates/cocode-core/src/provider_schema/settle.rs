@@ -19,7 +19,7 @@ const MAX_TOLD_FORMS: usize = 8;
 /// Settles a whole document.
 pub(super) fn document(document: &mut Document, notes: &mut Notes) {
     break_circles(&mut document.definitions, notes);
-    expand_root(document);
+    expand_root(document, notes);
     let mut known = BTreeSet::new();
     // Each round finds one more definition that nothing fits, or is the last one.
     for _ in 0..=document.definitions.len() {
@@ -232,7 +232,7 @@ fn break_circles(definitions: &mut [Node], notes: &mut Notes) {
 }
 
 /// The root is written out, because providers want to see an object there.
-fn expand_root(document: &mut Document) {
+fn expand_root(document: &mut Document, notes: &mut Notes) {
     let Document { root, definitions } = document;
     while root.holds_again() {
         for form in std::mem::take(&mut root.forms) {
@@ -240,12 +240,12 @@ fn expand_root(document: &mut Document) {
                 root.forms.push(form);
                 continue;
             };
-            let Some(target) = definitions.get(number) else {
-                continue;
-            };
-            join(root, target);
+            if let Some(mut target) = definitions.get(number).cloned() {
+                infer(&mut target, notes);
+                join(root, &target);
+            }
         }
-        if root.forms.len() > MAX_FORMS {
+        if root.open || root.forms.len() > MAX_FORMS {
             root.forms.clear();
             root.open = true;
         }
@@ -265,7 +265,7 @@ fn settle(node: &mut Node, notes: &mut Notes) {
             add(&mut node.forms, form);
         }
     }
-    merge_requirements(&mut node.forms);
+    merge_requirements(node, notes);
     if node.forms.len() > MAX_FORMS {
         notes.add(&node.place, Change::TooManyForms);
         node.forms.clear();
@@ -304,9 +304,9 @@ fn add(forms: &mut Vec<Form>, form: Form) {
 }
 
 /// Makes one of objects that differ only in which keys they need, and tells which belong together.
-fn merge_requirements(forms: &mut Vec<Form>) {
+fn merge_requirements(node: &mut Node, notes: &mut Notes) {
     let mut groups: Vec<(Form, Vec<Object>)> = Vec::new();
-    for form in std::mem::take(forms) {
+    for form in std::mem::take(&mut node.forms) {
         let Kind::Object(object) = &form.kind else {
             groups.push((form, Vec::new()));
             continue;
@@ -316,21 +316,19 @@ fn merge_requirements(forms: &mut Vec<Form>) {
                 .first()
                 .is_some_and(|first| differ_in_required(first, object))
         };
-        match groups.iter_mut().find(alike) {
-            Some((known, objects)) => {
-                objects.push(object.clone());
-                known.about.complete(form.about);
-            }
-            None => {
-                let objects = vec![object.clone()];
-                groups.push((form, objects));
-            }
+        if let Some((known, objects)) = groups.iter_mut().find(alike) {
+            objects.push(object.clone());
+            known.about.complete(form.about);
+        } else {
+            let objects = vec![object.clone()];
+            groups.push((form, objects));
         }
     }
     for (mut form, objects) in groups {
         if objects.len() > 1
             && let Kind::Object(merged) = &mut form.kind
         {
+            notes.add(&node.place, Change::FormsMerged);
             for object in &objects {
                 merged.required.retain(|key| object.required.contains(key));
             }
@@ -338,7 +336,7 @@ fn merge_requirements(forms: &mut Vec<Form>) {
                 form.about.tell(sentence);
             }
         }
-        forms.push(form);
+        node.forms.push(form);
     }
 }
 
@@ -361,7 +359,7 @@ fn settle_array(array: &mut Array, notes: &mut Notes) -> bool {
     settle(&mut array.rest, notes);
     if let Some(end) = array.prefix.iter().position(Node::is_never) {
         array.prefix.truncate(end);
-        array.rest = Box::new(Node::never(&array.rest.place));
+        *array.rest = Node::never(&array.rest.place);
     }
     if array.rest.is_never() {
         let length = u64::try_from(array.prefix.len()).unwrap_or(u64::MAX);
@@ -390,8 +388,7 @@ fn settle_object(object: &mut Object, notes: &mut Notes) -> bool {
         let node = match &object.rest {
             Rest::Closed => return false,
             Rest::Open(rest) if rest.weight() <= MAX_COPIED => Node::clone(rest),
-            Rest::Open(_) => Node::any(""),
-            Rest::Unsaid => Node::any(""),
+            Rest::Open(_) | Rest::Unsaid => Node::any(""),
         };
         object.properties.insert(key.clone(), node);
     }

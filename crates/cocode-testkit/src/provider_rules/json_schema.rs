@@ -4,59 +4,31 @@ use serde_json::{Map, Value};
 
 use super::{Report, is_key};
 
-/// How the providers differ.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Rules {
-    /// Whether lists need `items`, and objects `properties`.
-    needs_members: bool,
-    has_references: bool,
-    has_type_lists: bool,
-    limits_formats: bool,
-    limits_keys: bool,
-    /// Keywords that are refused below the root, too.
-    refused: &'static [&'static str],
+/// Who takes JSON Schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Provider {
+    OpenAi,
+    Plain,
+    Anthropic,
 }
 
-pub(super) const OPENAI: Rules = Rules {
-    needs_members: true,
-    has_references: true,
-    has_type_lists: true,
-    limits_formats: true,
-    limits_keys: false,
-    refused: &[
-        "oneOf",
-        "allOf",
-        "not",
-        "if",
-        "then",
-        "else",
-        "prefixItems",
-        "patternProperties",
-        "propertyNames",
-        "dependentRequired",
-        "dependentSchemas",
-        "unevaluatedProperties",
-        "unevaluatedItems",
-        "contains",
-    ],
-};
-
-pub(super) const PLAIN: Rules = Rules {
-    has_references: false,
-    has_type_lists: false,
-    limits_formats: false,
-    ..OPENAI
-};
-
-pub(super) const ANTHROPIC: Rules = Rules {
-    needs_members: false,
-    has_references: true,
-    has_type_lists: true,
-    limits_formats: false,
-    limits_keys: true,
-    refused: &[],
-};
-
+/// What OpenAI refuses below the root, too.
+const REFUSED: &[&str] = &[
+    "oneOf",
+    "allOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "prefixItems",
+    "patternProperties",
+    "propertyNames",
+    "dependentRequired",
+    "dependentSchemas",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "contains",
+];
 const FORMATS: &[&str] = &[
     "date-time",
     "time",
@@ -72,7 +44,7 @@ const TYPES: &[&str] = &[
     "null", "boolean", "string", "integer", "number", "array", "object",
 ];
 
-pub(super) fn check(report: &mut Report, root: &Value, rules: Rules) {
+pub(super) fn check(report: &mut Report, root: &Value, provider: Provider) {
     if root.get("type") != Some(&Value::from("object")) {
         report.add("", "the root is no object");
     }
@@ -84,7 +56,7 @@ pub(super) fn check(report: &mut Report, root: &Value, rules: Rules) {
     let definitions = root.get("$defs").and_then(Value::as_object);
     let mut check = Check {
         report,
-        rules,
+        provider,
         definitions,
     };
     check.schema(root, "");
@@ -95,7 +67,7 @@ pub(super) fn check(report: &mut Report, root: &Value, rules: Rules) {
 
 struct Check<'a> {
     report: &'a mut Report,
-    rules: Rules,
+    provider: Provider,
     definitions: Option<&'a Map<String, Value>>,
 }
 
@@ -103,11 +75,11 @@ impl Check<'_> {
     fn schema(&mut self, schema: &Value, place: &str) {
         let members = match schema {
             Value::Object(members) => members,
-            Value::Bool(_) if !self.rules.needs_members => return,
+            Value::Bool(_) if self.provider == Provider::Anthropic => return,
             _ => return self.report.add(place, "is no schema"),
         };
-        for keyword in self.rules.refused {
-            if members.contains_key(*keyword) {
+        for keyword in REFUSED {
+            if self.provider != Provider::Anthropic && members.contains_key(*keyword) {
                 self.report.add(place, &format!("{keyword} is refused"));
             }
         }
@@ -120,7 +92,7 @@ impl Check<'_> {
             .into_iter()
             .flatten()
         {
-            if self.rules.limits_keys && !is_key(key) {
+            if self.provider == Provider::Anthropic && !is_key(key) {
                 self.report
                     .add(place, &format!("the key {key:?} is refused"));
             }
@@ -151,10 +123,12 @@ impl Check<'_> {
         let types = match members.get("type") {
             None => Vec::new(),
             Some(Value::String(name)) => vec![name.as_str()],
-            Some(Value::Array(names)) if self.rules.has_type_lists && !names.is_empty() => names
-                .iter()
-                .map(|name| name.as_str().unwrap_or(""))
-                .collect(),
+            Some(Value::Array(names)) if self.provider != Provider::Plain && !names.is_empty() => {
+                names
+                    .iter()
+                    .map(|name| name.as_str().unwrap_or(""))
+                    .collect()
+            }
             Some(_) => return self.report.add(place, "type is malformed"),
         };
         for (index, name) in types.iter().enumerate() {
@@ -163,7 +137,7 @@ impl Check<'_> {
                     .add(place, &format!("type {name} is unknown or there twice"));
             }
         }
-        if self.rules.needs_members {
+        if self.provider != Provider::Anthropic {
             if types.contains(&"array") && !members.contains_key("items") {
                 self.report.add(place, "array schema missing items");
             }
@@ -184,7 +158,7 @@ impl Check<'_> {
             self.definitions
                 .is_some_and(|definitions| definitions.contains_key(name))
         });
-        if !known || !self.rules.has_references {
+        if !known || self.provider == Provider::Plain {
             self.report
                 .add(place, &format!("the reference {reference} leads nowhere"));
         }
@@ -205,9 +179,9 @@ impl Check<'_> {
                 "multipleOf" => value.as_f64().is_some_and(|factor| factor > 0.0),
                 "uniqueItems" => value.is_boolean(),
                 "description" | "pattern" | "$ref" => value.is_string(),
-                "format" => value
-                    .as_str()
-                    .is_some_and(|format| !self.rules.limits_formats || FORMATS.contains(&format)),
+                "format" => value.as_str().is_some_and(|format| {
+                    self.provider != Provider::OpenAi || FORMATS.contains(&format)
+                }),
                 "enum" => value.as_array().is_some_and(|values| !values.is_empty()),
                 "properties" | "$defs" => value.is_object(),
                 "required" => value.as_array().is_some_and(|keys| {

@@ -1,4 +1,4 @@
-//! What OpenAI's guide to structured outputs says beyond JSON Schema.
+//! What the guide to structured outputs of OpenAI says beyond JSON Schema.
 
 use serde_json::{Map, Value};
 
