@@ -325,7 +325,19 @@ fn without_null_members(value: &Value) -> Value {
     }
 }
 
+/// Fewer cases than usual, unless someone asks for a number of them.
+fn config() -> ProptestConfig {
+    let mut config = ProptestConfig::default();
+    if config.cases == 256 {
+        config.cases = 64;
+    }
+    config.failure_persistence = None;
+    config
+}
+
 proptest! {
+    #![proptest_config(config())]
+
     #[test]
     fn what_the_server_accepts_can_be_said_to_every_provider(schema in root(Taste::Wild), seed in any::<u64>()) {
         let Some(original) = validator(&as_intended(&schema)) else {

@@ -475,7 +475,7 @@ fn a_schema_that_holds_itself_is_a_definition_or_is_cut() {
     assert!(
         cut.parameters
             .to_string()
-            .contains("It goes on in the same way.")
+            .contains("It has the same form as what is around it.")
     );
 }
 

@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 48;
 /// As many nodes may a schema have, with everything written out.
 pub(super) const MAX_NODES: usize = 8_000;
 /// How often a schema may hold itself where that is written out.
-const MAX_REPEATS: usize = 2;
+const MAX_REPEATS: usize = 1;
 /// The largest default that is read, in nodes.
 const MAX_DEFAULT_WEIGHT: usize = 32;
 /// The longest example that is told, in characters.
@@ -123,6 +123,10 @@ impl<'a> Reader<'a> {
     }
 
     fn read_object(&mut self, members: &'a Map<String, Value>, place: &str, depth: usize) -> Node {
+        if members.get("not").is_some_and(is_everything) {
+            // So zod writes `undefined`.
+            return Node::never(place);
+        }
         let reference = members.get("$ref").and_then(Value::as_str);
         let mut node = if reference.is_some() && !self.siblings {
             Node::any(place)
@@ -226,7 +230,8 @@ impl<'a> Reader<'a> {
         if repeats > MAX_REPEATS || is_deep {
             self.note(from, Change::Cut);
             let mut node = Node::any(from);
-            node.about.tell("It goes on in the same way.".to_owned());
+            node.about
+                .tell("It has the same form as what is around it.".to_owned());
             return node;
         }
         self.stack.push(place.clone());
@@ -313,6 +318,11 @@ pub(super) fn infer(node: &mut Node, notes: &mut Notes) {
 fn parts<'a>(members: &'a Map<String, Value>, keyword: &str) -> &'a [Value] {
     let parts = members.get(keyword).and_then(Value::as_array);
     parts.map_or(&[], Vec::as_slice)
+}
+
+fn is_everything(schema: &Value) -> bool {
+    let is_empty = schema.as_object().is_some_and(Map::is_empty);
+    is_empty || *schema == Value::Bool(true)
 }
 
 /// Whether a title says more than the key that it belongs to.

@@ -37,7 +37,11 @@ pub(super) fn of_tool(own: Option<&str>, told: &[String], limit: usize) -> Descr
     let told_limit = (limit / 3).min(2 * MAX_TOLD_CHARS);
     let told = sentences(told, told_limit);
     let taken = told.chars().count();
-    let room = if taken == 0 { limit } else { limit - taken - 1 };
+    let room = if taken == 0 {
+        limit
+    } else {
+        limit - taken - ". ".len()
+    };
     let (own, is_cut) = cut(own, room);
     let text = joined(&own, &told);
     Described { text, is_cut }
@@ -148,6 +152,10 @@ fn joined(own: &str, told: &str) -> String {
     match (own.is_empty(), told.is_empty()) {
         (true, _) => told.to_owned(),
         (_, true) => own.to_owned(),
+        // What is told begins a new sentence.
+        (false, false) if own.ends_with(|last: char| last.is_alphanumeric()) => {
+            format!("{own}. {told}")
+        }
         (false, false) => format!("{own} {told}"),
     }
 }

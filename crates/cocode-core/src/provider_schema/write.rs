@@ -379,7 +379,10 @@ impl<'a> Writer<'a> {
 
     pub(super) fn describe(&mut self, schema: &mut Map<String, Value>, about: &About, place: &str) {
         let mut told = about.told.clone();
-        let default = about.default.as_ref().filter(|value| !value.is_null());
+        let own = about.description.as_deref().unwrap_or_default();
+        let is_said = own.to_lowercase().contains("default");
+        let default = about.default.as_ref();
+        let default = default.filter(|value| !value.is_null() && !is_said);
         if matches!(self.dialect, Dialect::OpenAiStrict | Dialect::Gemini)
             && let Some(default) = default
         {
