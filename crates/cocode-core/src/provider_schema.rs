@@ -82,6 +82,9 @@ use write::Writer;
 /// The largest schema that a provider is given, in bytes.
 pub const MAX_PARAMETERS_BYTES: usize = 100_000;
 
+/// As much of a name is the description of a tool that has none, in characters.
+const MAX_NAME_SHOWN_CHARS: usize = 128;
+
 /// A tool as its server describes it.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolSource<'a> {
@@ -179,6 +182,20 @@ impl ProviderTool {
 }
 
 /// Writes a tool in the dialect of a provider.
+///
+/// ```
+/// use cocode_core::{Dialect, ToolSource, convert};
+/// use serde_json::json;
+///
+/// let schema = json!({"type": "object", "properties": {"headers": {"type": "object"}}});
+/// let tool = ToolSource { name: "post", description: None, input_schema: &schema };
+///
+/// let tool = convert(&tool, Dialect::Gemini)?;
+/// assert_eq!(tool.parameters["properties"]["headers"]["type"], "STRING");
+/// let given = json!({"headers": "{\"accept\": \"*/*\"}"});
+/// assert_eq!(tool.arguments_back(given), json!({"headers": {"accept": "*/*"}}));
+/// # Ok::<(), cocode_core::Unrepairable>(())
+/// ```
 pub fn convert(tool: &ToolSource<'_>, dialect: Dialect) -> Result<ProviderTool, Unrepairable> {
     if tool.name.is_empty() {
         return Err(Unrepairable::NoName);
@@ -268,7 +285,11 @@ fn write(
     }
     let own = tool.description.filter(|text| !text.trim().is_empty());
     let own = own.or(document.root.about.description.as_deref());
-    let described = words::of_tool(own, &told, dialect.max_description_chars());
+    let mut described = words::of_tool(own, &told, dialect.max_description_chars());
+    if described.text.is_empty() {
+        // Gemini wants one, and nobody minds.
+        described.text = words::cut(tool.name, MAX_NAME_SHOWN_CHARS).0;
+    }
     if described.is_cut {
         notes.add("", Change::DescriptionCut);
     }

@@ -612,3 +612,103 @@ fn strict_nulls_stand_for_absence_only() {
     let given = converted.arguments_forth(json!({"needed": "a", "defaulted": null}));
     assert_eq!(converted.arguments_back(given), json!({"needed": "a"}));
 }
+
+#[test]
+fn what_stands_beside_a_reference_counts_since_2019() {
+    let schema = |draft: &str| {
+        json!({
+            "$schema": draft,
+            "type": "object",
+            "properties": {"p": {"$ref": "#/definitions/d", "minLength": 3, "description": "It."}},
+            "definitions": {"d": {"type": "string", "maxLength": 9}},
+        })
+    };
+    for (draft, expected) in [
+        (
+            "http://json-schema.org/draft-07/schema#",
+            json!({"type": "string", "maxLength": 9, "description": "It."}),
+        ),
+        (
+            "https://json-schema.org/draft/2020-12/schema",
+            json!({"type": "string", "minLength": 3, "maxLength": 9, "description": "It."}),
+        ),
+    ] {
+        let converted = tool(&schema(draft), Dialect::Anthropic).unwrap();
+        assert_eq!(converted.parameters["properties"]["p"], expected);
+    }
+}
+
+#[test]
+fn alternatives_that_need_different_keys_are_one_object_that_tells_them() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "string"}, "c": {"type": "string"}},
+        "oneOf": [{"required": ["a"]}, {"required": ["b"]}, {"required": ["a", "c"]}],
+    });
+    for dialect in [
+        Dialect::OpenAi,
+        Dialect::Anthropic,
+        Dialect::Gemini,
+        Dialect::Plain,
+    ] {
+        let written = property(&schema, dialect);
+        assert_eq!(written["description"], "Needs `a`, or `b`, or `a`, `c`.");
+        assert!(written.get("required").is_none());
+    }
+}
+
+#[test]
+fn every_dialect_has_a_name_and_a_wire_form() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    for dialect in Dialect::ALL {
+        assert_eq!(dialect.to_string().parse(), Ok(dialect));
+        let converted = tool(&schema, dialect).unwrap();
+        assert_eq!(converted.dialect(), dialect);
+        let chat = converted.chat_definition();
+        assert_eq!(chat["type"], "function");
+        assert_eq!(chat["function"]["parameters"], converted.parameters);
+        let is_strict = dialect == Dialect::OpenAiStrict;
+        assert_eq!(chat["function"].get("strict").is_some(), is_strict);
+    }
+    assert!("openapi".parse::<Dialect>().is_err());
+    let nothing = tool(&json!({"type": "object"}), Dialect::Gemini).unwrap();
+    assert_eq!(
+        nothing.definition(),
+        json!({"name": "tool", "description": "Does."})
+    );
+}
+
+#[test]
+fn names_are_replaced_only_if_they_are_not_allowed() {
+    let schema = json!({"type": "object"});
+    for (name, dialect, expected) in [
+        ("mcp__a__b-c", Dialect::OpenAi, "mcp__a__b-c"),
+        ("a.b", Dialect::Gemini, "a.b"),
+        ("1a", Dialect::Anthropic, "1a"),
+        ("a.b", Dialect::OpenAi, "a_b_"),
+        ("1a", Dialect::Gemini, "_1a_"),
+        ("größe", Dialect::Plain, "gr__e_"),
+    ] {
+        let source = ToolSource {
+            name,
+            description: None,
+            input_schema: &schema,
+        };
+        let converted = convert(&source, dialect).unwrap().name;
+        let is_same = converted == expected;
+        assert!(
+            is_same || (expected.ends_with('_') && converted.starts_with(expected)),
+            "{converted}"
+        );
+    }
+    let name = |name: &str| {
+        let source = ToolSource {
+            name,
+            description: None,
+            input_schema: &schema,
+        };
+        convert(&source, Dialect::OpenAi).unwrap().name
+    };
+    assert_ne!(name("a b"), name("a.b"));
+    assert_ne!(name(&"a".repeat(65)), name(&"a".repeat(66)));
+}

@@ -101,6 +101,9 @@ impl Report {
             self.add("/name", "starts with neither a letter nor an underscore");
         }
         self.fields(definition, &["name", "description", "parameters"]);
+        if definition.get("description") == Some(&Value::from("")) {
+            self.add("/description", "is required");
+        }
     }
 
     fn name(&mut self, definition: &Value, is_allowed: impl Fn(char) -> bool) {

@@ -17,7 +17,7 @@ fn anthropic(schema: &Value) -> Value {
 }
 
 fn other(parameters: &Value) -> Value {
-    json!({"name": "n", "description": "", "parameters": parameters})
+    json!({"name": "n", "description": "d", "parameters": parameters})
 }
 
 /// A root with one property.
@@ -58,7 +58,7 @@ fn good_definitions_pass() {
             "gemini",
             other(&gemini_with(&json!({"type": "STRING", "enum": ["a"]}))),
         ),
-        ("gemini", json!({"name": "n", "description": ""})),
+        ("gemini", json!({"name": "n", "description": "d"})),
         (
             "plain",
             other(&with(&json!({"type": "string", "format": "uri"}))),
@@ -78,8 +78,8 @@ fn bad_names_and_descriptions_are_found() {
         ("plain", named("a b")),
         ("plain", named("a.b")),
         ("plain", named(&"a".repeat(65))),
-        ("gemini", json!({"name": "1a", "description": ""})),
-        ("gemini", json!({"name": "a:b", "description": ""})),
+        ("gemini", json!({"name": "1a", "description": "d"})),
+        ("gemini", json!({"name": "a:b", "description": "d"})),
         (
             "plain",
             json!({"name": "n", "parameters": with(&json!({}))}),

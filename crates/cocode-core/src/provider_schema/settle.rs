@@ -13,6 +13,8 @@ use super::words;
 const MAX_FORMS: usize = 64;
 /// The largest schema of other keys that is written out for a key that is needed, in nodes.
 const MAX_COPIED: usize = 16;
+/// How often definitions that nothing fits are looked for.
+const MAX_ROUNDS: usize = 8;
 /// As many alternatives of the root are told.
 const MAX_TOLD_FORMS: usize = 8;
 
@@ -21,8 +23,8 @@ pub(super) fn document(document: &mut Document, notes: &mut Notes) {
     break_circles(&mut document.definitions, notes);
     expand_root(document, notes);
     let mut known = BTreeSet::new();
-    // Each round finds one more definition that nothing fits, or is the last one.
-    for _ in 0..=document.definitions.len() {
+    // Each round finds more definitions that nothing fits, or is the last one.
+    for _ in 0..MAX_ROUNDS {
         for node in &mut document.definitions {
             settle(node, notes);
         }

@@ -114,7 +114,8 @@ impl<'a> Writer<'a> {
         level: Level,
         null: Null,
     ) -> Result<Written, Unrepairable> {
-        if node.open {
+        if node.open || node.is_never() {
+            // What nothing fits is left out before, unless finding that takes too long.
             return self.anything(node);
         }
         let mut variants = Vec::new();
