@@ -235,9 +235,11 @@ impl Work {
             (Rest::Unsaid, rest) | (rest, Rest::Unsaid) => rest.clone(),
             (Rest::Open(one), Rest::Open(other)) => Rest::Open(Box::new(self.meet(one, other))),
         };
+        let partly_required = &one.partly_required | &other.partly_required;
         let object = Object {
             properties,
             required,
+            partly_required,
             rest,
             min: one.min.max(other.min),
             max: least(one.max, other.max),

@@ -79,6 +79,8 @@ pub(super) struct Array {
 pub(super) struct Object {
     pub(super) properties: BTreeMap<String, Node>,
     pub(super) required: BTreeSet<String>,
+    /// Keys that are required in some of the alternatives that this was made of.
+    pub(super) partly_required: BTreeSet<String>,
     pub(super) rest: Rest,
     pub(super) min: Option<u64>,
     pub(super) max: Option<u64>,
@@ -177,6 +179,7 @@ impl Object {
         Self {
             properties: BTreeMap::new(),
             required: BTreeSet::new(),
+            partly_required: BTreeSet::new(),
             rest: Rest::Unsaid,
             min: None,
             max: None,

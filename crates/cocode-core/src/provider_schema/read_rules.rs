@@ -272,6 +272,7 @@ impl Rules<'_, '_> {
         let mut object = Object {
             properties: self.properties(),
             required: self.required(),
+            partly_required: BTreeSet::new(),
             rest: match self.below("additionalProperties") {
                 None => Rest::Unsaid,
                 Some(rest) if rest.is_never() => Rest::Closed,

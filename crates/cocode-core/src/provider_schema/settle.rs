@@ -156,7 +156,7 @@ fn merged(objects: &[Object], notes: &mut Notes) -> Object {
                 object.properties.insert(key.clone(), node);
             }
         }
-        object.required.retain(|key| other.required.contains(key));
+        require_some(&mut object, other);
         object.rest = match (&object.rest, &other.rest) {
             (Rest::Unsaid, _) | (_, Rest::Unsaid) => Rest::Unsaid,
             (Rest::Closed, Rest::Closed) => Rest::Closed,
@@ -276,7 +276,7 @@ fn settle(node: &mut Node, notes: &mut Notes) {
 }
 
 /// Adds a form, or makes it part of one that is there.
-fn add(forms: &mut Vec<Form>, form: Form) {
+pub(super) fn add(forms: &mut Vec<Form>, form: Form) {
     for known in forms.iter_mut() {
         if known.kind == form.kind {
             known.about.complete(form.about);
@@ -332,7 +332,7 @@ fn merge_requirements(node: &mut Node, notes: &mut Notes) {
         {
             notes.add(&node.place, Change::FormsMerged);
             for object in &objects {
-                merged.required.retain(|key| object.required.contains(key));
+                require_some(merged, object);
             }
             if let Some(sentence) = alternatives_told(&objects) {
                 form.about.tell(sentence);
@@ -340,6 +340,16 @@ fn merge_requirements(node: &mut Node, notes: &mut Notes) {
         }
         node.forms.push(form);
     }
+}
+
+/// Only needs what both need.
+fn require_some(object: &mut Object, other: &Object) {
+    let all = &object.required | &other.required;
+    object.required.retain(|key| other.required.contains(key));
+    object.partly_required.extend(all);
+    object
+        .partly_required
+        .extend(other.partly_required.iter().cloned());
 }
 
 fn differ_in_required(one: &Object, other: &Object) -> bool {

@@ -8,7 +8,7 @@ use super::dialect::Dialect;
 use super::naming;
 use super::node::{About, Array, Kind, Node, Number, Object, Rest, Text, Type};
 use super::note::{Change, Unrepairable};
-use super::settle::join;
+use super::settle::{add, join};
 use super::way::{Field, ObjectWay, Way};
 use super::words;
 use super::write::{Level, Null, Variant, Writer, Written, not_strict};
@@ -223,9 +223,7 @@ impl Writer<'_> {
         about.tell(format!("In this order: {}.", told.join(", ")));
         let mut forms = Vec::new();
         for form in item.forms {
-            if !forms.contains(&form) {
-                forms.push(form);
-            }
+            add(&mut forms, form);
         }
         item.forms = forms;
         item
@@ -254,7 +252,12 @@ impl Writer<'_> {
         for (key, node) in &object.properties {
             let shown = self.shown_key(key, &node.place, &taken);
             let is_required = object.required.contains(key);
-            let (written, null_is_absent) = self.property(node, is_required, below)?;
+            let presence = match (is_required, object.partly_required.contains(key)) {
+                (true, _) => Presence::Required,
+                (false, true) => Presence::PartlyRequired,
+                (false, false) => Presence::Optional,
+            };
+            let (written, null_is_absent) = self.property(node, presence, below)?;
             if is_required || self.dialect == Dialect::OpenAiStrict {
                 required.push(Value::String(shown.clone()));
             }
@@ -334,14 +337,14 @@ impl Writer<'_> {
     fn property(
         &mut self,
         node: &Node,
-        is_required: bool,
+        presence: Presence,
         level: Level,
     ) -> Result<(Written, bool), Unrepairable> {
-        if is_required || self.dialect != Dialect::OpenAiStrict {
+        if presence == Presence::Required || self.dialect != Dialect::OpenAiStrict {
             return Ok((self.node(node, level, Null::AsItIs)?, false));
         }
-        // The server itself says that null is the same as nothing.
-        let is_same = node.about.default == Some(Value::Null);
+        // The server itself says that null is the same as nothing, if that may be.
+        let is_same = node.about.default == Some(Value::Null) && presence == Presence::Optional;
         if self.takes_null(node) {
             if !is_same {
                 let reason = "a property can be null or absent, which may differ";
@@ -368,6 +371,15 @@ impl Writer<'_> {
         }
         Ok(level.below())
     }
+}
+
+/// Whether a property must be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    Required,
+    /// In some alternatives.
+    PartlyRequired,
+    Optional,
 }
 
 /// Adds the rules of one value to its schema, or tells them.
