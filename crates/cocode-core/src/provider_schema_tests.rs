@@ -133,6 +133,15 @@ fn combinations_are_written_for_openai() {
                 }),
             ),
             (
+                json!({"prefixItems": [{"type": "integer"}, {"type": ["integer", "null"], "description": "d"}], "maxItems": 2}),
+                json!({
+                    "type": "array",
+                    "items": {"type": ["integer", "null"]},
+                    "maxItems": 2,
+                    "description": "In this order: integer, integer or null.",
+                }),
+            ),
+            (
                 json!({"type": "object", "additionalProperties": {"type": "string"}}),
                 json!({"type": "object", "properties": {}, "additionalProperties": {"type": "string"}}),
             ),
@@ -561,6 +570,14 @@ fn strictness_is_refused_with_a_reason() {
                 |below, _| json!({"type": "array", "items": below}),
             ),
             "more than 10 levels",
+        ),
+        (
+            json!({
+                "type": "object",
+                "properties": {"a": {"type": ["string", "null"], "default": null}, "b": {"type": "string"}},
+                "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
+            }),
+            "can be null or absent",
         ),
         (
             json!({"type": "integer", "enum": (0..1001).collect::<Vec<_>>()}),
