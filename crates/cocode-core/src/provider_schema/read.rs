@@ -40,7 +40,7 @@ pub(super) struct Reading {
 #[derive(Debug)]
 pub(super) struct Document {
     pub(super) root: Node,
-    /// What [`Kind::Again`](super::node::Kind::Again) means, by its number.
+    /// What [`Kind::Again`] means, by its number.
     pub(super) definitions: Vec<Node>,
 }
 
