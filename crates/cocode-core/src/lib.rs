@@ -1,4 +1,4 @@
-//! Vocabulary and pure decisions of cocode, the MCP runtime: server and tool names.
+//! Vocabulary and pure decisions of cocode, the MCP runtime: names, permissions, schemas.
 //!
 //! A model sees every tool under one flat name, `mcp__<server>__<tool>`. [`NameTable`] gives those
 //! names out for a whole catalog and finds the way back; nothing ever splits a name at its
@@ -24,6 +24,7 @@ mod nearest;
 mod output;
 mod permission;
 mod protocol;
+mod provider_schema;
 mod qualified;
 mod search;
 mod shown;
@@ -42,6 +43,10 @@ pub use permission::{
     RuleEntry, RuleSet, ToolRef, ToolUse, Verdict,
 };
 pub use protocol::{Era, Protocol, Revision, UnknownProtocol};
+pub use provider_schema::{
+    Change, Dialect, MAX_PARAMETERS_BYTES, Note, ProviderTool, ToolSource, UnknownDialect,
+    Unrepairable, convert, convert_best,
+};
 pub use qualified::{MAX_QUALIFIED_NAME_BYTES, QualifiedName};
 pub use search::{
     CHARACTERS_PER_TOKEN, Explained, Hit, ScorePart, SearchDecision, SearchPolicy, Searcher, Share,
