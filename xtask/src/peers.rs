@@ -9,6 +9,8 @@
 //! | `oauth` | `peers/oauth/package-lock.json` | an authorization server, a driver for browsers |
 //! | `python` | `peers/python/requirements.lock` | Python reference servers, FastMCP |
 //! | `websocket` | `peers/python/websocket.lock` | the Python SDK with its WebSocket server |
+//! | `catalog` | `peers/catalog/package-lock.json` | servers of which only the tools are listed |
+//! | `catalog-python` | `peers/python/catalog.lock` | the same, in Python |
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -84,6 +86,29 @@ const GROUPS: &[Group] = &[
         inputs: &["python/websocket.lock"],
         program: "bin/python",
         install: |directory| install_python(directory, "websocket.lock"),
+    },
+    Group {
+        name: "catalog",
+        inputs: &[
+            "catalog/package.json",
+            "catalog/package-lock.json",
+            "catalog/.npmrc",
+        ],
+        program: "node_modules/@playwright/mcp",
+        // What is optional there are key stores and cloud accounts, 50 MB of them.
+        install: |directory| {
+            run_npm(
+                "catalog",
+                directory,
+                &["--ignore-scripts", "--omit=optional"],
+            )
+        },
+    },
+    Group {
+        name: "catalog-python",
+        inputs: &["python/catalog.lock"],
+        program: "bin/python",
+        install: |directory| install_python(directory, "catalog.lock"),
     },
 ];
 
