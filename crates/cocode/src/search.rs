@@ -16,8 +16,6 @@ use crate::workspace::Workspace;
 
 /// Queries of one batch.
 const MAX_QUERIES: usize = 100_000;
-/// How much of a description is shown where the terminal says nothing of its width.
-const MAX_SUMMARY_CHARACTERS: usize = 160;
 /// How much of a description is shown at least, however narrow the terminal.
 const MIN_SUMMARY_CHARACTERS: usize = 20;
 
@@ -210,9 +208,7 @@ fn for_people(found: &[Explained], toolbox: &Toolbox, width: usize, paint: Paint
     let names = found.iter().map(|one| name(&one.hit).chars().count());
     let name_column = names.max().unwrap_or_default();
     let before = rank_column + score_column + name_column + 6;
-    let room = width
-        .saturating_sub(before)
-        .clamp(MIN_SUMMARY_CHARACTERS, MAX_SUMMARY_CHARACTERS);
+    let room = width.saturating_sub(before).max(MIN_SUMMARY_CHARACTERS);
     let mut text = String::new();
     for (index, Explained { hit, parts }) in found.iter().enumerate() {
         let known = toolbox.tool(&hit.server, &hit.tool);

@@ -1,13 +1,15 @@
 //! What could be done about the cost of tools, in words that hold.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use cocode_core::{SearchDecision, WhyShowAll};
 
 use super::cost::Cost;
-use super::weighed::{Counting, Weighed, WeighedServer, percent};
+use super::weighed::{Weighed, WeighedServer, percent};
 use crate::text::{age, plain};
 
+/// What was called in less time says nothing about what is used.
+const MIN_COUNTED: Duration = Duration::from_hours(24);
 /// So much is said at most.
 const MAX_SUGGESTIONS: usize = 5;
 /// What saves fewer tokens is not worth a word.
@@ -23,8 +25,9 @@ const MUCH_PERCENT: f64 = 25.0;
 pub(super) fn suggestions(weighed: &Weighed, now: SystemTime) -> Vec<String> {
     let mut advice: Vec<(u64, String)> = Vec::new();
     advice.extend(about_search(weighed));
-    if weighed.counting == Counting::Known {
-        let counted = weighed.counted_for(now).map(age).unwrap_or_default();
+    let counted = weighed.counted_for(now);
+    if let Some(counted) = counted.filter(|counted| *counted >= MIN_COUNTED) {
+        let counted = age(counted);
         for server in &weighed.servers {
             advice.extend(about_server(server, weighed, &counted));
         }

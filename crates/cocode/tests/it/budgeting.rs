@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use cocode_testkit::{Script, StdioServer};
 use serde_json::{Value, json};
@@ -204,14 +205,54 @@ fn calls_of_the_command_line_are_counted_and_nothing_else_of_them_is_kept() {
     for part in [
         "5 of 6 tools were never called (",
         "unused      nothing was called of b",
-        "`b`: none of its 3 tools was called in",
-        "`cocode mcp disable b` saves",
-        "`a`: 2 of its 3 tools were not called in",
-        "`disabled_tools`",
     ] {
-        let text = text.replace("\n            ", " ");
         assert!(text.contains(part), "{part}: {text}");
     }
+    assert!(!text.contains("cocode mcp disable"), "too soon: {text}");
+}
+
+/// Calls that were counted for three days.
+fn has_called(home: &Home, servers: &Value) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let since = now.as_secs() - 3 * 24 * 60 * 60 - 60;
+    let file = json!({"version": 1, "since": since, "servers": servers});
+    home.user_file("state/usage/calls.json", &file.to_string());
+}
+
+#[test]
+fn suggestions_follow_from_what_was_called_and_from_what_models_are_shown() {
+    let (one, other) = (server(), server());
+    let home = home(&[("a", &one), ("b", &other)]);
+    home.mcp(&["tools"]).with_code(0);
+    let usage = json!({"a": {"one": {"calls": 25, "last": 1_700_000_000}}});
+    has_called(&home, &usage);
+    let check = |expected: &[&str]| {
+        let budget = home.json(&["mcp", "budget"]);
+        let found = budget["suggestions"].as_array().unwrap();
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        for (found, expected) in found.iter().zip(expected) {
+            let found = found.as_str().unwrap();
+            assert!(found.contains(expected), "{found}");
+        }
+    };
+    check(&[
+        "`enabled = true` in [tool_search] of config.toml would save ",
+        "`b`: none of its 3 tools was called in 3 days: `cocode mcp disable b` saves 1537 tokens",
+        "`a`: 2 of its 3 tools were not called in 3 days: named in `disabled_tools` of its entry, \
+         they save 529 tokens",
+    ]);
+    // Models that search are shown none of these.
+    home.user_file("config.toml", "[tool_search]\nenabled = true\n");
+    let often = "`a`: 25 calls in 3 days, for 1537 tokens: `always_load = true` in its entry \
+                 spares models the search for its tools";
+    check(&[often]);
+    let (a, b) = (entry("a", &one), entry("b", &other));
+    home.user_file("mcp.toml", &format!("{a}{b}always_load = true\n"));
+    check(&[
+        "`b`: models are always shown its 3 tools, and none was called in 3 days: without \
+         `always_load` in its entry, 1537 tokens are saved",
+        often,
+    ]);
 }
 
 #[test]
