@@ -239,3 +239,7 @@ fn for_people(found: &[Explained], toolbox: &Toolbox, width: usize, paint: Paint
     }
     text
 }
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;

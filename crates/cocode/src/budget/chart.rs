@@ -73,8 +73,9 @@ fn table(weighed: &Weighed, with_tools: bool, width: usize, paint: Paint) -> Str
     let calls = if has_calls { calls + 2 } else { 0 };
     let numbers = tools + tokens + window + calls + 6;
     let widest = column("SERVER", &|line| line.name.chars().count());
-    let name = widest.min(MAX_NAME);
-    let name = name.min(width.saturating_sub(numbers)).max(MIN_NAME);
+    // What is left of long names says enough, and without bars there is no chart.
+    let room = width.saturating_sub(numbers + 2 + 2 * MIN_BAR);
+    let name = widest.min(MAX_NAME).min(room).max(MIN_NAME);
     let bar = width.saturating_sub(name + numbers + 2).min(MAX_BAR);
     let most = lines.iter().filter(|line| !line.is_total);
     let most = most.map(|line| line.tokens).max().unwrap_or_default();
@@ -266,27 +267,5 @@ fn grouped(number: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{grouped, length, share};
-
-    #[test]
-    fn numbers_are_grouped_by_thousands() {
-        let numbers = [0, 12, 999, 1_000, 123_456, 1_234_567].map(grouped);
-        assert_eq!(numbers, ["0", "12", "999", "1,000", "123,456", "1,234,567"]);
-    }
-
-    #[test]
-    fn small_shares_are_not_nothing() {
-        let shares = [0.0, 0.001, 0.05, 12.34, 250.0].map(share);
-        assert_eq!(shares, ["0.0%", "<0.1%", "0.1%", "12.3%", "250.0%"]);
-    }
-
-    #[test]
-    fn bars_show_whatever_is_there_and_never_grow_too_long() {
-        assert_eq!(length(0, 10, 40), 0);
-        assert_eq!(length(1, 1_000_000, 40), 1);
-        assert_eq!(length(500, 1_000, 40), 20);
-        assert_eq!(length(u64::MAX, u64::MAX, 40), 40);
-        assert_eq!(length(5, 0, 40), 0);
-    }
-}
+#[path = "chart_tests.rs"]
+mod tests;

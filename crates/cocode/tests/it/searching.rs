@@ -275,6 +275,13 @@ fn what_is_wrong_with_a_command_or_file_is_said() {
         &["cannot be used with"],
     );
     check(&["x", "--timeout", "3"], &["--refresh"]);
+    let nope = bare(scratch.path(), &["x", "--nope"]).output().unwrap();
+    let nope = Finished::of(nope).with_code(2);
+    assert!(
+        !nope.stderr.contains("that is the server"),
+        "{}",
+        nope.stderr
+    );
 }
 
 /// A server that `cargo xtask peers` installed.
