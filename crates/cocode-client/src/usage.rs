@@ -121,7 +121,7 @@ fn write(counter: &Counter, directory: &Path) {
             let cause = std::error::Error::source(error).map(ToString::to_string);
             tracing::warn!(%error, ?cause, "calls of tools could not be counted");
         }
-        counter.done(batch, added.is_ok());
+        counter.done(&batch, added.is_ok());
     }
 }
 

@@ -85,7 +85,7 @@ impl Counter {
     }
 
     /// A batch was written, or could not be: then it waits again, unless this is the end.
-    pub(super) fn done(&self, batch: Batch, is_written: bool) {
+    pub(super) fn done(&self, batch: &Batch, is_written: bool) {
         let mut state = self.state();
         state.written = batch.last;
         if !is_written && !state.is_closed {

@@ -86,7 +86,8 @@ fn table(weighed: &Weighed, with_tools: bool, width: usize, paint: Paint) -> Str
         let mut line =
             format!("{first}{padding}  {two:>tools$}  {three:>tokens$}  {four:>window$}");
         if has_calls {
-            line.push_str(&format!("{five:>calls$}"));
+            let padding = " ".repeat(calls.saturating_sub(five.len()));
+            line.extend([padding.as_str(), five]);
         }
         if bar >= MIN_BAR {
             line.push_str("  ");

@@ -156,7 +156,7 @@ fn ask(
     let setup = Setup::new(Purpose::OneThing, workspace)?;
     let outcomes = on_runtime(workspace, asked(&specs, args, &setup, workspace));
     setup.end();
-    Ok(outcomes?)
+    outcomes
 }
 
 async fn asked(
