@@ -93,6 +93,7 @@ mod session;
 mod target;
 mod telemetry;
 mod tool_headers;
+mod usage;
 
 pub use options::{ClientInfo, RequestOptions, SessionOptions, Timeouts};
 pub use session::{MAX_IN_FLIGHT, Session};
@@ -153,6 +154,7 @@ pub use telemetry::{
     MAX_TELEMETRY_SERVERS, MAX_TELEMETRY_TOOLS, ServerTrace, Telemetry, TelemetrySignals,
     TraceContext, call_span,
 };
+pub use usage::{MAX_COUNTED_TOOLS, MAX_USAGE_BYTES, ToolUsage, Usage, UsageError, UsageLog};
 
 pub use cocode_wire::limits::DEFAULT_MAX_FRAME_BYTES;
 pub use cocode_wire::{

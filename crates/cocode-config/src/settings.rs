@@ -224,6 +224,8 @@ pub struct RetentionSettings {
     pub audit_days: Option<Setting<u64>>,
     /// Megabytes of one file of the audit log.
     pub audit_max_mb: Option<Setting<u64>>,
+    /// Whether calls of tools are counted; they are, if not given.
+    pub record_usage: Option<Setting<bool>>,
 }
 
 /// How many servers are started at once.

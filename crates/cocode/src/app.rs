@@ -7,6 +7,7 @@ use std::sync::Arc;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::args::{Cli, Color, Command, McpArgs, McpVerb, OutputArgs};
+use crate::budget;
 use crate::command_line::{self, CommandLine};
 use crate::environment::Environment;
 use crate::error::{CliError, Exit};
@@ -19,6 +20,7 @@ use crate::manage;
 use crate::misuse::{misused, stray_address};
 use crate::printer::Printer;
 use crate::results;
+use crate::search;
 use crate::serve;
 use crate::session;
 use crate::workspace::Workspace;
@@ -82,13 +84,16 @@ fn run(cli: Cli, environment: Environment, printer: &Arc<Printer>) -> Result<Exi
                 credential_store,
                 verb,
             } = *args.0;
-            let workspace = workspace()?.with_store(credential_store);
+            let workspace = || workspace().map(|made| made.with_store(credential_store));
             match verb {
-                McpVerb::Manage(verb) => manage::run(&verb, &workspace),
-                McpVerb::Result(verb) => results::run(&verb, &workspace),
-                McpVerb::Serve(args) => serve::run(&args, &workspace),
-                McpVerb::Daemon(verb) => manage::daemon::run(verb, &workspace),
-                McpVerb::Use(verb) => session::run(*verb, &workspace),
+                // These can do without any configuration.
+                McpVerb::Search(args) => search::run(&args, printer, workspace),
+                McpVerb::Budget(args) => budget::run(&args, printer, workspace),
+                McpVerb::Manage(verb) => manage::run(&verb, &workspace()?),
+                McpVerb::Result(verb) => results::run(&verb, &workspace()?),
+                McpVerb::Serve(args) => serve::run(&args, &workspace()?),
+                McpVerb::Daemon(verb) => manage::daemon::run(verb, &workspace()?),
+                McpVerb::Use(verb) => session::run(*verb, &workspace()?),
             }
         }
         Command::Gateway(args) => {

@@ -7,6 +7,7 @@ pub(crate) mod gateway;
 pub(crate) mod govern;
 pub(crate) mod manage;
 pub(crate) mod results;
+pub(crate) mod search;
 pub(crate) mod serve;
 
 use std::ffi::OsString;
@@ -22,6 +23,7 @@ use gateway::{GATEWAY_HELP, GatewayArgs};
 use govern::{ConfigVerb, CredentialStoreArg, PermissionsVerb, PluginVerb, PolicyVerb, SecretArgs};
 use manage::ManageVerb;
 use results::ResultVerb;
+use search::{BUDGET_HELP, BudgetArgs, SEARCH_HELP, SearchArgs};
 use serve::{DAEMON_HELP, DaemonVerb, SERVE_HELP, ServeArgs};
 
 /// Use any MCP server from a terminal or a script.
@@ -180,6 +182,12 @@ pub(crate) enum McpVerb {
     /// Look after the daemon that all agents share
     #[command(subcommand, after_help = DAEMON_HELP)]
     Daemon(DaemonVerb),
+    /// Find tools by what they are for
+    #[command(after_help = SEARCH_HELP)]
+    Search(SearchArgs),
+    /// Show what the tools cost of a context window, and what search saves
+    #[command(after_help = BUDGET_HELP)]
+    Budget(BudgetArgs),
     #[command(flatten)]
     Use(Box<Verb>),
 }

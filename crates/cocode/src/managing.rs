@@ -1,13 +1,14 @@
 //! The one manager of a command: what settings, environment and the place for our own files decide
 //! about it.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use cocode_client::{
     Concurrency, Health, ListCache, ListReading, Manager, ManagerOptions, ServerLogs, Start,
-    Telemetry, When,
+    Telemetry, UsageLog, When,
 };
-use cocode_config::{HealthSettings, StartConcurrency};
+use cocode_config::{HealthSettings, Settings, StartConcurrency};
 use cocode_core::OutputLimits;
 
 use crate::environment::Environment;
@@ -19,8 +20,8 @@ use crate::target::log_level;
 use crate::telemetry;
 use crate::workspace::Workspace;
 
-/// How long the end of the program waits for logs to be written.
-const LOGS_WRITTEN_WITHIN: Duration = Duration::from_millis(500);
+/// How long the end of the program waits for logs and counts to be written.
+const WRITTEN_WITHIN: Duration = Duration::from_millis(500);
 
 /// What a manager is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +59,9 @@ impl SetupForOthers {
         let Self(first) = self;
         let (mut options, _own) = options(purpose, workspace, first.telemetry.clone())?;
         options.logs = first.logs.clone();
+        if !options.usage.is_off() && !first.usage.is_off() {
+            options.usage = first.usage.clone();
+        }
         Ok(options)
     }
 }
@@ -84,6 +88,7 @@ impl Setup {
     pub(crate) fn without_memory(mut self) -> Self {
         self.options.cache = ListCache::off();
         self.options.logs = ServerLogs::off();
+        self.options.usage = UsageLog::off();
         self
     }
 
@@ -101,9 +106,12 @@ impl Setup {
 
     /// Writes down what is still to be written.
     pub(crate) fn end(self) {
-        let is_written = self.logs.flush(Instant::now() + LOGS_WRITTEN_WITHIN);
-        if !is_written {
+        let until = Instant::now() + WRITTEN_WITHIN;
+        if !self.logs.flush(until) {
             tracing::debug!("the logs of servers were not written to their end in time");
+        }
+        if !self.options.usage.flush(until) {
+            tracing::debug!("the last calls of tools were not counted in time");
         }
     }
 }
@@ -140,6 +148,7 @@ fn options(
         cache: list_cache(workspace),
         logs: logs.clone(),
         telemetry,
+        usage: usage_log(workspace, settings),
         log_level: log_level(workspace.output.verbose),
         ..ManagerOptions::default()
     };
@@ -149,6 +158,21 @@ fn options(
 /// Where lists of servers are remembered.
 pub(crate) fn list_cache(workspace: &Workspace) -> ListCache {
     ListCache::open(workspace.places.state.join("cache").join("lists"))
+}
+
+/// Where calls of tools are counted, unless nobody wants that.
+fn usage_log(workspace: &Workspace, settings: &Settings) -> UsageLog {
+    let is_wanted = settings.retention.record_usage.as_ref();
+    if is_wanted.is_none_or(|setting| setting.value) {
+        UsageLog::open(usage_directory(workspace))
+    } else {
+        UsageLog::off()
+    }
+}
+
+/// Where the counts of calls are.
+pub(crate) fn usage_directory(workspace: &Workspace) -> PathBuf {
+    workspace.places.state.join("usage")
 }
 
 /// Ends every connection politely, unless nobody wants to wait for that.

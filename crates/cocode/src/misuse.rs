@@ -21,7 +21,13 @@ fn names_no_server(words: &[OsString]) -> bool {
             .iter()
             .any(|verb| word == verb)
     };
+    // These are about all servers. A tool may have such a name.
+    let mut verbs = words.iter().skip_while(|word| *word != "mcp").skip(1);
+    let is_about_all = verbs
+        .next()
+        .is_some_and(|verb| verb == "search" || verb == "budget");
     words.iter().any(|word| word == "mcp")
+        && !is_about_all
         && !words.iter().any(takes_address)
         && !words.iter().any(is_server)
 }

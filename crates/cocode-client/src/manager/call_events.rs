@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cocode_core::{Reach, RemoteTransport, ToolName};
+use cocode_core::{Reach, RemoteTransport, ServerName, ToolName};
 use cocode_wire::Frame;
 use tokio::time::Instant;
 
@@ -11,10 +11,11 @@ use super::calls::Called;
 use super::events::{Bus, CallEnd, CallId, Event};
 use super::server::Server;
 use super::shared::Shared;
-use crate::error::RequestError;
+use crate::error::{RequestError, Retry};
 use crate::features::CallResult;
 use crate::progress::{OnProgress, Progress};
 use crate::telemetry::{CallFacts, CallOutcomeKind, CallTrace, CallTransport, TraceContext};
+use crate::usage::UsageLog;
 
 /// What the end of a call is named that its server refused.
 const REFUSED: &str = "server-error";
@@ -25,7 +26,15 @@ pub(super) struct Telling<'a> {
     call: CallId,
     begun: Instant,
     trace: Option<CallTrace>,
+    counting: Option<Counting<'a>>,
     finished: bool,
+}
+
+/// Counts a call that its server may have carried out.
+struct Counting<'a> {
+    usage: &'a UsageLog,
+    server: ServerName,
+    tool: ToolName,
 }
 
 impl<'a> Telling<'a> {
@@ -49,11 +58,18 @@ impl<'a> Telling<'a> {
             };
             telemetry.begin_call(server.name.as_str(), tool.as_str(), facts, parent)
         });
+        let usage = &shared.options.usage;
+        let counting = (!usage.is_off()).then(|| Counting {
+            usage,
+            server: server.name.clone(),
+            tool: tool.clone(),
+        });
         Self {
             bus: &shared.bus,
             call,
             begun,
             trace,
+            counting,
             finished: false,
         }
     }
@@ -81,6 +97,7 @@ impl<'a> Telling<'a> {
     }
 
     pub(super) fn finish(&mut self, outcome: &Result<Called, CallError>) {
+        self.count(outcome.as_ref().map_or_else(may_have_run, |_called| true));
         let end = match outcome {
             Ok(called) if called.result.is_error => CallEnd::ToolError,
             Ok(_) => CallEnd::Ok,
@@ -102,6 +119,8 @@ impl<'a> Telling<'a> {
 
     /// The same for an answer that is passed on as it came.
     pub(super) fn finish_relayed(&mut self, outcome: &Result<Frame, CallError>) {
+        let is_carried_out = |frame: &Frame| frame.error().is_none();
+        self.count(outcome.as_ref().map_or_else(may_have_run, is_carried_out));
         let answer = match outcome {
             Ok(frame) => frame.error().map_or(Ok(()), Err),
             Err(error) => {
@@ -132,6 +151,14 @@ impl<'a> Telling<'a> {
         self.end(end);
     }
 
+    /// Counts the call, once.
+    fn count(&mut self, is_carried_out: bool) {
+        let counting = self.counting.take();
+        if let Some(counting) = counting.filter(|_| is_carried_out) {
+            counting.usage.count(&counting.server, &counting.tool);
+        }
+    }
+
     fn end(&mut self, outcome: CallEnd) {
         let (call, elapsed) = (self.call, self.begun.elapsed());
         self.bus.tell(|| Event::ToolCallFinished {
@@ -146,8 +173,22 @@ impl<'a> Telling<'a> {
 impl Drop for Telling<'_> {
     fn drop(&mut self) {
         if !self.finished {
+            self.count(true);
             self.end(CallEnd::Cancelled);
         }
+    }
+}
+
+/// Whether the server may have done what it was asked, although nobody knows what came of it.
+fn may_have_run(error: &CallError) -> bool {
+    match error {
+        CallError::Request { error, .. } | CallError::Asking { error, .. } => {
+            error.retry() == Retry::MayHaveRun
+        }
+        CallError::UnknownTool { .. }
+        | CallError::UnknownServer { .. }
+        | CallError::Arguments { .. }
+        | CallError::Unavailable { .. } => false,
     }
 }
 

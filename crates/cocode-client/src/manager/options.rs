@@ -15,6 +15,7 @@ use crate::options::{ClientInfo, Timeouts};
 use crate::results::ResultStore;
 use crate::server_log::ServerLogs;
 use crate::telemetry::Telemetry;
+use crate::usage::UsageLog;
 
 /// Everything about a manager that can be chosen. The defaults are those of a program that runs
 /// for long and keeps nothing on disk.
@@ -46,6 +47,8 @@ pub struct ManagerOptions {
     pub logs: ServerLogs,
     /// Who is told about calls.
     pub telemetry: Telemetry,
+    /// Where calls are counted.
+    pub usage: UsageLog,
     /// The least severe log messages that servers should send.
     pub log_level: Option<String>,
     /// How often one call may ask for more input.
@@ -161,6 +164,7 @@ impl Default for ManagerOptions {
             cache: ListCache::off(),
             logs: ServerLogs::off(),
             telemetry: Telemetry::off(),
+            usage: UsageLog::off(),
             log_level: None,
             max_input_rounds: 10,
             time_of_day: SystemTime::now,

@@ -393,6 +393,12 @@ const RETENTION: &[SettingKey] = &[
         Kind::Count,
         "How many megabytes the audit log may have before it goes on in a new file.",
     ),
+    key(
+        "record_usage",
+        Kind::Boolean,
+        "Whether it is counted how often each tool is called, for `cocode mcp budget` (true). The \
+         counts stay on this machine.",
+    ),
 ];
 
 /// The keys of `policy.toml`.

@@ -267,6 +267,7 @@ impl Values<'_> {
             logs_max_mb: self.count("retention.logs_max_mb"),
             audit_days: self.count("retention.audit_days"),
             audit_max_mb: self.count("retention.audit_max_mb"),
+            record_usage: self.get("retention.record_usage", boolean),
         }
     }
 

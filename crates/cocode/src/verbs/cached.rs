@@ -79,14 +79,14 @@ pub(crate) fn run(plan: &Plan, spec: &ServerSpec, workspace: &Workspace) -> Resu
 }
 
 /// What is remembered of servers, as those who reach them know them.
-pub(super) struct Memory {
+pub(crate) struct Memory {
     cache: ListCache,
     connector: Configured,
 }
 
 impl Memory {
     /// What accounts were shown is found only by who has the account.
-    pub(super) fn of(specs: &[ServerSpec], workspace: &Workspace) -> Result<Self, CliError> {
+    pub(crate) fn of(specs: &[ServerSpec], workspace: &Workspace) -> Result<Self, CliError> {
         let connector = Configured::new(workspace)?;
         on_runtime(workspace, async {
             connector.recall(specs).await;
@@ -98,12 +98,17 @@ impl Memory {
         })
     }
 
-    /// What is remembered of one list.
-    pub(super) fn load(&self, kind: ListKind, spec: &ServerSpec) -> Result<Remembered, CliError> {
+    /// Everything that is remembered of a server.
+    pub(crate) fn recall(&self, spec: &ServerSpec) -> Option<cocode_client::Remembered> {
         let identity = self.connector.identity(spec).unwrap_or_default();
         let identity: Vec<&str> = identity.iter().map(String::as_str).collect();
         let key = ListCache::key_for(&spec.fingerprint(), &identity);
-        let remembered = self.cache.load(&key);
+        self.cache.load(&key)
+    }
+
+    /// What is remembered of one list.
+    pub(super) fn load(&self, kind: ListKind, spec: &ServerSpec) -> Result<Remembered, CliError> {
+        let remembered = self.recall(spec);
         let list = remembered.and_then(|mut remembered| remembered.lists.remove(&kind));
         let Some(list) = list else {
             let what = match kind {

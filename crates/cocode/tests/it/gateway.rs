@@ -14,7 +14,7 @@ use crate::interrupting::signal;
 use crate::status::{entry, hostile};
 
 /// A gateway that runs, and what it says.
-struct Running {
+pub(crate) struct Running {
     child: Child,
     lines: BufReader<ChildStdout>,
     /// The address of all servers.
@@ -22,7 +22,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(home: &Home, words: &[&str]) -> Self {
+    pub(crate) fn start(home: &Home, words: &[&str]) -> Self {
         let mut command = home.command(["gateway", "--listen", ":0", "--json"]);
         let mut child = start(command.args(words));
         let lines = BufReader::new(child.stdout.take().unwrap());
@@ -66,7 +66,7 @@ impl Running {
 
     /// Waits until all these servers are ready, in whatever order.
     #[track_caller]
-    fn until_ready(&mut self, names: &[&str]) {
+    pub(crate) fn until_ready(&mut self, names: &[&str]) {
         let mut missing: BTreeSet<&str> = names.iter().copied().collect();
         while !missing.is_empty() {
             let event = self.next(|event| event["server"]["state"] == "ready");
@@ -74,8 +74,13 @@ impl Running {
         }
     }
 
+    /// The address of all servers.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     /// The address of one server.
-    fn server(&self, name: &str) -> String {
+    pub(crate) fn server(&self, name: &str) -> String {
         format!("{}/{name}", self.url)
     }
 
@@ -101,7 +106,7 @@ impl Running {
     }
 
     /// Ends it by a signal, and gives its exit code and what it complained about.
-    fn end(mut self, name: &str) -> (Option<i32>, String) {
+    pub(crate) fn end(mut self, name: &str) -> (Option<i32>, String) {
         signal(&self.child, name);
         self.wait()
     }

@@ -6,6 +6,7 @@
     reason = "tests only, which start the program as a user would"
 )]
 
+mod budgeting;
 mod calling;
 mod config_files;
 mod credentials_peer;
@@ -41,6 +42,7 @@ mod plugins;
 mod policy;
 mod quiet;
 mod results;
+mod searching;
 mod secrets;
 mod sign_in;
 mod status;

@@ -254,6 +254,7 @@ fn of_retention(rows: &mut Rows, settings: &RetentionSettings) {
         logs_max_mb,
         audit_days,
         audit_max_mb,
+        record_usage,
     } = settings;
     rows.table = "retention";
     for (key, setting) in [
@@ -267,6 +268,7 @@ fn of_retention(rows: &mut Rows, settings: &RetentionSettings) {
     ] {
         rows.given(key, setting.as_ref(), number);
     }
+    rows.given("record_usage", record_usage.as_ref(), number);
 }
 
 fn of_provider(name: &str, settings: &ProviderSettings) -> Row {

@@ -1,0 +1,76 @@
+//! What a definition takes in the eyes of a model.
+
+use std::iter::Sum;
+use std::ops::AddAssign;
+
+use cocode_core::estimate_tokens;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::toolbox::ToolEntry;
+
+/// The size of definitions: names, descriptions and input schemas.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Cost {
+    pub(super) characters: u64,
+    /// By estimate.
+    pub(super) tokens: u64,
+}
+
+impl Cost {
+    /// A tool under the name that models know it by.
+    pub(super) fn of(name: &str, tool: &ToolEntry) -> Self {
+        let schema = tool.input_schema.as_deref().map(compact);
+        let parts = [Some(name), tool.description.as_deref(), schema.as_deref()];
+        parts.into_iter().flatten().map(Self::of_text).sum()
+    }
+
+    fn of_text(text: &str) -> Self {
+        Self {
+            characters: u64::try_from(text.chars().count()).unwrap_or(u64::MAX),
+            tokens: estimate_tokens(text),
+        }
+    }
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        self.characters = self.characters.saturating_add(other.characters);
+        self.tokens = self.tokens.saturating_add(other.tokens);
+    }
+}
+
+impl Sum for Cost {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |mut sum, one| {
+            sum += one;
+            sum
+        })
+    }
+}
+
+/// JSON without the blanks that its server wrote it with: models do not see those.
+fn compact(json: &str) -> String {
+    let value: Result<Value, _> = serde_json::from_str(json);
+    value.map_or_else(|_bad| json.to_owned(), |value| value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cost;
+    use crate::toolbox::ToolEntry;
+
+    #[test]
+    fn names_descriptions_and_schemas_count_and_blanks_of_schemas_do_not() {
+        let tool = ToolEntry {
+            name: "read".to_owned(),
+            title: Some("not seen".to_owned()),
+            description: Some("12345678".to_owned()),
+            input_schema: Some("{ \"type\" :\n \"object\" }".to_owned()),
+        };
+        let cost = Cost::of("mcp__a__read", &tool);
+        assert_eq!((cost.characters, cost.tokens), (12 + 8 + 17, 3 + 2 + 5));
+        let bare = ToolEntry::default();
+        assert_eq!(Cost::of("abcd", &bare).tokens, 1);
+    }
+}

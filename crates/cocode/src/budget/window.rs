@@ -1,0 +1,85 @@
+//! Which context window tools are compared with, and when the model that has it searches.
+
+use cocode_core::{SearchPolicy, Searcher, ToolSearchMode};
+
+use crate::error::{CliError, Code};
+use crate::workspace::Workspace;
+
+/// Tokens of a context window that nobody told of.
+const DEFAULT_WINDOW: u64 = 200_000;
+/// The variable that says whether models search, whatever files say.
+const VARIABLE: &str = "ENABLE_TOOL_SEARCH";
+
+/// The model that would be shown the tools, as far as it is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Model {
+    /// Tokens of its context window.
+    pub(super) window: u64,
+    /// Who says so, for people.
+    pub(super) from: String,
+    /// Whether it can call tools.
+    pub(super) calls_tools: bool,
+}
+
+impl Model {
+    /// A model of which nothing is known but this.
+    pub(super) fn of_window(given: Option<u64>) -> Self {
+        Self {
+            window: given.unwrap_or(DEFAULT_WINDOW),
+            from: if given.is_some() {
+                "--window"
+            } else {
+                "default"
+            }
+            .to_owned(),
+            calls_tools: true,
+        }
+    }
+
+    pub(super) fn searcher(&self) -> Searcher {
+        Searcher {
+            context_window: Some(self.window),
+            calls_tools: self.calls_tools,
+        }
+    }
+}
+
+/// The model that is used where none is named, with the given window if there is one.
+pub(super) fn model(given: Option<u64>, workspace: &Workspace) -> Result<Model, CliError> {
+    let settings = &workspace.config()?.settings;
+    let mut model = Model::of_window(given);
+    let of_provider = || {
+        let provider = settings.providers.get(&settings.provider.as_ref()?.value)?;
+        provider.model.as_ref()
+    };
+    let named = settings.model.as_ref().map(|setting| &setting.value);
+    let Some(name) = named.or_else(of_provider) else {
+        return Ok(model);
+    };
+    let Some(known) = settings.models.get(name) else {
+        return Ok(model);
+    };
+    model.calls_tools = known.tools.unwrap_or(true);
+    if let (None, Some(window)) = (given, known.context_window) {
+        model.window = window;
+        model.from = format!("model {name}");
+    }
+    Ok(model)
+}
+
+/// When models search, by the files and the environment.
+pub(super) fn policy(workspace: &Workspace) -> Result<SearchPolicy, CliError> {
+    let settings = &workspace.config()?.settings.tool_search;
+    let said = workspace.environment.variables.text(VARIABLE);
+    let said = said.filter(|said| !said.is_empty());
+    let mode: Option<ToolSearchMode> =
+        said.map(|said| said.parse()).transpose().map_err(|error| {
+            let message = format!("the variable {VARIABLE} cannot be used");
+            CliError::new(Code::InvalidUsage, message).because(&error)
+        })?;
+    Ok(SearchPolicy {
+        mode: mode.unwrap_or(settings.mode.value),
+        threshold_percent: settings.threshold_percent.value,
+        min_context_window: settings.min_context_window.value,
+    })
+}
