@@ -34,9 +34,7 @@ pub struct SearchedServer<'a> {
 ///
 /// The description names the servers, because nobody searches for what they have no idea of. How many
 /// tools a server has is not said: what models are told would be another text whenever one changes.
-pub fn tool_search_definition<'a>(
-    servers: impl IntoIterator<Item = SearchedServer<'a>>,
-) -> String {
+pub fn tool_search_definition<'a>(servers: impl IntoIterator<Item = SearchedServer<'a>>) -> String {
     let servers: Vec<_> = servers.into_iter().collect();
     let mut description = String::from(
         "Finds tools by what they are for. Most tools are not listed: search before you say that \

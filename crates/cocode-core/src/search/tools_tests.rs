@@ -26,12 +26,17 @@ fn the_servers_are_named_with_a_few_words() {
 fn many_servers_share_the_room_that_there_is() {
     let about = "word ".repeat(100);
     for n_servers in [1, 10, 50, 200, 2_000] {
-        let names: Vec<_> = (0..n_servers).map(|number| format!("server-{number:04}")).collect();
+        let names: Vec<_> = (0..n_servers)
+            .map(|number| format!("server-{number:04}"))
+            .collect();
         let servers = names.iter().map(|name| server(name, Some(&about)));
         let bare = tool_search_definition([]).len();
         let size = tool_search_definition(servers).len() - bare;
         // Each line feed is written as two bytes.
-        assert!(size <= MAX_SERVERS_BYTES + n_servers + 64, "{n_servers}: {size}");
+        assert!(
+            size <= MAX_SERVERS_BYTES + n_servers + 64,
+            "{n_servers}: {size}"
+        );
         let servers = names.iter().map(|name| server(name, Some(&about)));
         let text = tool_search_definition(servers);
         assert_eq!(text.contains(" more\""), n_servers == 2_000, "{n_servers}");
