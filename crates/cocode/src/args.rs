@@ -7,6 +7,7 @@ pub(crate) mod gateway;
 pub(crate) mod govern;
 pub(crate) mod manage;
 pub(crate) mod results;
+pub(crate) mod search;
 pub(crate) mod serve;
 
 use std::ffi::OsString;

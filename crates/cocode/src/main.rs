@@ -44,6 +44,7 @@ mod table;
 mod target;
 mod telemetry;
 mod text;
+mod tool_search;
 mod trouble;
 mod verbs;
 mod workspace;

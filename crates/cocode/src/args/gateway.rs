@@ -7,6 +7,7 @@ use cocode_config::Prefix;
 use url::Url;
 
 use super::govern::CredentialStoreArg;
+use super::search::SearchArgs;
 use super::serve::name;
 
 pub(crate) const GATEWAY_HELP: &str = "\
@@ -37,6 +38,8 @@ pub(crate) struct GatewayArgs {
     /// When tools at /mcp are named `mcp__SERVER__TOOL` [default: always]
     #[arg(long, value_name = "WHEN")]
     pub(crate) prefix: Option<PrefixArg>,
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
     #[command(flatten)]
     pub(crate) tools: BuiltInArgs,
     #[command(flatten)]

@@ -14,15 +14,15 @@ use crate::interrupting::signal;
 use crate::status::{entry, hostile};
 
 /// A gateway that runs, and what it says.
-struct Running {
+pub(crate) struct Running {
     child: Child,
     lines: BufReader<ChildStdout>,
     /// The address of all servers.
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Running {
-    fn start(home: &Home, words: &[&str]) -> Self {
+    pub(crate) fn start(home: &Home, words: &[&str]) -> Self {
         let mut command = home.command(["gateway", "--listen", ":0", "--json"]);
         let mut child = start(command.args(words));
         let lines = BufReader::new(child.stdout.take().unwrap());
@@ -56,7 +56,7 @@ impl Running {
     }
 
     #[track_caller]
-    fn until_state(&mut self, name: &str, state: &str) -> Value {
+    pub(crate) fn until_state(&mut self, name: &str, state: &str) -> Value {
         self.next(|event| {
             event["event"] == "state"
                 && event["server"]["name"] == name
@@ -81,7 +81,7 @@ impl Running {
 
     /// The names of the tools at an address.
     #[track_caller]
-    fn tools(url: &str) -> Vec<String> {
+    pub(crate) fn tools(url: &str) -> Vec<String> {
         let listed = mcp_at(&["tools", "--json"], url).clean();
         let listed: Value = serde_json::from_str(&listed).unwrap();
         let tools = listed["tools"].as_array().unwrap();
@@ -101,7 +101,7 @@ impl Running {
     }
 
     /// Ends it by a signal, and gives its exit code and what it complained about.
-    fn end(mut self, name: &str) -> (Option<i32>, String) {
+    pub(crate) fn end(mut self, name: &str) -> (Option<i32>, String) {
         signal(&self.child, name);
         self.wait()
     }
