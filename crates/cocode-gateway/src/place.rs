@@ -1,6 +1,6 @@
 //! An endpoint of a view: who comes there talks to its room.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use cocode_wire::serve::{Conversation, Endpoint, Sink};
 
@@ -13,7 +13,8 @@ use crate::view::Inner;
 pub(crate) struct Place {
     room: Arc<dyn Room>,
     view: Weak<Inner>,
-    stateless: Arc<Downstream>,
+    /// Those whose requests stand alone, once there are such.
+    stateless: OnceLock<Arc<Downstream>>,
     /// What is known of the models of its clients.
     announced: Announced,
 }
@@ -30,7 +31,7 @@ impl Place {
 
     fn of(room: Arc<dyn Room>, view: Weak<Inner>, announced: Announced) -> Arc<Self> {
         Arc::new(Self {
-            stateless: Downstream::new(Arc::clone(&room), None, announced),
+            stateless: OnceLock::new(),
             room,
             view,
             announced,
@@ -48,7 +49,11 @@ impl Endpoint for Place {
     }
 
     fn stateless(&self) -> Arc<dyn Conversation> {
-        Arc::clone(&self.stateless) as Arc<dyn Conversation>
+        let (room, announced) = (&self.room, self.announced);
+        let stateless = self
+            .stateless
+            .get_or_init(|| Downstream::new(Arc::clone(room), None, announced));
+        Arc::clone(stateless) as Arc<dyn Conversation>
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn shape(wanted: &WantedArgs, workspace: &Workspace) -> Result<Shape,
     };
     let prefix = profile.and_then(|profile| profile.prefix);
     let variables = &workspace.environment.variables;
-    let search = ToolSearch::new(*search, profile, config, variables)?;
+    let search = ToolSearch::new(*search, profile, &config.settings.tool_search, variables)?;
     Ok(Shape {
         selection: Selection {
             servers: named.map(|names| names.iter().cloned().collect()),

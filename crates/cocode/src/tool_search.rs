@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use cocode_config::{Config, GatewayProfile, SettingOrigin};
+use cocode_config::{GatewayProfile, SettingOrigin, ToolSearchSettings};
 use cocode_core::{SearchPolicy, ToolSearchMode};
 use cocode_gateway::SearchOptions;
 use serde::Serialize;
@@ -48,10 +48,9 @@ impl ToolSearch {
     pub(crate) fn new(
         args: SearchArgs,
         profile: Option<&GatewayProfile>,
-        config: &Config,
+        settings: &ToolSearchSettings,
         variables: &Variables,
     ) -> Result<Self, CliError> {
-        let settings = &config.settings.tool_search;
         let (mode, from) = if let Some(ModeArg(mode)) = args.tool_search {
             (mode, From::CommandLine)
         } else if let Some(mode) = in_environment(variables)? {
@@ -130,14 +129,13 @@ impl fmt::Display for ToolSearch {
             ToolSearchMode::Auto => policy.threshold_percent,
             ToolSearchMode::AutoFrom(percent) => f64::from(percent),
         };
-        let least = policy.min_context_window;
-        write!(
-            formatter,
-            "clients search if tools take {percent}% of their context window of at least {least} tokens"
-        )?;
+        write!(formatter, "from {percent}% of a context window on, ")?;
         match options.context_window {
-            Some(window) => write!(formatter, ", which is {window} unless they say otherwise"),
-            None => formatter.write_str(", and are shown all if they do not say how large that is"),
+            Some(window) => write!(
+                formatter,
+                "which has {window} tokens unless clients say otherwise"
+            ),
+            None => formatter.write_str("for clients that say how large theirs is"),
         }
     }
 }
@@ -146,7 +144,7 @@ impl fmt::Display for ToolSearch {
 mod tests {
     use std::ffi::OsString;
 
-    use cocode_config::{Config, merge_settings};
+    use cocode_config::merge_settings;
     use cocode_core::ToolSearchMode;
 
     use super::{ToolSearch, VARIABLE};
@@ -154,17 +152,14 @@ mod tests {
     use crate::environment::Variables;
 
     fn of(line: Option<ToolSearchMode>, variable: Option<&str>) -> Result<String, String> {
-        let config = Config {
-            settings: merge_settings([]),
-            ..Config::default()
-        };
+        let (settings, _) = merge_settings(&[]);
         let pairs = variable.map(|value| (OsString::from(VARIABLE), OsString::from(value)));
         let variables: Variables = pairs.into_iter().collect();
         let args = SearchArgs {
             tool_search: line.map(ModeArg),
             context_window: None,
         };
-        let search = ToolSearch::new(args, None, &config, &variables);
+        let search = ToolSearch::new(args, None, &settings.tool_search, &variables);
         search
             .map(|search| search.to_string())
             .map_err(|error| error.causes.join(" "))
@@ -174,8 +169,8 @@ mod tests {
     fn the_command_line_counts_more_than_the_environment_and_that_more_than_files() {
         assert_eq!(
             of(None, None).unwrap(),
-            "tool search: auto (the default), clients search if tools take 10% of their context \
-             window of at least 32000 tokens, and are shown all if they do not say how large that is"
+            "tool search: auto (the default), from 10% of a context window on, for clients that say how \
+             large theirs is"
         );
         assert_eq!(
             of(None, Some("true")).unwrap(),

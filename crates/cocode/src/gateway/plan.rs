@@ -47,16 +47,18 @@ impl Plan {
         }
         let prefix = args.prefix.map(Prefix::from);
         let prefix = prefix.or_else(|| profile?.prefix);
+        let variables = &workspace.environment.variables;
+        let search = ToolSearch::new(
+            args.search,
+            profile,
+            &config.settings.tool_search,
+            variables,
+        )?;
         Ok(Self {
             http,
             selection: selection(args, profile, config)?,
             prefix: of_gateway(prefix.unwrap_or(settings.prefix.value)),
-            search: ToolSearch::new(
-                args.search,
-                profile,
-                config,
-                &workspace.environment.variables,
-            )?,
+            search,
         })
     }
 

@@ -172,6 +172,11 @@ fn people_are_told_where_it_listens_and_what_to_paste() {
         let line = next();
         assert!(line.contains(part) && line.contains(&url), "{line}");
     }
+    let search = next();
+    assert!(
+        search.starts_with("tool search: auto (the default)"),
+        "{search}"
+    );
     let ready = next();
     assert!(ready.starts_with("workspace ready: modern"), "{ready}");
     signal(&child, "-INT");

@@ -183,7 +183,11 @@ pub(super) fn searched(peers: &Peers, visitor: Visitor) {
     is_sampled(&seen.next());
     let unknown = seen.next();
     assert_eq!(unknown["isError"], true, "{unknown}");
-    assert!(text(&unknown).contains("Did you mean `mcp__python__greet`?"));
+    let told = text(&unknown);
+    assert!(
+        told.contains("Did you mean") && told.contains("`mcp__python__greet`"),
+        "{told}"
+    );
     was_asked_by_python(&seen.asked[..2]);
     was_asked_by_everything(&seen.asked[2..]);
     peers.has_asked.set(true);
