@@ -41,6 +41,7 @@ use tokio::time::Instant;
 
 use self::index::Index;
 pub(crate) use self::pages::{Pages, with_text};
+use self::search::choice_of;
 pub(crate) use self::snapshot::Lists;
 use self::snapshot::Snapshot;
 use self::watching::Changes;
@@ -192,12 +193,7 @@ impl Merged {
             Some(member) => member.look(kind, |choice| {
                 given(&self.snapshot_of(&view), kind, choice, view.search())
             }),
-            None => given(
-                &snapshot,
-                kind,
-                &mut self.choice_of(request)?,
-                view.search(),
-            ),
+            None => given(&snapshot, kind, &mut choice_of(request)?, view.search()),
         };
         let tail = pages.asked_for(request.params.as_ref())?;
         let mut holds = holds(&view, &snapshot, kind);

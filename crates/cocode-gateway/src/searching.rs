@@ -190,7 +190,7 @@ impl Choice {
         }
         let decision = options.decide(self.announced, tools);
         let is_search = decision.is_search();
-        if self.is_search.is_some_and(|before| before != is_search) || self.is_search.is_none() {
+        if self.is_search.is_none_or(|before| before != is_search) {
             tracing::debug!("{decision}");
         }
         self.is_search = Some(is_search);

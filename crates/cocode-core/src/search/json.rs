@@ -11,7 +11,8 @@ pub(super) fn push_string(json: &mut String, text: &str) {
             '\r' => json.push_str("\\r"),
             '\t' => json.push_str("\\t"),
             control if control < ' ' => {
-                json.push_str(&format!("\\u{:04x}", u32::from(control)));
+                let escape = format!("\\u{:04x}", u32::from(control));
+                json.push_str(&escape);
             }
             other => json.push(other),
         }

@@ -112,7 +112,8 @@ fn push_servers(text: &mut String, servers: &[SearchedServer<'_>]) {
         };
         if text.len() - begin + line.len() > MAX_SERVERS_BYTES {
             let left_out = servers.len() - number;
-            text.push_str(&format!("\n- and {left_out} more"));
+            let more = format!("\n- and {left_out} more");
+            text.push_str(&more);
             return;
         }
         text.push_str(&line);

@@ -7,6 +7,7 @@ use cocode_core::Era;
 use cocode_wire::{RpcError, code};
 
 use super::Merged;
+use super::search::choice_of;
 use crate::audience::{Hears, Member};
 use crate::level::Level;
 use crate::notices::{Filter, Subscription};
@@ -40,7 +41,7 @@ impl Merged {
     pub(super) async fn listen(&self, request: Box<Request>) -> Result<Reply, RpcError> {
         let wanted = Filter::read(request.params.as_ref())?;
         let (view, snapshot) = self.current()?;
-        let mut choice = self.choice_of(&request)?;
+        let mut choice = choice_of(&request)?;
         let mut lists = snapshot.lists.clone();
         if choice.decide(view.search(), || snapshot.load()) {
             lists.set(ListKind::Tools, Arc::clone(snapshot.searched_tools()));

@@ -58,16 +58,9 @@ impl Merged {
         }
         let is_searching = match self.audience.find(request.session) {
             Some(member) => member.is_searching(),
-            None => self
-                .choice_of(request)?
-                .decide(view.search(), || snapshot.load()),
+            None => choice_of(request)?.decide(view.search(), || snapshot.load()),
         };
         Ok(is_searching.then_some(own))
-    }
-
-    /// What is known of the model of a request that belongs to no session.
-    pub(super) fn choice_of(&self, request: &Request) -> Result<Choice, RpcError> {
-        announced_by(request).map(Choice::open)
     }
 
     /// Serves a call of one of our own tools.
@@ -128,11 +121,16 @@ impl Merged {
     }
 }
 
+/// What is known of a request that belongs to no session.
+pub(super) fn choice_of(request: &Request) -> Result<Choice, RpcError> {
+    announced_by(request).map(Choice::open)
+}
+
 /// What is known of the model that a request is made for.
 fn announced_by(request: &Request) -> Result<Announced, RpcError> {
     let said = match request.said.tool_search.as_ref() {
         Some(said) => {
-            let value: &RawValue = said.decode().map_err(invalid)?;
+            let value: &RawValue = said.decode().map_err(|error| invalid(&error))?;
             Announced::in_value(value)?
         }
         None => Announced::default(),
@@ -141,7 +139,7 @@ fn announced_by(request: &Request) -> Result<Announced, RpcError> {
     Ok(said.or(can).or(request.from.announced()))
 }
 
-fn invalid(error: serde_json::Error) -> RpcError {
+fn invalid(error: &serde_json::Error) -> RpcError {
     RpcError::new(code::INVALID_PARAMS, error.to_string())
 }
 
@@ -199,9 +197,8 @@ impl Query {
             let value = value.get();
             match &*key {
                 "query" => query.text = text(&key, value)?,
-                "server" if value == "null" => {}
+                "server" | "limit" if value == "null" => {}
                 "server" => query.server = Some(text(&key, value)?),
-                "limit" if value == "null" => {}
                 "limit" => {
                     let limit = value.parse().ok();
                     let limit = limit.filter(|limit| (1..=MAX_FOUND).contains(limit));
@@ -234,14 +231,14 @@ fn text(key: &str, value: &str) -> Result<String, String> {
     serde_json::from_str(value).map_err(|_no_text| format!("`{key}` is a text."))
 }
 
-/// What a call of `tool_call` would be if its tool were called by name; or what is wrong with it, for
-/// the model.
+/// A call with the name of its tool, or what is wrong with it, for the model.
+type Unwrapped = Result<(String, Box<Request>), String>;
+
+/// What a call of `tool_call` would be if its tool were called by name.
 ///
 /// Everything but name and arguments stays as it is, so that whoever comes back with answers, comes back
 /// to the same call. The headers that a client mirrors arguments in are those of `tool_call`, which has
 /// none.
-type Unwrapped = Result<(String, Box<Request>), String>;
-
 fn unwrapped(mut request: Box<Request>) -> Result<Unwrapped, RpcError> {
     let Some(given) = arguments(&request)? else {
         return Ok(Err(format!("`{TOOL_CALL}` needs the `name` of a tool.")));
@@ -275,9 +272,9 @@ fn unwrapped(mut request: Box<Request>) -> Result<Unwrapped, RpcError> {
     }
     let outer = request.params.as_ref();
     let outer = outer.map(RawJson::decode::<Members<'_>>).transpose();
-    let outer = outer.map_err(invalid)?.unwrap_or_default();
+    let outer = outer.map_err(|error| invalid(&error))?.unwrap_or_default();
     let mut params = b"{".to_vec();
-    let shown = RawJson::of(&name).map_err(invalid)?;
+    let shown = RawJson::of(&name).map_err(|error| invalid(&error))?;
     push_member(&mut params, "name", shown.as_str());
     if let Some(inner) = inner {
         params.push(b',');
@@ -289,7 +286,7 @@ fn unwrapped(mut request: Box<Request>) -> Result<Unwrapped, RpcError> {
         push_member(&mut params, key, value.get());
     }
     params.push(b'}');
-    let params = RawJson::parse(params).map_err(invalid)?;
+    let params = RawJson::parse(params).map_err(|error| invalid(&error))?;
     drop(outer);
     request.said.name = Some(name.clone());
     request.params = Some(params);
@@ -299,7 +296,7 @@ fn unwrapped(mut request: Box<Request>) -> Result<Unwrapped, RpcError> {
 
 /// A result with structured content, and the same as text.
 fn structured(json: &str, era: Era) -> Result<Reply, RpcError> {
-    let as_text = RawJson::of(json).map_err(invalid)?;
+    let as_text = RawJson::of(json).map_err(|error| invalid(&error))?;
     let text =
         format!(r#"{{"content":[{{"type":"text","text":{as_text}}}],"structuredContent":{json}}}"#);
     result(text, era)
@@ -307,7 +304,7 @@ fn structured(json: &str, era: Era) -> Result<Reply, RpcError> {
 
 /// A result that says what went wrong, for the model.
 fn failed(what: &str, era: Era) -> Result<Reply, RpcError> {
-    let what = RawJson::of(what).map_err(invalid)?;
+    let what = RawJson::of(what).map_err(|error| invalid(&error))?;
     let text = format!(r#"{{"content":[{{"type":"text","text":{what}}}],"isError":true}}"#);
     result(text, era)
 }

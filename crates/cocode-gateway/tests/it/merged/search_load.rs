@@ -82,7 +82,6 @@ async fn fifty_servers_with_a_thousand_tools_take_a_twentieth_of_the_context() {
     let found = ask(&mut client, "tools/call", query).await;
     assert_eq!(found.matches("\\\"inputSchema\\\"").count(), 5, "{found}");
     let [all, few, found] = [all, few, found].map(|text| estimate_tokens(&text));
-    println!("all tools: {all} tokens, those who search: {few}, one search: {found}");
     assert!(few * 20 <= all, "{few} of {all}");
     assert!((few + found) * 20 <= all, "{few} and {found} of {all}");
 }

@@ -141,9 +141,8 @@ pub trait Site: Send + Sync + 'static {
     fn endpoint_for(
         &self,
         name: Option<&str>,
-        visit: &Visit<'_>,
+        _visit: &Visit<'_>,
     ) -> Result<Option<Arc<dyn Endpoint>>, String> {
-        let _says_nothing_here = visit;
         Ok(self.endpoint(name))
     }
 
