@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::house::{House, ask, result};
 use super::search::searching;
-use crate::support::{Person, Server, text_of};
+use crate::support::{Person, Server, alone, text_of};
 
 const BOTH: [Protocol; 2] = [Protocol::Legacy, Protocol::Modern];
 
@@ -270,4 +270,25 @@ async fn a_task_is_known_by_its_server() {
     let params = json!({ "name": "tool_call", "arguments": { "name": "mcp__s__echo" } });
     let made = client.modern(1, "tools/call", params).await;
     assert_eq!(made["result"]["taskId"], "s:7", "{made}");
+}
+
+#[tokio::test]
+async fn arguments_that_travel_as_headers_need_none_through_ours() {
+    let tools = json!({
+        "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+        "tools": [{ "name": "echo", "inputSchema": { "type": "object", "properties": {
+            "region": { "type": "string", "x-mcp-header": "Region" },
+        }}}],
+    });
+    let script = Script::modern().on("tools/list").result(tools);
+    let script = script.on("tools/call").text_result("done");
+    let house = House::with(&[("s", script)], searching(), |_| {}).await;
+    let endpoint = house.view.all();
+    alone(&*endpoint, "tools/list", json!({})).await;
+    let direct = json!({ "name": "mcp__s__echo", "arguments": { "region": "eu" } });
+    let refused = alone(&*endpoint, "tools/call", direct.clone()).await;
+    assert!(refused["error"].is_object(), "{refused}");
+    let through = json!({ "name": "tool_call", "arguments": direct });
+    let called = alone(&*endpoint, "tools/call", through).await;
+    assert_eq!(called["result"]["content"][0]["text"], "done", "{called}");
 }
