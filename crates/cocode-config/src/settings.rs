@@ -188,6 +188,10 @@ pub struct GatewayProfile {
     pub prefix: Option<Prefix>,
     /// The address to listen at.
     pub listen: Option<String>,
+    /// Whether clients search for tools.
+    pub tool_search: Option<ToolSearchMode>,
+    /// Tokens that the models of clients see that do not say it.
+    pub context_window: Option<u64>,
 }
 
 /// `[health]`.

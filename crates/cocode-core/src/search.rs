@@ -4,15 +4,18 @@
 //! words. It knows nothing of who asks, and no I/O: what is indexed is handed to it as text.
 
 mod activation;
+mod answer;
 mod concepts;
 mod explain;
 mod index;
+mod json;
 mod mode;
 mod paths;
 mod query;
 mod rank;
 mod schema_words;
 mod stem;
+mod tools;
 mod vocabulary;
 mod words;
 
@@ -20,7 +23,12 @@ pub use activation::{
     CHARACTERS_PER_TOKEN, SearchDecision, SearchPolicy, Searcher, Share, ToolLoad, WhySearch,
     WhyShowAll,
 };
+pub use answer::{FoundDetail, FoundText, found_tools, nothing_found};
 pub use explain::{Explained, ScorePart};
 pub use index::{ToolIndex, ToolText};
 pub use mode::{ToolSearchMode, UnknownToolSearchMode};
 pub use rank::Hit;
+pub use tools::{
+    DEFAULT_FOUND, MAX_FOUND, SearchedServer, TOOL_CALL, TOOL_SEARCH, first_sentence,
+    tool_call_definition, tool_search_definition,
+};

@@ -15,6 +15,7 @@ use crate::instance::{Instance, told};
 use crate::level::Level;
 use crate::merged::{Lists, Pages, retelling, with_text};
 use crate::notices::{Subscription, for_session};
+use crate::searching::Choice;
 use crate::traffic::{Listener, Listening};
 use crate::view::Inner;
 
@@ -38,8 +39,16 @@ pub(crate) struct Member {
 pub(crate) enum Hears {
     /// One server, which is told of as it tells.
     Server(ServerName),
-    /// All servers as one. These are the lists as they were given to it, or when it came.
-    All(Mutex<Lists>),
+    /// All servers as one.
+    All(Mutex<Seen>),
+}
+
+/// What somebody has seen of all servers.
+pub(crate) struct Seen {
+    /// The lists as they were given to it, or when it came.
+    lists: Lists,
+    /// Whether it searches for tools.
+    choice: Choice,
 }
 
 #[derive(Default)]
@@ -55,6 +64,13 @@ struct Wanted {
     /// What its server knows it by.
     uri: String,
     _followed: Followed,
+}
+
+impl Hears {
+    /// All servers, by somebody who knows these lists.
+    pub(crate) fn all(lists: Lists, choice: Choice) -> Self {
+        Self::All(Mutex::new(Seen { lists, choice }))
+    }
 }
 
 impl Audience {
@@ -161,26 +177,41 @@ impl Member {
     }
 
     /// Gives the list of this moment, and remembers that this is what it has.
-    pub(crate) fn look(&self, kind: ListKind, now: impl FnOnce() -> Arc<Pages>) -> Arc<Pages> {
+    pub(crate) fn look(
+        &self,
+        kind: ListKind,
+        now: impl FnOnce(&mut Choice) -> Arc<Pages>,
+    ) -> Arc<Pages> {
         let Hears::All(seen) = &self.hears else {
-            return now();
+            return now(&mut Choice::default());
         };
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let pages = now();
-        seen.set(kind, Arc::clone(&pages));
+        let Seen { lists, choice } = &mut *seen;
+        let pages = now(choice);
+        lists.set(kind, Arc::clone(&pages));
         pages
     }
 
+    /// Whether it was given the tools of somebody who searches.
+    pub(crate) fn is_searching(&self) -> bool {
+        let Hears::All(seen) = &self.hears else {
+            return false;
+        };
+        let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.choice.is_search()
+    }
+
     /// Tells which lists are others than the ones it has, if any are.
-    pub(crate) fn update(&self, now: impl FnOnce() -> Lists) {
+    pub(crate) fn update(&self, now: impl FnOnce(&mut Choice) -> Lists) {
         let Hears::All(seen) = &self.hears else {
             return;
         };
         let changed = {
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-            let now = now();
-            let changed = now.changed_since(&seen);
-            *seen = now;
+            let Seen { lists, choice } = &mut *seen;
+            let now = now(choice);
+            let changed = now.changed_since(lists);
+            *lists = now;
             changed
         };
         self.tell_changed(&changed);

@@ -23,6 +23,7 @@ use crate::level::Level;
 use crate::levels::UNSAID;
 use crate::outbox::Outbox;
 use crate::room::Room;
+use crate::searching::Announced;
 use crate::served::Served;
 use crate::view::Entry;
 
@@ -41,6 +42,8 @@ pub(crate) struct Downstream {
     /// Reaches the client outside of its requests. There is none where requests stand alone.
     outlet: Option<Arc<dyn Sink>>,
     number: u64,
+    /// What is known of its model by the way it came.
+    announced: Announced,
     next_question: AtomicU64,
     /// Lets one server of its own be started at a time.
     pub(crate) starting: Semaphore,
@@ -64,11 +67,16 @@ struct State {
 }
 
 impl Downstream {
-    pub(crate) fn new(room: Arc<dyn Room>, outlet: Option<Arc<dyn Sink>>) -> Arc<Self> {
+    pub(crate) fn new(
+        room: Arc<dyn Room>,
+        outlet: Option<Arc<dyn Sink>>,
+        announced: Announced,
+    ) -> Arc<Self> {
         Arc::new(Self {
             room,
             outlet,
             number: next_session(),
+            announced,
             next_question: AtomicU64::new(first_question()),
             starting: Semaphore::new(1),
             outbox: Outbox::default(),
@@ -89,6 +97,11 @@ impl Downstream {
     /// Nobody else has this number.
     pub(crate) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// What is known of its model by the way it came.
+    pub(crate) fn announced(&self) -> Announced {
+        self.announced
     }
 
     /// Whether the client has left.

@@ -16,11 +16,14 @@
 
 mod asking;
 mod calling;
+mod deferring;
 mod greeting;
+mod index;
 mod listening;
 mod pages;
 mod resources;
 pub(crate) mod retelling;
+mod search;
 mod snapshot;
 mod tasks;
 mod uris;
@@ -36,7 +39,9 @@ use cocode_wire::{RawJson, RpcError, code};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use self::index::Index;
 pub(crate) use self::pages::{Pages, with_text};
+use self::search::choice_of;
 pub(crate) use self::snapshot::Lists;
 use self::snapshot::Snapshot;
 use self::watching::Changes;
@@ -47,6 +52,7 @@ use crate::instance::Instance;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::room::{Replying, Room};
+use crate::searching::{Choice, SearchOptions};
 use crate::view::{Entry, Inner};
 
 /// The room of all servers of a view.
@@ -55,6 +61,7 @@ pub(crate) struct Merged {
     prefix: Prefix,
     snapshot: Mutex<Arc<Snapshot>>,
     audience: Audience,
+    index: Mutex<Index>,
     /// Until when servers are waited for that nobody knows.
     patience: Mutex<BTreeMap<ServerName, (Weak<Instance>, Instant)>>,
 }
@@ -67,6 +74,7 @@ impl Merged {
             prefix,
             snapshot: Mutex::default(),
             audience: Audience::default(),
+            index: Mutex::default(),
             patience: Mutex::default(),
         });
         let changes = Changes {
@@ -132,7 +140,14 @@ impl Merged {
         };
         self.audience.prune();
         for member in self.audience.all() {
-            member.update(|| self.snapshot_of(&view).lists.clone());
+            member.update(|choice| {
+                let snapshot = self.snapshot_of(&view);
+                let mut lists = snapshot.lists.clone();
+                if choice.reconsider(view.search(), || snapshot.load()) {
+                    lists.set(ListKind::Tools, Arc::clone(snapshot.searched_tools()));
+                }
+                lists
+            });
         }
     }
 
@@ -175,13 +190,17 @@ impl Merged {
         let (view, snapshot) = self.current()?;
         let member = self.audience.find(request.session);
         let pages = match member {
-            Some(member) => {
-                member.look(kind, || Arc::clone(self.snapshot_of(&view).lists.get(kind)))
-            }
-            None => Arc::clone(snapshot.lists.get(kind)),
+            Some(member) => member.look(kind, |choice| {
+                given(&self.snapshot_of(&view), kind, choice, view.search())
+            }),
+            None => given(&snapshot, kind, &mut choice_of(request)?, view.search()),
         };
         let tail = pages.asked_for(request.params.as_ref())?;
-        let holds = holds(&view, &snapshot, kind);
+        let mut holds = holds(&view, &snapshot, kind);
+        if !Arc::ptr_eq(&pages, snapshot.lists.get(kind)) {
+            // Others are given another list.
+            holds.1 = "private";
+        }
         let head = match request.caller.era() {
             Era::Legacy => "{".to_owned(),
             Era::Modern => {
@@ -222,6 +241,19 @@ impl Merged {
             (_, method) => Err(unknown_method(method)),
         }
     }
+}
+
+/// The list that a client is given.
+fn given(
+    snapshot: &Snapshot,
+    kind: ListKind,
+    choice: &mut Choice,
+    search: &SearchOptions,
+) -> Arc<Pages> {
+    if kind == ListKind::Tools && choice.decide(search, || snapshot.load()) {
+        return Arc::clone(snapshot.searched_tools());
+    }
+    Arc::clone(snapshot.lists.get(kind))
 }
 
 /// How long a list holds, and for whom.

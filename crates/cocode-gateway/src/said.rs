@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::caller::Caller;
 use crate::level::Level;
+use crate::searching;
 use cocode_core::{Era, Revision};
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -31,6 +32,8 @@ pub(crate) struct Said {
     pub(crate) input_responses: Option<RawJson>,
     /// Whether it wants to be a task, in the way of the older era.
     pub(crate) wants_task: bool,
+    /// What it says of the model that it is made for.
+    pub(crate) tool_search: Option<RawJson>,
     /// The stateless revision that it names.
     version: Option<String>,
     client: Option<RawJson>,
@@ -85,6 +88,7 @@ impl Said {
                 VERSION => said.version = serde_json::from_str(value.get()).ok(),
                 CLIENT => said.client = Some(params.share(value)),
                 CAPABILITIES => said.capabilities = Some(params.share(value)),
+                searching::KEY => said.tool_search = Some(params.share(value)),
                 LOG_LEVEL => said.log_level = Some(params.share(value)),
                 _ => {}
             }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
 use cocode_client::{Connector, ListKind, Manager, ManagerOptions};
-use cocode_core::{Era, Prefix, Revision, ServerName, ServerSpec, Shadowed, Verdict};
-use cocode_wire::serve::{Conversation, Endpoint, Sink};
+use cocode_core::{Era, OutputLimits, Prefix, Revision, ServerName, ServerSpec, Shadowed, Verdict};
+use cocode_wire::serve::Endpoint;
 use cocode_wire::{RawJson, RpcError, code};
 use tokio::sync::watch;
 
@@ -17,7 +17,9 @@ use crate::gateway::Core;
 use crate::instance::Instance;
 use crate::merged::Merged;
 use crate::parked::Parking;
+use crate::place::Place;
 use crate::room::Room;
+use crate::searching::{Announced, SearchOptions};
 use crate::single::Single;
 
 /// What is decided about a view.
@@ -29,6 +31,8 @@ pub struct ViewOptions {
     pub gate: Arc<dyn Gate>,
     /// Whether names of tools and prompts say whose they are, where all servers are one.
     pub prefix: Prefix,
+    /// When clients search for tools instead of being shown all, where all servers are one.
+    pub search: SearchOptions,
     /// Everything besides specifications and connector that makes a server another: two views share
     /// a server only if they agree on this.
     pub identity: Vec<String>,
@@ -40,6 +44,7 @@ impl Default for ViewOptions {
             manager: ManagerOptions::default(),
             gate: Arc::new(Open),
             prefix: Prefix::default(),
+            search: SearchOptions::default(),
             identity: Vec::new(),
         }
     }
@@ -77,13 +82,6 @@ pub(crate) struct Entry {
     /// The server that everybody shares.
     pub(crate) instance: Arc<Instance>,
     endpoint: Arc<Place>,
-}
-
-/// An endpoint of a view.
-pub(crate) struct Place {
-    room: Arc<dyn Room>,
-    view: Weak<Inner>,
-    stateless: Arc<Downstream>,
 }
 
 impl View {
@@ -142,6 +140,15 @@ impl View {
     pub fn all(&self) -> Arc<dyn Endpoint> {
         let (_, place) = self.inner.all();
         Arc::clone(place) as Arc<dyn Endpoint>
+    }
+
+    /// The same, for clients of whose models this is known.
+    pub fn all_for(&self, announced: Announced) -> Arc<dyn Endpoint> {
+        if announced == Announced::default() {
+            return self.all();
+        }
+        let (_, place) = self.inner.all();
+        place.announcing(announced)
     }
 
     /// What is not shown where all servers are one, because something else has its name: happens
@@ -207,6 +214,15 @@ impl Inner {
 
     pub(crate) fn gate(&self) -> &dyn Gate {
         &*self.options.gate
+    }
+
+    pub(crate) fn search(&self) -> &SearchOptions {
+        &self.options.search
+    }
+
+    /// How large what tools answer may be.
+    pub(crate) fn output(&self) -> &OutputLimits {
+        &self.options.manager.output
     }
 
     pub(crate) fn parking(&self) -> &Parking {
@@ -373,7 +389,7 @@ impl Inner {
         clients.iter().filter_map(Weak::upgrade).collect()
     }
 
-    fn remember(&self, client: &Arc<Downstream>) {
+    pub(crate) fn remember(&self, client: &Arc<Downstream>) {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         clients.retain(|client| client.strong_count() > 0);
         clients.push(Arc::downgrade(client));
@@ -419,36 +435,6 @@ async fn watch_gate(
                 return;
             },
         }
-    }
-}
-
-impl Place {
-    pub(crate) fn new(room: Arc<dyn Room>, view: &Arc<Inner>) -> Arc<Self> {
-        Arc::new(Self {
-            stateless: Downstream::new(Arc::clone(&room), None),
-            room,
-            view: Arc::downgrade(view),
-        })
-    }
-}
-
-impl Endpoint for Place {
-    fn converse(&self, outlet: Arc<dyn Sink>) -> Arc<dyn Conversation> {
-        let client = Downstream::new(Arc::clone(&self.room), Some(outlet));
-        if let Some(view) = self.view.upgrade() {
-            view.remember(&client);
-        }
-        client
-    }
-
-    fn stateless(&self) -> Arc<dyn Conversation> {
-        Arc::clone(&self.stateless) as Arc<dyn Conversation>
-    }
-}
-
-impl std::fmt::Debug for Place {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Place").finish_non_exhaustive()
     }
 }
 

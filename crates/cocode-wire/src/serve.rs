@@ -14,7 +14,7 @@ mod websocket;
 
 pub use connection::Patience;
 pub use http::{
-    BindError, HttpLimits, HttpServer, HttpServerOptions, Page, Site, TlsError, tls_from_pem,
+    BindError, HttpLimits, HttpServer, HttpServerOptions, Page, Site, TlsError, Visit, tls_from_pem,
 };
 pub use line::{
     FirstLine, FirstLineError, LineOptions, Restored, StandardStreams, read_first_line,

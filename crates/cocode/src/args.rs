@@ -9,6 +9,7 @@ pub(crate) mod manage;
 pub(crate) mod results;
 pub(crate) mod search;
 pub(crate) mod serve;
+pub(crate) mod tool_search;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -78,12 +78,13 @@ async fn serve(
         manager,
         gate: Arc::<Rules>::clone(&rules),
         prefix: plan.prefix,
+        search: plan.search.options,
         ..ViewOptions::default()
     });
     let server = listen(plan, &view)?;
     connector.own.get_or_init(|| server.local_addr());
     let voice = Voice::new(plan, server.local_addr(), &workspace.printer);
-    voice.listening()?;
+    voice.listening(&plan.search)?;
     if let Some(built_in) = &connector.built_in {
         built_in.introduce(config, &workspace.printer);
     }

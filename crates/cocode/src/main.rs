@@ -46,6 +46,7 @@ mod table;
 mod target;
 mod telemetry;
 mod text;
+mod tool_search;
 mod toolbox;
 mod trouble;
 mod verbs;

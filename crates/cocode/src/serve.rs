@@ -6,7 +6,6 @@ mod standalone;
 
 use std::sync::Arc;
 
-use cocode_config::Config;
 use cocode_gateway::View;
 use cocode_wire::serve::Endpoint;
 
@@ -17,6 +16,7 @@ use crate::error::{CliError, Exit};
 use crate::gateway::plan::{of_gateway, profile_of};
 use crate::itself::is_no_server_of_ours;
 use crate::serving::{Selection, Shape};
+use crate::tool_search::ToolSearch;
 use crate::workspace::Workspace;
 
 /// Serves until the client leaves.
@@ -31,11 +31,13 @@ pub(crate) fn run(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliEr
 }
 
 /// What a client is to see: the servers that were named, else those of the profile.
-pub(crate) fn shape(wanted: &WantedArgs, config: &Config) -> Result<Shape, CliError> {
+pub(crate) fn shape(wanted: &WantedArgs, workspace: &Workspace) -> Result<Shape, CliError> {
+    let config = workspace.config()?;
     let WantedArgs {
         servers,
         profile,
         server,
+        search,
     } = wanted;
     let profile = profile.as_deref();
     let profile = profile.map(|name| profile_of(name, config)).transpose()?;
@@ -45,11 +47,14 @@ pub(crate) fn shape(wanted: &WantedArgs, config: &Config) -> Result<Shape, CliEr
         None => Some(servers.as_slice()),
     };
     let prefix = profile.and_then(|profile| profile.prefix);
+    let variables = &workspace.environment.variables;
+    let search = ToolSearch::new(*search, profile, &config.settings.tool_search, variables)?;
     Ok(Shape {
         selection: Selection {
             servers: named.map(|names| names.iter().cloned().collect()),
         },
         prefix: of_gateway(prefix.unwrap_or(config.settings.gateway.prefix.value)),
+        search: search.options,
     })
 }
 

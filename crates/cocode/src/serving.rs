@@ -11,7 +11,7 @@ use std::sync::Arc;
 use cocode_client::ManagerOptions;
 use cocode_config::{Config, Live, Reload, Watcher};
 use cocode_core::ServerSpec;
-use cocode_gateway::{Gateway, Prefix, View, ViewOptions};
+use cocode_gateway::{Gateway, Prefix, SearchOptions, View, ViewOptions};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -40,6 +40,8 @@ pub(crate) struct Shape {
     pub(crate) selection: Selection,
     /// Whether names say whose they are, where all servers are one.
     pub(crate) prefix: Prefix,
+    /// When they search for tools, where all servers are one.
+    pub(crate) search: SearchOptions,
 }
 
 /// What is served of a workspace, for as long as this is held.
@@ -61,7 +63,11 @@ impl Serving {
         gateway: &Gateway,
         shape: Shape,
     ) -> Result<Self, CliError> {
-        let Shape { selection, prefix } = shape;
+        let Shape {
+            selection,
+            prefix,
+            search,
+        } = shape;
         // Wrong files that were asked for by name, and everything wrong if that is wanted, end it here.
         let first = workspace.config()?;
         selection.check(first)?;
@@ -82,6 +88,7 @@ impl Serving {
         let view = gateway.view(ViewOptions {
             manager,
             prefix,
+            search,
             gate: Arc::<Rules>::clone(&rules),
             // The connector knows what makes servers others.
             identity: Vec::new(),

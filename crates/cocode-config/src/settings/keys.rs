@@ -326,6 +326,17 @@ const PROFILE: &[SettingKey] = &[
         Kind::Listen,
         "The address to listen at, whatever [gateway] says.",
     ),
+    key(
+        "tool_search",
+        Kind::SearchMode,
+        "Whether clients search for tools, whatever [tool_search] says: true, false, \"auto\" or \
+         \"auto:N\".",
+    ),
+    key(
+        "context_window",
+        Kind::Count,
+        "How many tokens the models of clients see that do not say it themselves.",
+    ),
 ];
 
 const HEALTH: &[SettingKey] = &[

@@ -196,14 +196,7 @@ impl Values<'_> {
 
     fn tool_search(&self) -> ToolSearchSettings {
         ToolSearchSettings {
-            mode: self.or(
-                "tool_search.enabled",
-                ToolSearchMode::Auto,
-                |given| match given {
-                    Given::SearchMode(mode) => Some(*mode),
-                    _ => None,
-                },
-            ),
+            mode: self.or("tool_search.enabled", ToolSearchMode::Auto, search_mode),
             threshold_percent: self.or("tool_search.threshold", 10.0, |given| match given {
                 Given::Percent(percent) => Some(*percent),
                 _ => None,
@@ -239,6 +232,8 @@ impl Values<'_> {
             servers: servers.map(value),
             prefix: prefix.map(value),
             listen: self.text("listen").map(value),
+            tool_search: self.get("tool_search", search_mode).map(value),
+            context_window: self.count("context_window").map(value),
         }
     }
 
@@ -309,6 +304,13 @@ fn word(given: &Given) -> Option<&str> {
 fn boolean(given: &Given) -> Option<bool> {
     match given {
         Given::Boolean(truth) => Some(*truth),
+        _ => None,
+    }
+}
+
+fn search_mode(given: &Given) -> Option<ToolSearchMode> {
+    match given {
+        Given::SearchMode(mode) => Some(*mode),
         _ => None,
     }
 }

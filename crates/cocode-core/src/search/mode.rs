@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// Whether models search for tools instead of being shown all of them: `ENABLE_TOOL_SEARCH`, and
 /// `tool_search.enabled` in files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ToolSearchMode {
     /// From the threshold on.
     #[default]

@@ -30,16 +30,56 @@ struct Callee {
     tool: String,
 }
 
+/// How a tool is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// By its name.
+    Name,
+    /// By the tool that calls tools: the client knows nothing of what it promises.
+    ToolCall,
+}
+
+/// Why a tool was not called.
+pub(super) enum NotCalled {
+    /// There is none of this name.
+    Unknown(String),
+    /// Anything else.
+    Error(RpcError),
+}
+
+impl From<RpcError> for NotCalled {
+    fn from(error: RpcError) -> Self {
+        Self::Error(error)
+    }
+}
+
 impl Merged {
-    pub(super) async fn call(&self, mut request: Box<Request>) -> Result<Reply, RpcError> {
+    pub(super) async fn call(&self, request: Box<Request>) -> Result<Reply, RpcError> {
         let Some(shown) = request.said.name.clone() else {
             return Err(RpcError::new(code::INVALID_PARAMS, "no tool is named"));
         };
-        let Callee { view, entry, tool } = self.find_tool(&shown).await?;
+        if let Some(own) = self.own_tool(&shown, &request)? {
+            return Box::pin(self.call_own(own, request)).await;
+        }
+        let called = self.call_named(&shown, request, By::Name).await;
+        called.map_err(|not_called| match not_called {
+            NotCalled::Unknown(what) => RpcError::new(code::INVALID_PARAMS, what),
+            NotCalled::Error(error) => error,
+        })
+    }
+
+    /// Calls the tool that clients see by this name.
+    pub(super) async fn call_named(
+        &self,
+        shown: &str,
+        mut request: Box<Request>,
+        by: By,
+    ) -> Result<Reply, NotCalled> {
+        let Callee { view, entry, tool } = self.find_tool(shown).await?;
         let server = &entry.spec.name;
         let verdict = view.verdict(&entry, &tool);
         if verdict == Verdict::Deny {
-            return Err(self.unknown_tool(&shown));
+            return Err(self.unknown_tool(shown));
         }
         crate::headers::check(&entry.instance, &request, &tool)?;
         let arguments = arguments(&request)?;
@@ -47,9 +87,9 @@ impl Merged {
         let checked = manager.check_arguments(server, &tool, arguments.as_ref());
         match checked.await {
             Ok(()) => {}
-            Err(CallError::UnknownTool { .. }) => return Err(self.unknown_tool(&shown)),
-            Err(error @ CallError::Arguments { .. }) => return refused(&request, &error),
-            Err(error) => return Err(told(server, &error)),
+            Err(CallError::UnknownTool { .. }) => return Err(self.unknown_tool(shown)),
+            Err(error @ CallError::Arguments { .. }) => return Ok(refused(&request, &error)?),
+            Err(error) => return Err(told(server, &error).into()),
         }
         // Nobody is asked about a call that would be refused.
         if verdict == Verdict::Ask
@@ -65,11 +105,11 @@ impl Merged {
         if verdict == Verdict::Ask {
             view.consents().answered(&request, server, &reply);
         }
-        Ok(limited(&instance, &tool, reply).await)
+        Ok(limited(&instance, &tool, reply, by).await)
     }
 
     /// The tool of this name. One that nobody knows may be of a server that is still starting.
-    async fn find_tool(&self, shown: &str) -> Result<Callee, RpcError> {
+    async fn find_tool(&self, shown: &str) -> Result<Callee, NotCalled> {
         if let Some(found) = self.find_known_tool(shown)? {
             return Ok(found);
         }
@@ -91,7 +131,7 @@ impl Merged {
         Ok(found)
     }
 
-    fn unknown_tool(&self, shown: &str) -> RpcError {
+    fn unknown_tool(&self, shown: &str) -> NotCalled {
         let mut what = format!("Unknown tool: {shown}");
         if let Ok((_, snapshot)) = self.current()
             && shown.len() <= MAX_COMPARED_BYTES
@@ -103,13 +143,13 @@ impl Merged {
                 what = format!("{what}. Did you mean {}?", near.join(" or "));
             }
         }
-        RpcError::new(code::INVALID_PARAMS, what)
+        NotCalled::Unknown(what)
     }
 }
 
 /// What a tool is called with. What would be read in two ways is refused: what is checked has to be
 /// what is sent.
-fn arguments(request: &Request) -> Result<Option<RawJson>, RpcError> {
+pub(super) fn arguments(request: &Request) -> Result<Option<RawJson>, RpcError> {
     #[derive(Deserialize)]
     struct Params<'a> {
         #[serde(borrow, default)]
@@ -145,7 +185,7 @@ fn refused(request: &Request, error: &CallError) -> Result<Reply, RpcError> {
 }
 
 /// A result within the limits; whatever is no result of a tool is as it is.
-async fn limited(instance: &Instance, tool: &str, reply: Reply) -> Reply {
+async fn limited(instance: &Instance, tool: &str, reply: Reply, by: By) -> Reply {
     let Some(result) = reply.result() else {
         return reply;
     };
@@ -163,7 +203,7 @@ async fn limited(instance: &Instance, tool: &str, reply: Reply) -> Reply {
     let result = CallResult::parse(result);
     let (result, output) = instance.manager().limit(server, tool, result).await;
     match output {
-        Output::Shortened { .. } if promises_structure(instance, tool) => {
+        Output::Shortened { .. } if by == By::Name && promises_structure(instance, tool) => {
             Reply::Result(as_error(result.raw))
         }
         Output::Shortened { .. } => Reply::Result(result.raw),

@@ -1,6 +1,6 @@
 //! What all servers together say about themselves. It is said at once, whoever is there by then.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use cocode_core::{Era, ServerName};
 use cocode_wire::{RawJson, RpcError};
@@ -12,6 +12,7 @@ use crate::caller::Caller;
 use crate::downstream::Downstream;
 use crate::hello::Presentation;
 use crate::reply::Reply;
+use crate::searching::{Announced, Choice};
 use crate::view::Inner;
 
 /// The extension whose tasks are passed on.
@@ -29,7 +30,9 @@ impl Merged {
         caller: &Caller,
     ) -> Result<Reply, RpcError> {
         let (view, snapshot) = self.current()?;
-        let hears = Hears::All(Mutex::new(snapshot.lists.clone()));
+        let capabilities = caller.behalf.capabilities.as_ref();
+        let announced = Announced::in_capabilities(capabilities)?.or(client.announced());
+        let hears = Hears::all(snapshot.lists.clone(), Choice::open(announced));
         self.audience.join(client, hears).attend(&view);
         Ok(of(&view, &snapshot, Era::Legacy).initialized(caller.revision))
     }

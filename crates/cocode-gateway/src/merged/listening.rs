@@ -1,11 +1,13 @@
 //! What clients want to hear of: changes of resources, changes of lists, and log messages.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use cocode_client::ListKind;
 use cocode_core::Era;
 use cocode_wire::{RpcError, code};
 
 use super::Merged;
+use super::search::choice_of;
 use crate::audience::{Hears, Member};
 use crate::level::Level;
 use crate::notices::{Filter, Subscription};
@@ -39,7 +41,12 @@ impl Merged {
     pub(super) async fn listen(&self, request: Box<Request>) -> Result<Reply, RpcError> {
         let wanted = Filter::read(request.params.as_ref())?;
         let (view, snapshot) = self.current()?;
-        let hears = Hears::All(Mutex::new(snapshot.lists.clone()));
+        let mut choice = choice_of(&request)?;
+        let mut lists = snapshot.lists.clone();
+        if choice.decide(view.search(), || snapshot.load()) {
+            lists.set(ListKind::Tools, Arc::clone(snapshot.searched_tools()));
+        }
+        let hears = Hears::all(lists, choice);
         drop(snapshot);
         let subscription = Subscription::begin(request.id.clone(), Arc::clone(&request.stream));
         let (number, client) = (request.session, &request.from);

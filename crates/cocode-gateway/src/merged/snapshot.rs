@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 
 use cocode_client::{Catalog, CatalogTool, ListKind, Prompt, ServerCapabilities, ServerCatalog};
-use cocode_core::{Prefix, ServerName, Shadowed, ShownNames, ToolName};
+use cocode_core::{Prefix, ServerName, ServerSpec, Shadowed, ShownNames, ToolName};
 use cocode_wire::RawJson;
 
+use super::deferring::Deferring;
 use super::pages::{Pages, with_text};
 use super::resources::Resources;
 use crate::view::{Entry, Inner};
@@ -25,6 +26,8 @@ pub(crate) struct Snapshot {
     /// Servers of which it is not known what they have.
     unknown: BTreeMap<ListKind, BTreeSet<ServerName>>,
     capabilities: BTreeMap<ServerName, ServerCapabilities>,
+    /// What is shown to those who search.
+    pub(super) deferring: Deferring,
 }
 
 /// What a snapshot was made of. It must not keep servers running, so that it only knows them.
@@ -32,6 +35,7 @@ pub(crate) struct Snapshot {
 struct Basis {
     servers: Weak<Servers>,
     catalogs: Vec<Arc<Catalog>>,
+    specs: Vec<Arc<ServerSpec>>,
     n_gate_changes: u64,
 }
 
@@ -107,10 +111,13 @@ impl Snapshot {
         let unknown = unknown.map(|kind| (kind, without(kind, &servers, &offers)));
         let unknown = unknown.collect();
         drop(offers);
+        let specs = servers.values().map(|entry| Arc::clone(&entry.spec));
+        let specs = specs.collect();
         Self {
             basis: Basis {
                 servers: Arc::downgrade(&servers),
                 catalogs,
+                specs,
                 n_gate_changes,
             },
             tools,
@@ -119,6 +126,7 @@ impl Snapshot {
             lists,
             unknown,
             capabilities,
+            deferring: Deferring::default(),
         }
     }
 
@@ -128,6 +136,7 @@ impl Snapshot {
         let Basis {
             servers: known,
             catalogs,
+            specs: _,
             n_gate_changes,
         } = &self.basis;
         let is_same = |(entry, catalog): (&Entry, &Arc<Catalog>)| {
@@ -136,6 +145,24 @@ impl Snapshot {
         std::ptr::eq(known.as_ptr(), Arc::as_ptr(&servers))
             && *n_gate_changes == view.n_gate_changes()
             && servers.values().zip(catalogs).all(is_same)
+    }
+
+    /// The servers that it was made of, and what each offered.
+    pub(super) fn servers(&self) -> impl Iterator<Item = (&Arc<ServerSpec>, &Arc<Catalog>)> {
+        let Basis {
+            specs, catalogs, ..
+        } = &self.basis;
+        specs.iter().zip(catalogs)
+    }
+
+    /// What a server offers, if it can be used or will be when it is needed.
+    pub(super) fn offered(&self, server: &str) -> Option<(&ServerSpec, &ServerCatalog)> {
+        let specs = &self.basis.specs;
+        let place = specs.binary_search_by(|spec| spec.name.as_str().cmp(server));
+        let place = place.ok()?;
+        let (spec, catalog) = (specs.get(place)?, self.basis.catalogs.get(place)?);
+        let listed = catalog.server(&spec.name)?;
+        listed.is_offered.then_some((spec, listed))
     }
 
     /// The servers of which it is not known what they have.
@@ -253,7 +280,7 @@ fn without(kind: ListKind, servers: &Servers, offers: &[Offer<'_>]) -> BTreeSet<
     unknown.cloned().collect()
 }
 
-fn shown_as(raw: &RawJson, name: &str, shown: &str) -> Option<RawJson> {
+pub(super) fn shown_as(raw: &RawJson, name: &str, shown: &str) -> Option<RawJson> {
     if name == shown {
         return Some(raw.clone());
     }

@@ -180,18 +180,38 @@ impl RawClient {
         method: &str,
         params: serde_json::Value,
     ) -> serde_json::Value {
-        self.send(&modern(id, method, params)).await;
+        self.modern_with(id, method, params, serde_json::json!({}))
+            .await
+    }
+
+    /// The same, with more in its `_meta`.
+    pub(crate) async fn modern_with(
+        &mut self,
+        id: u64,
+        method: &str,
+        params: serde_json::Value,
+        meta: serde_json::Value,
+    ) -> serde_json::Value {
+        self.send(&modern(id, method, params, &meta)).await;
         self.json().await
     }
 }
 
 /// A request of the stateless era.
-fn modern(id: u64, method: &str, mut params: serde_json::Value) -> String {
+fn modern(
+    id: u64,
+    method: &str,
+    mut params: serde_json::Value,
+    meta: &serde_json::Value,
+) -> String {
     params["_meta"] = serde_json::json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": { "name": "raw", "version": "1" },
         "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {}, "url": {} } },
     });
+    for (key, value) in meta.as_object().unwrap() {
+        params["_meta"][key] = value.clone();
+    }
     let request = serde_json::json!({
         "jsonrpc": "2.0", "id": id, "method": method, "params": params,
     });
@@ -224,7 +244,7 @@ async fn answer(
     let mut headers = http::HeaderMap::new();
     headers.insert("mcp-method", method.parse().unwrap());
     let asked = Asked {
-        frame: Frame::parse(modern(1, method, params).into()).unwrap(),
+        frame: Frame::parse(modern(1, method, params, &serde_json::json!({})).into()).unwrap(),
         headers,
         stream: Arc::new(Nowhere),
     };

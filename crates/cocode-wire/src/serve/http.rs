@@ -30,6 +30,6 @@ mod tls;
 mod upgrade;
 mod work;
 
-pub use options::{BindError, HttpLimits, HttpServerOptions, Page, Site};
+pub use options::{BindError, HttpLimits, HttpServerOptions, Page, Site, Visit};
 pub use server::HttpServer;
 pub use tls::{TlsError, tls_from_pem};

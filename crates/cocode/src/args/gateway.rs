@@ -8,6 +8,7 @@ use url::Url;
 
 use super::govern::CredentialStoreArg;
 use super::serve::name;
+use super::tool_search::ToolSearchArgs;
 
 pub(crate) const GATEWAY_HELP: &str = "\
 All servers that are ready are served as one at /mcp, and each by itself at /mcp/NAME, to clients of \
@@ -37,6 +38,8 @@ pub(crate) struct GatewayArgs {
     /// When tools at /mcp are named `mcp__SERVER__TOOL` [default: always]
     #[arg(long, value_name = "WHEN")]
     pub(crate) prefix: Option<PrefixArg>,
+    #[command(flatten)]
+    pub(crate) search: ToolSearchArgs,
     #[command(flatten)]
     pub(crate) tools: BuiltInArgs,
     #[command(flatten)]

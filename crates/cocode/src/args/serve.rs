@@ -3,6 +3,8 @@
 use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 
+use super::tool_search::ToolSearchArgs;
+
 /// How the servers are served.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ServeArgs {
@@ -23,8 +25,11 @@ pub(crate) struct WantedArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
     /// Only this server, as it is: nothing is renamed, checked or cut
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["servers", "profile"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["servers", "profile", "tool_search", "context_window"])]
     pub(crate) server: Option<String>,
+    #[command(flatten)]
+    #[serde(default)]
+    pub(crate) search: ToolSearchArgs,
 }
 
 /// A name in a list, which may have blanks around it.

@@ -48,12 +48,23 @@ pub(crate) struct FrontStatus {
     pub(crate) servers: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) profile: Option<String>,
+    /// Whether its client searches for tools, if it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tool_search: Option<String>,
     pub(crate) seconds: u64,
 }
 
 impl FrontStatus {
     /// Which of the servers it serves.
     pub(crate) fn serves(&self) -> String {
+        let servers = self.selects();
+        match &self.tool_search {
+            Some(mode) => format!("{servers}, tool search {mode}"),
+            None => servers,
+        }
+    }
+
+    fn selects(&self) -> String {
         match (&self.server, &self.profile) {
             (Some(server), _) => format!("{server}, as it is"),
             // What is named counts more than the profile.

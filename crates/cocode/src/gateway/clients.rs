@@ -31,8 +31,8 @@ pub(crate) const NAME: &str = "cocode";
 
 /// The lines for the tools that most people use.
 pub(crate) fn lines(url: &str) -> [Client; 4] {
-    // Shells take brackets for a pattern.
-    let word = if url.contains('[') {
+    // Shells take brackets and question marks for a pattern, and more for other things.
+    let word = if url.contains(['[', '?', '&', ';', '*', '~', '$']) {
         format!("'{url}'")
     } else {
         url.to_owned()
@@ -73,13 +73,17 @@ mod tests {
 
     #[test]
     fn an_address_that_shells_would_change_is_quoted() {
-        let url = "http://[::1]:7777/mcp";
-        let [claude, codex, cursor, _] = lines(url);
-        for command in [claude, codex] {
-            let quoted = format!("'{url}'");
-            assert!(command.line.ends_with(&quoted), "{}", command.line);
+        for url in [
+            "http://[::1]:7777/mcp",
+            "http://127.0.0.1:7777/mcp?context_window=200000&tool_search=auto",
+        ] {
+            let [claude, codex, cursor, _] = lines(url);
+            for command in [claude, codex] {
+                let quoted = format!("'{url}'");
+                assert!(command.line.ends_with(&quoted), "{}", command.line);
+            }
+            assert!(cursor.line.contains(&format!("\"{url}\"")));
         }
-        assert!(cursor.line.contains(&format!("\"{url}\"")));
         let [claude, ..] = lines("http://127.0.0.1:7777/mcp");
         assert!(!claude.line.contains('\''), "{}", claude.line);
     }

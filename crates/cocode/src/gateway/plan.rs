@@ -12,6 +12,7 @@ use crate::args::gateway::{AccessArgs, GatewayArgs};
 use crate::error::{CliError, Code};
 use crate::serving::Selection;
 use crate::text::either;
+use crate::tool_search::ToolSearch;
 use crate::workspace::{Workspace, with_problems};
 
 /// Everything that is decided before the gateway listens.
@@ -20,6 +21,7 @@ pub(crate) struct Plan {
     pub(crate) http: HttpServerOptions,
     pub(crate) selection: Selection,
     pub(crate) prefix: cocode_gateway::Prefix,
+    pub(crate) search: ToolSearch,
 }
 
 impl Plan {
@@ -45,10 +47,18 @@ impl Plan {
         }
         let prefix = args.prefix.map(Prefix::from);
         let prefix = prefix.or_else(|| profile?.prefix);
+        let variables = &workspace.environment.variables;
+        let search = ToolSearch::new(
+            args.search,
+            profile,
+            &config.settings.tool_search,
+            variables,
+        )?;
         Ok(Self {
             http,
             selection: selection(args, profile, config)?,
             prefix: of_gateway(prefix.unwrap_or(settings.prefix.value)),
+            search,
         })
     }
 

@@ -13,6 +13,7 @@ use crate::error::CliError;
 use crate::manage::overview::view::Line;
 use crate::printer::{Printer, Style, print_json};
 use crate::text::plain;
+use crate::tool_search::{ToolSearch, ToolSearchReport};
 
 /// Says what happens.
 #[derive(Debug)]
@@ -35,12 +36,13 @@ struct Happened<'a> {
 }
 
 #[derive(Serialize)]
-#[serde(untagged)]
+#[serde(untagged, rename_all_fields = "camelCase")]
 enum What<'a> {
     Listening {
         url: &'a str,
         /// What to type or paste, by tool.
         clients: BTreeMap<&'static str, &'a str>,
+        tool_search: ToolSearchReport,
     },
     State {
         server: &'a Line,
@@ -66,7 +68,7 @@ impl<'a> Voice<'a> {
     }
 
     /// Clients can connect.
-    pub(crate) fn listening(&self) -> Result<(), CliError> {
+    pub(crate) fn listening(&self, search: &ToolSearch) -> Result<(), CliError> {
         let url = self.url();
         let clients = clients::lines(&url);
         if self.printer.json() {
@@ -77,6 +79,7 @@ impl<'a> Voice<'a> {
                 What::Listening {
                     url: &url,
                     clients: clients.collect(),
+                    tool_search: search.report(),
                 },
             );
         }
@@ -88,7 +91,8 @@ impl<'a> Voice<'a> {
         );
         let clients = clients.iter().filter(|_| !self.printer.quiet());
         let clients = clients.map(|client| format!("  {}\n", client.told(paint)));
-        let text: String = std::iter::once(head).chain(clients).collect();
+        let search = (!self.printer.quiet()).then(|| format!("{search}\n"));
+        let text: String = std::iter::once(head).chain(clients).chain(search).collect();
         self.printer.out(text)
     }
 

@@ -70,7 +70,7 @@ impl Local {
         let gateway = Gateway::new();
         let wanted = &args.wanted;
         let only = wanted.server.as_deref();
-        let shape = shape(wanted, workspace.config()?)?;
+        let shape = shape(wanted, workspace)?;
         let manager = setup.options(|options| options.log_level = None);
         let serving = Serving::of(workspace, manager, &gateway, shape).await?;
         let Some(endpoint) = endpoint(serving.view(), only) else {

@@ -18,7 +18,7 @@ pub(crate) struct Running {
     child: Child,
     lines: BufReader<ChildStdout>,
     /// The address of all servers.
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Running {
@@ -56,7 +56,7 @@ impl Running {
     }
 
     #[track_caller]
-    fn until_state(&mut self, name: &str, state: &str) -> Value {
+    pub(crate) fn until_state(&mut self, name: &str, state: &str) -> Value {
         self.next(|event| {
             event["event"] == "state"
                 && event["server"]["name"] == name
@@ -86,7 +86,7 @@ impl Running {
 
     /// The names of the tools at an address.
     #[track_caller]
-    fn tools(url: &str) -> Vec<String> {
+    pub(crate) fn tools(url: &str) -> Vec<String> {
         let listed = mcp_at(&["tools", "--json"], url).clean();
         let listed: Value = serde_json::from_str(&listed).unwrap();
         let tools = listed["tools"].as_array().unwrap();
@@ -177,6 +177,11 @@ fn people_are_told_where_it_listens_and_what_to_paste() {
         let line = next();
         assert!(line.contains(part) && line.contains(&url), "{line}");
     }
+    let search = next();
+    assert!(
+        search.starts_with("tool search: auto (the default)"),
+        "{search}"
+    );
     let ready = next();
     assert!(ready.starts_with("workspace ready: modern"), "{ready}");
     signal(&child, "-INT");

@@ -130,9 +130,10 @@ impl Peers {
     }
 
     /// `cocode mcp serve` as clients are told to start it: for one server, or for all.
-    fn front(&self, server: Option<&str>) -> Value {
+    fn front(&self, server: Option<&str>, searches: bool) -> Value {
         let mut words = vec!["mcp", "serve"];
         words.extend(server.iter().flat_map(|server| ["--server", server]));
+        words.extend(searches.then_some("--tool-search"));
         let command = self.home.command(&words);
         let variables = command.get_envs();
         let variables = variables.filter_map(|(name, value)| Some((name.to_str()?, value?)));

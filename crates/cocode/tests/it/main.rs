@@ -26,6 +26,7 @@ mod gateway;
 mod gateway_bytes;
 mod gateway_fronts;
 mod gateway_peers;
+mod gateway_search;
 mod harness;
 mod home;
 mod interrupting;

@@ -1,8 +1,9 @@
 //! A gateway with many servers, and clients that see them as one.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use cocode_client::{ManagerOptions, Protocol, ServerSpec, Session};
+use cocode_client::{ListCache, ManagerOptions, Protocol, ServerSpec, Session};
 use cocode_gateway::{Gateway, View, ViewOptions};
 use cocode_testkit::Script;
 use cocode_wire::serve::Endpoint;
@@ -45,6 +46,27 @@ impl House {
         let specs: Vec<_> = specs.collect();
         let gateway = Gateway::new();
         let view = view_of(&gateway, options);
+        view.apply(specs).await;
+        Self {
+            servers,
+            gateway,
+            view,
+            visitors: Visitors::default(),
+        }
+    }
+
+    /// These servers, all of them over HTTP.
+    pub(crate) async fn over_http(scripts: &[(String, Script)]) -> Self {
+        let servers: Vec<_> = scripts
+            .iter()
+            .map(|(_, script)| Server::Http(script.clone().http()))
+            .collect();
+        let specs = servers.iter().zip(scripts);
+        let specs: Vec<_> = specs
+            .map(|(server, (name, _))| server.spec_as(name))
+            .collect();
+        let gateway = Gateway::new();
+        let view = view_of(&gateway, ViewOptions::default());
         view.apply(specs).await;
         Self {
             servers,
@@ -103,15 +125,35 @@ impl House {
         endpoint: Arc<dyn Endpoint>,
         revision: &str,
     ) -> (RawClient, Value) {
+        let none = serde_json::json!({});
+        let (client, told) = self.introduced(endpoint, revision, &none).await;
+        (client, told["result"].clone())
+    }
+
+    /// A client of one endpoint with these capabilities, and what it was answered in the beginning.
+    pub(crate) async fn raw_with(
+        &self,
+        endpoint: Arc<dyn Endpoint>,
+        capabilities: &Value,
+    ) -> (RawClient, Value) {
+        self.introduced(endpoint, "2025-11-25", capabilities).await
+    }
+
+    async fn introduced(
+        &self,
+        endpoint: Arc<dyn Endpoint>,
+        revision: &str,
+        capabilities: &Value,
+    ) -> (RawClient, Value) {
         let mut client = self.visitors.raw(endpoint);
         let hello = serde_json::json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": revision,
-            "capabilities": {},
+            "capabilities": capabilities,
             "clientInfo": { "name": "raw", "version": "1" },
         }});
         client.send(&hello.to_string()).await;
         let told = client.json().await;
-        (client, told["result"].clone())
+        (client, told)
     }
 
     /// A client without a session.
@@ -129,6 +171,19 @@ impl House {
         let view = view_of(&self.gateway, ViewOptions::default());
         view.apply(specs).await;
         view
+    }
+}
+
+/// Waits until the lists of a server are remembered below a directory.
+pub(crate) async fn remembered(server: &Server, name: &str, directory: &Path) {
+    let spec = server.spec_as(name);
+    let environment = ManagerOptions::with_environment(std::env::vars_os());
+    let identity = environment.connector.identity(&spec).unwrap_or_default();
+    let identity: Vec<_> = identity.iter().map(String::as_str).collect();
+    let key = ListCache::key_for(&spec.fingerprint(), &identity);
+    let cache = ListCache::open(directory);
+    while cache.load(&key).is_none() {
+        tokio::task::yield_now().await;
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-use super::house::{House, ask, keys, result, with_tools};
+use super::house::{House, ask, keys, remembered, result, with_tools};
 use crate::support::{Person, Server};
 
 /// Descriptions that a decoder would spoil.
@@ -327,15 +327,7 @@ async fn what_is_remembered_of_a_server_is_there_at_once() {
         panic!("a program");
     };
     server.wait_for(|message| message.is("prompts/list")).await;
-    let spec = house.servers[0].spec_as("s");
-    let environment = cocode_client::ManagerOptions::with_environment(std::env::vars_os());
-    let identity = environment.connector.identity(&spec).unwrap_or_default();
-    let identity: Vec<_> = identity.iter().map(String::as_str).collect();
-    let key = cocode_client::ListCache::key_for(&spec.fingerprint(), &identity);
-    let cache = cocode_client::ListCache::open(directory.path());
-    while cache.load(&key).is_none() {
-        tokio::task::yield_now().await;
-    }
+    remembered(&house.servers[0], "s", directory.path()).await;
     // From now on it does not get up.
     let gate = Gate::new();
     server.restart(&Script::new().on("*").hold(&gate).as_usual());

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
@@ -15,9 +15,9 @@ use super::body::Body;
 use super::connection::Pulse;
 use super::legacy_sse::{self, MESSAGES};
 use super::listen;
-use super::options::{HttpServerOptions, Site};
+use super::options::{HttpServerOptions, Site, Visit};
 use super::origin::{Gate, Refused, make_readable, preflight};
-use super::post::post;
+use super::post::{Incomer, enter, post};
 use super::receive::receive;
 use super::reply::{self, Reply};
 use super::sessions::Sessions;
@@ -90,7 +90,7 @@ enum Route {
 enum Next {
     Done(Reply),
     /// A message to an endpoint: what nearly every request is.
-    Post(Option<String>, HeaderMap, Incoming),
+    Post(Incomer, Incoming),
     Later(Pin<Box<dyn Future<Output = Reply> + Send>>),
 }
 
@@ -103,7 +103,7 @@ impl Handler {
         let (next, origin) = self.admit(request);
         let mut reply = match next {
             Next::Done(reply) => reply,
-            Next::Post(name, headers, body) => post(&self.shared, name, headers, body).await,
+            Next::Post(incomer, body) => post(&self.shared, incomer, body).await,
             Next::Later(reply) => reply.await,
         };
         if let Some(origin) = origin {
@@ -130,21 +130,22 @@ impl Handler {
         let shared = &self.shared;
         Next::Done(match Route::of(parts.uri.path()) {
             Route::Mcp(name) if parts.method == Method::POST => {
-                return Next::Post(name, parts.headers, body);
+                return match enter(shared, name, parts) {
+                    Ok(incomer) => Next::Post(incomer, body),
+                    Err(reply) => Next::Done(*reply),
+                };
             }
             Route::Mcp(name) | Route::WebSocket(name) if upgrade::is_wanted(&parts) => {
                 upgrade::accept(self, name.as_deref(), Request::from_parts(parts, body))
             }
-            Route::Mcp(name) if parts.method == Method::GET => {
-                listen::get(shared, name, &parts.headers)
-            }
+            Route::Mcp(name) if parts.method == Method::GET => listen::get(shared, name, &parts),
             Route::Mcp(name) if parts.method == Method::DELETE => {
                 listen::delete(shared, name, &parts.headers)
             }
             Route::Mcp(_) => reply::not_allowed("GET, POST, DELETE"),
             Route::Sse(name) if parts.method == Method::GET => {
                 if Accepts::of(&parts.headers).names_events {
-                    legacy_sse::open(shared, name)
+                    legacy_sse::open(shared, name, &visit(&parts))
                 } else {
                     // Such as a picture on any page, for which a browser says no Origin.
                     let message = "The client does not ask for text/event-stream";
@@ -180,6 +181,14 @@ impl Handler {
 impl std::fmt::Debug for Handler {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Handler").finish_non_exhaustive()
+    }
+}
+
+/// How whoever makes a request comes here.
+pub(super) fn visit(parts: &Parts) -> Visit<'_> {
+    Visit {
+        headers: &parts.headers,
+        query: parts.uri.query(),
     }
 }
 

@@ -10,7 +10,8 @@ use super::accept::is_json;
 use super::body::Body;
 use super::events;
 use super::handler::Shared;
-use super::post::{parse, too_many_requests};
+use super::options::Visit;
+use super::post::{endpoint, parse, too_many_requests};
 use super::receive::receive;
 use super::reply::{self, Reply};
 use super::session::{Ground, Transport};
@@ -24,9 +25,10 @@ pub(super) const MESSAGES: &str = "/messages";
 const PARAMETER: &str = "sessionId=";
 
 /// Opens the stream of a new session.
-pub(super) fn open(shared: &Arc<Shared>, name: Option<String>) -> Reply {
-    let Some(endpoint) = shared.site.endpoint(name.as_deref()) else {
-        return reply::no_endpoint(&*shared.site);
+pub(super) fn open(shared: &Arc<Shared>, name: Option<String>, visit: &Visit<'_>) -> Reply {
+    let endpoint = match endpoint(&*shared.site, name.as_deref(), visit) {
+        Ok(endpoint) => endpoint,
+        Err(reply) => return *reply,
     };
     let ground = Ground {
         endpoint: name,

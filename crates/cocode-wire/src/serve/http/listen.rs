@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 
 use super::accept::Accepts;
 use super::body::Body;
 use super::events::{EventId, priming};
-use super::handler::Shared;
+use super::handler::{Shared, visit};
 use super::legacy_sse;
 use super::names::{LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
 use super::post::find;
@@ -18,13 +19,14 @@ use super::session_events::{SessionEvents, take_work};
 use super::streams::STANDALONE;
 
 /// Answers a GET to the endpoint of that name.
-pub(super) fn get(shared: &Arc<Shared>, name: Option<String>, headers: &HeaderMap) -> Reply {
+pub(super) fn get(shared: &Arc<Shared>, name: Option<String>, parts: &Parts) -> Reply {
+    let headers = &parts.headers;
     let accepts = Accepts::of(headers);
     let has_session = headers.contains_key(SESSION_ID);
     if !has_session && !headers.contains_key(PROTOCOL_VERSION) {
         if accepts.names_events {
             // Clients of the oldest revision begin like this.
-            return legacy_sse::open(shared, name);
+            return legacy_sse::open(shared, name, &visit(parts));
         }
         if shared.site.endpoint(name.as_deref()).is_none() {
             return reply::no_endpoint(&*shared.site);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{HeaderMap, Request, Response, StatusCode};
 
 use crate::limits::DEFAULT_MAX_FRAME_BYTES;
 use crate::serve::service::Endpoint;
@@ -122,10 +122,29 @@ impl Default for HttpLimits {
 /// The answer to a request for something that is not part of MCP.
 pub type Page<'a> = Pin<Box<dyn Future<Output = Response<Bytes>> + Send + 'a>>;
 
+/// How somebody comes to an endpoint.
+#[derive(Clone, Copy, Debug)]
+pub struct Visit<'a> {
+    /// The headers of the request that begins it.
+    pub headers: &'a HeaderMap,
+    /// The query of its address.
+    pub query: Option<&'a str>,
+}
+
 /// What a server serves.
 pub trait Site: Send + Sync + 'static {
     /// The endpoint of that name, or the one without a name.
     fn endpoint(&self, name: Option<&str>) -> Option<Arc<dyn Endpoint>>;
+
+    /// The same, for somebody who comes with these headers and this query: they may say more about
+    /// what is wanted. What is wrong with them is answered with status 400, in these words.
+    fn endpoint_for(
+        &self,
+        name: Option<&str>,
+        _visit: &Visit<'_>,
+    ) -> Result<Option<Arc<dyn Endpoint>>, String> {
+        Ok(self.endpoint(name))
+    }
 
     /// The names of all endpoints that have one, for people who missed theirs.
     fn names(&self) -> Vec<String> {

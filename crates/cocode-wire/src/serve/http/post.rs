@@ -8,14 +8,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
+use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use hyper::body::Incoming;
 
 use super::accept::{Accepts, is_json};
 use super::answer::Queue;
-use super::handler::Shared;
+use super::handler::{Shared, visit};
 use super::held::Channel;
 use super::names::{PROTOCOL_VERSION, SESSION_ID};
+use super::options::{Site, Visit};
 use super::receive::receive;
 use super::reply::{self, Reply};
 use super::session::{Active, Ground, Session, Transport};
@@ -37,24 +39,15 @@ enum Said {
 }
 
 /// What came with a message.
-struct Incomer {
+pub(super) struct Incomer {
     headers: HeaderMap,
     accepts: Accepts,
     ground: Ground,
     endpoint: Arc<dyn Endpoint>,
 }
 
-/// Answers a POST to the endpoint of that name.
-pub(super) async fn post(
-    shared: &Arc<Shared>,
-    name: Option<String>,
-    headers: HeaderMap,
-    body: Incoming,
-) -> Reply {
-    let incomer = match enter(shared, name, headers) {
-        Ok(incomer) => incomer,
-        Err(reply) => return *reply,
-    };
+/// Answers a POST.
+pub(super) async fn post(shared: &Arc<Shared>, incomer: Incomer, body: Incoming) -> Reply {
     let bytes = match receive(body, &shared.options.limits).await {
         Ok(bytes) => bytes,
         Err(problem) => return problem.reply(),
@@ -66,23 +59,26 @@ pub(super) async fn post(
     }
 }
 
-/// Looks at the headers.
-fn enter(shared: &Shared, name: Option<String>, headers: HeaderMap) -> Result<Incomer, Box<Reply>> {
+/// Looks at the head of a POST to the endpoint of that name.
+pub(super) fn enter(
+    shared: &Shared,
+    name: Option<String>,
+    parts: Parts,
+) -> Result<Incomer, Box<Reply>> {
+    let headers = &parts.headers;
     let refuse = |status, message| Err(Box::new(reply::refusal(status, message)));
-    if !is_json(&headers) {
+    if !is_json(headers) {
         let message = "The content type is not application/json";
         return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message);
     }
-    let accepts = Accepts::of(&headers);
+    let accepts = Accepts::of(headers);
     if !accepts.json && !accepts.events {
         let message = "The client takes neither application/json nor text/event-stream";
         return refuse(StatusCode::NOT_ACCEPTABLE, message);
     }
-    let Some(endpoint) = shared.site.endpoint(name.as_deref()) else {
-        return Err(Box::new(reply::no_endpoint(&*shared.site)));
-    };
+    let endpoint = endpoint(&*shared.site, name.as_deref(), &visit(&parts))?;
     Ok(Incomer {
-        headers,
+        headers: parts.headers,
         accepts,
         ground: Ground {
             endpoint: name,
@@ -90,6 +86,19 @@ fn enter(shared: &Shared, name: Option<String>, headers: HeaderMap) -> Result<In
         },
         endpoint,
     })
+}
+
+/// The endpoint that somebody comes to.
+pub(super) fn endpoint(
+    site: &dyn Site,
+    name: Option<&str>,
+    visit: &Visit<'_>,
+) -> Result<Arc<dyn Endpoint>, Box<Reply>> {
+    match site.endpoint_for(name, visit) {
+        Ok(Some(endpoint)) => Ok(endpoint),
+        Ok(None) => Err(Box::new(reply::no_endpoint(site))),
+        Err(what) => Err(Box::new(reply::refusal(StatusCode::BAD_REQUEST, &what))),
+    }
 }
 
 /// Looks at the body.

@@ -14,6 +14,8 @@ use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use super::handler::Handler;
+use super::options::Visit;
+use super::post::endpoint;
 use super::reply::{self, Reply};
 use crate::serve::connection::Patience;
 use crate::serve::websocket::{WebSocketOptions, serve_websocket};
@@ -64,8 +66,13 @@ pub(super) fn accept(handler: &Handler, name: Option<&str>, request: Request<Inc
         reply.headers_mut().insert(SEC_WEBSOCKET_VERSION, VERSION);
         return reply;
     }
-    let Some(endpoint) = handler.shared.site.endpoint(name) else {
-        return reply::no_endpoint(&*handler.shared.site);
+    let visit = Visit {
+        headers,
+        query: request.uri().query(),
+    };
+    let endpoint = match endpoint(&*handler.shared.site, name, &visit) {
+        Ok(endpoint) => endpoint,
+        Err(reply) => return *reply,
     };
     let Ok(accepted) = HeaderValue::from_str(&derive_accept_key(key.as_bytes())) else {
         return reply::refusal(StatusCode::BAD_REQUEST, "Not a WebSocket handshake");

@@ -216,7 +216,7 @@ impl Fronts {
         front: &Front,
     ) -> Result<Serving, CliError> {
         let manager = self.setup.options(Purpose::Serving, workspace)?;
-        let shape = shape(&front.wanted, workspace.config()?)?;
+        let shape = shape(&front.wanted, workspace)?;
         let admissions = Arc::downgrade(workspace.admissions()?);
         lock(&self.admissions).push(admissions);
         Serving::of(workspace, manager, gateway, shape).await

@@ -27,6 +27,7 @@ impl Host {
             server: front.wanted.server.clone(),
             servers: front.wanted.servers.clone(),
             profile: front.wanted.profile.clone(),
+            tool_search: front.wanted.search.tool_search.map(String::from),
             seconds: front.since.elapsed().as_secs(),
         });
         let mut servers: Vec<InstanceReport> = self.used().into_values().map(told).collect();

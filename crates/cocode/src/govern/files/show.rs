@@ -210,12 +210,19 @@ fn of_profile(name: &str, settings: &GatewayProfile) -> Row {
         servers,
         prefix,
         listen,
+        tool_search,
+        context_window,
     } = settings;
     let mut value = json!({});
     for (key, given) in [
         ("servers", servers.as_ref().map(|names| json!(names))),
         ("prefix", prefix.map(|prefix| json!(prefix.as_str()))),
         ("listen", listen.as_ref().map(|text| json!(text))),
+        (
+            "tool_search",
+            tool_search.map(|mode| json!(mode.to_string())),
+        ),
+        ("context_window", context_window.map(|tokens| json!(tokens))),
     ] {
         if let Some(given) = given {
             value[key] = given;

@@ -6,7 +6,7 @@ use std::vec;
 
 use serde_json::{Value, json};
 
-use super::tours::{all_servers, each_server, everything_alone};
+use super::tours::{all_servers, each_server, everything_alone, searched};
 use super::{NODE, Peers, printed, script};
 use crate::fronts::wait_while;
 use crate::harness::{Finished, start};
@@ -47,6 +47,7 @@ pub(super) struct Visitor {
     sdk: Sdk,
     transport: Transport,
     era: Era,
+    searches: bool,
 }
 
 /// What a client saw.
@@ -64,6 +65,15 @@ impl Visitor {
             sdk,
             transport,
             era,
+            searches: false,
+        }
+    }
+
+    /// The same, where all servers are one and tools are searched for.
+    fn searching(self) -> Self {
+        Self {
+            searches: true,
+            ..self
         }
     }
 
@@ -87,9 +97,14 @@ impl Visitor {
             Transport::Stdio => ("", "", "stdio"),
         };
         let path = server.map_or_else(|| path.to_owned(), |server| format!("{path}/{server}"));
+        let query = if self.searches {
+            "?tool_search=true"
+        } else {
+            ""
+        };
         let plan = json!({
-            "url": format!("{scheme}://{}{path}", peers.address),
-            "program": peers.front(server),
+            "url": format!("{scheme}://{}{path}{query}", peers.address),
+            "program": peers.front(server, self.searches),
             "transport": transport,
             "era": match self.era {
                 Era::Legacy => "legacy",
@@ -294,5 +309,24 @@ fn the_second_typescript_client_uses_http_with_sse() {
     let visitor = Visitor::new(Sdk::TypeScript2, Transport::Sse, Era::Legacy);
     all_servers(&peers, visitor);
     each_server(&peers, visitor);
+    peers.end();
+}
+
+#[test]
+fn the_clients_of_all_sdks_search_for_tools_and_call_what_they_found() {
+    let peers = Peers::start();
+    for (sdk, transport, era) in [
+        (Sdk::Python, Transport::Http, Era::Legacy),
+        (Sdk::Python, Transport::Http, Era::Auto),
+        (Sdk::Python, Transport::Sse, Era::Legacy),
+        (Sdk::TypeScript1, Transport::Http, Era::Legacy),
+        (Sdk::TypeScript1, Transport::WebSocket, Era::Legacy),
+        (Sdk::TypeScript2, Transport::Http, Era::Legacy),
+        (Sdk::TypeScript2, Transport::Http, Era::Modern),
+        (Sdk::TypeScript2, Transport::Stdio, Era::Modern),
+    ] {
+        searched(&peers, Visitor::new(sdk, transport, era).searching());
+    }
+    peers.home.mcp(&["daemon", "stop"]).with_code(0);
     peers.end();
 }

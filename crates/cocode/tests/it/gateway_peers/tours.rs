@@ -135,6 +135,64 @@ pub(super) fn all_servers(peers: &Peers, visitor: Visitor) {
     peers.has_asked.set(true);
 }
 
+/// Searches for tools of both servers, calls what was found, and is asked by both.
+#[track_caller]
+pub(super) fn searched(peers: &Peers, visitor: Visitor) {
+    let search = |query: &str| json!({ "call": "tool_search", "with": { "query": query } });
+    let call = |server: &str, tool: &str, arguments: Value| {
+        let found = json!({ "name": among_others(server, tool), "arguments": arguments });
+        json!({ "call": "tool_call", "with": found })
+    };
+    let mut seen = visitor.visit(
+        peers,
+        None,
+        &json!([
+            { "list": "tools" },
+            search("get-sum"),
+            call(EVERYTHING, "get-sum", json!({ "a": 2, "b": 40 })),
+            { "call": among_others(EVERYTHING, "get-sum"), "with": { "a": 2, "b": 40 } },
+            search("greet"),
+            call(PYTHON, "count", json!({ "steps": 3 })),
+            call(PYTHON, "greet", json!({})),
+            call(PYTHON, "think", json!({ "about": "sleep" })),
+            call(EVERYTHING, ELICITATION, json!({})),
+            call(EVERYTHING, SAMPLING, json!({ "prompt": "Be brief." })),
+            call(PYTHON, "gret", json!({})),
+        ]),
+    );
+    assert_eq!(seen.names(), ["tool_search", "tool_call"]);
+    let found = seen.next();
+    let first = &found["structuredContent"]["tools"][0];
+    assert_eq!(
+        first["name"],
+        among_others(EVERYTHING, "get-sum"),
+        "{found}"
+    );
+    assert_eq!(first["inputSchema"]["required"], json!(["a", "b"]));
+    assert_eq!(text(&seen.next()), "The sum of 2 and 40 is 42.");
+    assert_eq!(text(&seen.next()), "The sum of 2 and 40 is 42.");
+    let found = seen.next();
+    let first = &found["structuredContent"]["tools"][0];
+    assert_eq!(first["name"], among_others(PYTHON, "greet"), "{found}");
+    let counted = seen.next();
+    assert_eq!(text(&counted), "counted to 3");
+    visitor.has_progress(&counted, 3);
+    assert_eq!(text(&seen.next()), "Hello, Ada!");
+    assert_eq!(text(&seen.next()), "sleep: a thought");
+    is_elicited(&seen.next());
+    is_sampled(&seen.next());
+    let unknown = seen.next();
+    assert_eq!(unknown["isError"], true, "{unknown}");
+    let told = text(&unknown);
+    assert!(
+        told.contains("Did you mean") && told.contains("`mcp__python__greet`"),
+        "{told}"
+    );
+    was_asked_by_python(&seen.asked[..2]);
+    was_asked_by_everything(&seen.asked[2..]);
+    peers.has_asked.set(true);
+}
+
 /// Looks at the server of handshakes alone, uses it, and is asked by it.
 #[track_caller]
 pub(super) fn everything_alone(peers: &Peers, visitor: Visitor) {

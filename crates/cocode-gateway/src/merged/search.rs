@@ -1,0 +1,361 @@
+//! The two tools of clients that search: `tool_search`, which needs no server, and `tool_call`, which
+//! goes the way of any call.
+
+use cocode_client::ListKind;
+use cocode_core::{
+    DEFAULT_FOUND, Era, FoundDetail, FoundText, Hit, MAX_FOUND, TOOL_CALL, TOOL_SEARCH,
+    found_tools, nearest, nothing_found,
+};
+use cocode_wire::encode::push_member;
+use cocode_wire::members::Members;
+use cocode_wire::{RawJson, RpcError, code};
+use http::HeaderMap;
+use serde_json::value::RawValue;
+
+use super::calling::{By, NotCalled, arguments};
+use super::snapshot::Snapshot;
+use super::{Merged, lock};
+use crate::reply::Reply;
+use crate::request::Request;
+use crate::results::completed;
+use crate::searching::{Announced, Choice};
+
+/// What is passed on of the definition of a tool, besides its name.
+const PASSED_ON: [&str; 4] = ["title", "description", "inputSchema", "annotations"];
+
+/// One of the tools that searching takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Own {
+    Search,
+    Call,
+}
+
+/// What somebody searches for.
+#[derive(Debug, PartialEq, Eq)]
+struct Query {
+    text: String,
+    limit: usize,
+    server: Option<String>,
+    detail: FoundDetail,
+}
+
+impl Merged {
+    /// Which of our own tools a call is for. A server that has a tool of this name has the right of way,
+    /// except with those who search: to them, the name was shown as ours.
+    pub(super) fn own_tool(&self, shown: &str, request: &Request) -> Result<Option<Own>, RpcError> {
+        let own = match shown {
+            TOOL_SEARCH => Own::Search,
+            TOOL_CALL => Own::Call,
+            _ => return Ok(None),
+        };
+        let (view, snapshot) = self.current()?;
+        if view.search().is_off() {
+            return Ok(None);
+        }
+        if snapshot.tools.resolve(shown).is_none() {
+            // Whoever was shown them once may call them, though it is shown all tools by now.
+            return Ok(Some(own));
+        }
+        let is_searching = match self.audience.find(request.session) {
+            Some(member) => member.is_searching(),
+            None => choice_of(request)?.decide(view.search(), || snapshot.load()),
+        };
+        Ok(is_searching.then_some(own))
+    }
+
+    /// Serves a call of one of our own tools.
+    pub(super) async fn call_own(
+        &self,
+        own: Own,
+        request: Box<Request>,
+    ) -> Result<Reply, RpcError> {
+        let era = request.caller.era();
+        match own {
+            Own::Search => {
+                let given = arguments(&request)?;
+                match Query::read(given.as_ref()) {
+                    Ok(query) => self.search(&query, era).await,
+                    Err(what) => failed(&what, era),
+                }
+            }
+            Own::Call => {
+                let (name, request) = match unwrapped(request)? {
+                    Ok(unwrapped) => unwrapped,
+                    Err(what) => return failed(&what, era),
+                };
+                match self.call_named(&name, request, By::ToolCall).await {
+                    Ok(reply) => Ok(reply),
+                    Err(NotCalled::Unknown(what)) => {
+                        let what = format!(
+                            "{what} `{TOOL_SEARCH}` finds tools by what they are for, and names them."
+                        );
+                        failed(&what, era)
+                    }
+                    Err(NotCalled::Error(error)) => Err(error),
+                }
+            }
+        }
+    }
+
+    async fn search(&self, query: &Query, era: Era) -> Result<Reply, RpcError> {
+        // Lists that are remembered are known: this waits for no server that was ever there.
+        self.wait_for(ListKind::Tools).await?;
+        let (view, snapshot) = self.current()?;
+        let server = query.server.as_deref();
+        if let Some(server) = server
+            && snapshot.offered(server).is_none()
+        {
+            return failed(&unknown_server(server, &snapshot), era);
+        }
+        let hits = lock(&self.index).search(&snapshot, &query.text, server, query.limit);
+        let found = if hits.is_empty() {
+            let servers = snapshot.servers().map(|(spec, _)| spec.name.as_str());
+            let servers = servers.filter(|name| snapshot.has_shown(name));
+            nothing_found(&query.text, servers)
+        } else {
+            // It is sent twice: as text, and as structured content.
+            let max_tokens = view.output().cap_tokens / 2;
+            told(&snapshot, &hits, query.detail, max_tokens)
+        };
+        structured(&found, era)
+    }
+}
+
+/// What is known of a request that belongs to no session.
+pub(super) fn choice_of(request: &Request) -> Result<Choice, RpcError> {
+    announced_by(request).map(Choice::open)
+}
+
+/// What is known of the model that a request is made for.
+fn announced_by(request: &Request) -> Result<Announced, RpcError> {
+    let said = match request.said.tool_search.as_ref() {
+        Some(said) => {
+            let value: &RawValue = said.decode().map_err(|error| invalid(&error))?;
+            Announced::in_value(value)?
+        }
+        None => Announced::default(),
+    };
+    let can = Announced::in_capabilities(request.caller.behalf.capabilities.as_ref())?;
+    Ok(said.or(can).or(request.from.announced()))
+}
+
+fn invalid(error: &serde_json::Error) -> RpcError {
+    RpcError::new(code::INVALID_PARAMS, error.to_string())
+}
+
+/// The definitions of what was found.
+fn told(snapshot: &Snapshot, hits: &[Hit], detail: FoundDetail, max_tokens: u64) -> String {
+    let found = hits.iter().filter_map(|hit| {
+        let name = snapshot.shown_name(&hit.server, &hit.tool)?;
+        let (_, listed) = snapshot.offered(&hit.server)?;
+        let tool = listed.tool(&(&*hit.tool).into())?;
+        let members: Members<'_> = tool.tool.raw.decode().ok()?;
+        let passed_on = PASSED_ON.into_iter();
+        let passed_on = passed_on.filter_map(|key| Some((key, members.get(key)?.get())));
+        Some((name, hit, tool, passed_on.collect::<Vec<_>>()))
+    });
+    let found: Vec<_> = found.collect();
+    let texts = found.iter().map(|(name, hit, tool, members)| FoundText {
+        name,
+        server: &hit.server,
+        about: tool.tool.description.as_deref(),
+        members,
+    });
+    found_tools(&texts.collect::<Vec<_>>(), detail, max_tokens)
+}
+
+fn unknown_server(server: &str, snapshot: &Snapshot) -> String {
+    let names = || snapshot.servers().map(|(spec, _)| spec.name.as_str());
+    let offered = |name: &&str| snapshot.offered(name).is_some();
+    let near = nearest(server, names().filter(offered));
+    if near.is_empty() {
+        let all: Vec<_> = names().filter(offered).collect();
+        return format!(
+            "There is no server `{server}` to search. There are: {}.",
+            all.join(", ")
+        );
+    }
+    let near: Vec<_> = near.iter().map(|name| format!("`{name}`")).collect();
+    format!(
+        "There is no server `{server}` to search. Did you mean {}?",
+        near.join(" or ")
+    )
+}
+
+impl Query {
+    /// Reads the arguments of `tool_search`; what is wrong with them is said to the model.
+    fn read(arguments: Option<&RawJson>) -> Result<Self, String> {
+        let members = arguments.map(RawJson::decode::<Members<'_>>).transpose();
+        let members = members.map_err(|_no_object| "The arguments are no object.".to_owned())?;
+        let mut query = Self {
+            text: String::new(),
+            limit: DEFAULT_FOUND,
+            server: None,
+            detail: FoundDetail::Full,
+        };
+        for (key, value) in members.unwrap_or_default().0 {
+            let value = value.get();
+            match &*key {
+                "query" => query.text = text(&key, value)?,
+                "server" | "limit" if value == "null" => {}
+                "server" => query.server = Some(text(&key, value)?),
+                "limit" => {
+                    let limit = value.parse().ok();
+                    let limit = limit.filter(|limit| (1..=MAX_FOUND).contains(limit));
+                    query.limit = limit
+                        .ok_or_else(|| format!("`limit` is a number from 1 to {MAX_FOUND}."))?;
+                }
+                "detail" => {
+                    query.detail = match value {
+                        "\"full\"" | "null" => FoundDetail::Full,
+                        "\"names\"" => FoundDetail::Names,
+                        _ => return Err("`detail` is \"full\" or \"names\".".to_owned()),
+                    }
+                }
+                other => {
+                    return Err(format!(
+                        "`{other}` is no argument of `{TOOL_SEARCH}`: it takes query, limit, server \
+                         and detail."
+                    ));
+                }
+            }
+        }
+        if query.text.trim().is_empty() {
+            return Err("`query` says in a few words what the tool should do.".to_owned());
+        }
+        Ok(query)
+    }
+}
+
+fn text(key: &str, value: &str) -> Result<String, String> {
+    serde_json::from_str(value).map_err(|_no_text| format!("`{key}` is a text."))
+}
+
+/// A call with the name of its tool, or what is wrong with it, for the model.
+type Unwrapped = Result<(String, Box<Request>), String>;
+
+/// What a call of `tool_call` would be if its tool were called by name.
+///
+/// Everything but name and arguments stays as it is, so that whoever comes back with answers, comes back
+/// to the same call. The headers that a client mirrors arguments in are those of `tool_call`, which has
+/// none.
+fn unwrapped(mut request: Box<Request>) -> Result<Unwrapped, RpcError> {
+    let Some(given) = arguments(&request)? else {
+        return Ok(Err(format!("`{TOOL_CALL}` needs the `name` of a tool.")));
+    };
+    let Ok(members) = given.decode::<Members<'_>>() else {
+        return Ok(Err("The arguments are no object.".to_owned()));
+    };
+    let (mut name, mut inner) = (None, None);
+    for (key, value) in &members.0 {
+        let place = match &**key {
+            "name" => &mut name,
+            "arguments" => &mut inner,
+            other => {
+                return Ok(Err(format!(
+                    "`{other}` is no argument of `{TOOL_CALL}`: it takes the name of a tool, and the \
+                     arguments of that tool as one object in `arguments`."
+                )));
+            }
+        };
+        if place.replace(*value).is_some() {
+            return Ok(Err(format!("`{key}` is there twice.")));
+        }
+    }
+    let Some(name) = name.and_then(|name| serde_json::from_str::<String>(name.get()).ok()) else {
+        return Ok(Err(format!("`{TOOL_CALL}` needs the `name` of a tool.")));
+    };
+    let inner = inner.filter(|inner| inner.get() != "null");
+    if inner.is_some_and(|inner| !inner.get().starts_with('{')) {
+        let what = "`arguments` is one object with the arguments of the tool, and no text.";
+        return Ok(Err(what.to_owned()));
+    }
+    let outer = request.params.as_ref();
+    let outer = outer.map(RawJson::decode::<Members<'_>>).transpose();
+    let outer = outer.map_err(|error| invalid(&error))?.unwrap_or_default();
+    let mut params = b"{".to_vec();
+    let shown = RawJson::of(&name).map_err(|error| invalid(&error))?;
+    push_member(&mut params, "name", shown.as_str());
+    if let Some(inner) = inner {
+        params.push(b',');
+        push_member(&mut params, "arguments", inner.get());
+    }
+    let others = outer.0.iter();
+    for (key, value) in others.filter(|(key, _)| !matches!(&**key, "name" | "arguments")) {
+        params.push(b',');
+        push_member(&mut params, key, value.get());
+    }
+    params.push(b'}');
+    let params = RawJson::parse(params).map_err(|error| invalid(&error))?;
+    drop(outer);
+    request.said.name = Some(name.clone());
+    request.params = Some(params);
+    request.headers = HeaderMap::new();
+    Ok(Ok((name, request)))
+}
+
+/// A result with structured content, and the same as text.
+fn structured(json: &str, era: Era) -> Result<Reply, RpcError> {
+    let as_text = RawJson::of(json).map_err(|error| invalid(&error))?;
+    let text =
+        format!(r#"{{"content":[{{"type":"text","text":{as_text}}}],"structuredContent":{json}}}"#);
+    result(text, era)
+}
+
+/// A result that says what went wrong, for the model.
+fn failed(what: &str, era: Era) -> Result<Reply, RpcError> {
+    let what = RawJson::of(what).map_err(|error| invalid(&error))?;
+    let text = format!(r#"{{"content":[{{"type":"text","text":{what}}}],"isError":true}}"#);
+    result(text, era)
+}
+
+fn result(text: String, era: Era) -> Result<Reply, RpcError> {
+    let internal =
+        |error: serde_json::Error| RpcError::new(code::INTERNAL_ERROR, error.to_string());
+    let result = RawJson::parse(text).map_err(internal)?;
+    Ok(match era {
+        Era::Legacy => Reply::Result(result),
+        Era::Modern => completed("tools/call", result),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use cocode_core::FoundDetail;
+    use cocode_wire::RawJson;
+
+    use super::Query;
+
+    fn read(json: &str) -> Result<Query, String> {
+        Query::read(Some(&RawJson::parse(json.to_owned()).unwrap()))
+    }
+
+    #[test]
+    fn a_query_is_read_or_said_to_be_wrong() {
+        let query = read(r#"{"query":"read","limit":7,"server":"files","detail":"names"}"#);
+        let expected = Query {
+            text: "read".to_owned(),
+            limit: 7,
+            server: Some("files".to_owned()),
+            detail: FoundDetail::Names,
+        };
+        assert_eq!(query.as_ref(), Ok(&expected));
+        let query = read(r#"{"query":"read","limit":null,"server":null}"#).unwrap();
+        assert_eq!((query.limit, query.server), (5, None));
+        for (bad, expected) in [
+            ("{}", "`query`"),
+            (r#"{"query":" "}"#, "`query`"),
+            (r#"{"query":7}"#, "`query` is a text"),
+            (r#"{"query":"x","limit":0}"#, "from 1 to 20"),
+            (r#"{"query":"x","limit":21}"#, "from 1 to 20"),
+            (r#"{"query":"x","limit":"5"}"#, "from 1 to 20"),
+            (r#"{"query":"x","detail":"all"}"#, "\"names\""),
+            (r#"{"query":"x","q":1}"#, "`q` is no argument"),
+            ("[]", "no object"),
+        ] {
+            let error = read(bad).unwrap_err();
+            assert!(error.contains(expected), "{bad}: {error}");
+        }
+        assert!(Query::read(None).is_err());
+    }
+}
