@@ -1,14 +1,13 @@
 //! Which context window tools are compared with, and when the model that has it searches.
 
-use cocode_core::{SearchPolicy, Searcher, ToolSearchMode};
+use cocode_core::{SearchPolicy, Searcher};
 
-use crate::error::{CliError, Code};
+use crate::error::CliError;
+use crate::tool_search::in_environment;
 use crate::workspace::Workspace;
 
 /// Tokens of a context window that nobody told of.
 const DEFAULT_WINDOW: u64 = 200_000;
-/// The variable that says whether models search, whatever files say.
-const VARIABLE: &str = "ENABLE_TOOL_SEARCH";
 
 /// The model that would be shown the tools, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,13 +69,7 @@ pub(super) fn model(given: Option<u64>, workspace: &Workspace) -> Result<Model, 
 /// When models search, by the files and the environment.
 pub(super) fn policy(workspace: &Workspace) -> Result<SearchPolicy, CliError> {
     let settings = &workspace.config()?.settings.tool_search;
-    let said = workspace.environment.variables.text(VARIABLE);
-    let said = said.filter(|said| !said.is_empty());
-    let mode: Option<ToolSearchMode> =
-        said.map(|said| said.parse()).transpose().map_err(|error| {
-            let message = format!("the variable {VARIABLE} cannot be used");
-            CliError::new(Code::InvalidUsage, message).because(&error)
-        })?;
+    let mode = in_environment(&workspace.environment.variables)?;
     Ok(SearchPolicy {
         mode: mode.unwrap_or(settings.mode.value),
         threshold_percent: settings.threshold_percent.value,
