@@ -8,6 +8,7 @@ mod list;
 mod manager;
 mod memory;
 mod persistent;
+mod search;
 mod start;
 mod startup;
 
@@ -61,6 +62,10 @@ pub(crate) const ALL: &[Benchmark] = &[
     Benchmark {
         name: "gateway",
         run: gateway::run,
+    },
+    Benchmark {
+        name: "search",
+        run: search::run,
     },
     Benchmark {
         name: "memory",

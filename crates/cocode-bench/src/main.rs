@@ -19,6 +19,7 @@ mod processors;
 mod raw;
 mod report;
 mod sdk;
+mod search;
 mod server;
 mod soak;
 mod turns;
