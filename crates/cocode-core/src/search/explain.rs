@@ -63,6 +63,8 @@ impl ToolIndex {
             }
         };
         rule("name", "made of what was asked for".to_owned(), choice.name);
+        let server = "has other tools that fit".to_owned();
+        rule("server", server, choice.server);
         rule("mention", "the tool was named".to_owned(), choice.mention);
         let part = choice.part_place.and_then(|place| query.parts.get(place));
         let part = part.map_or("", |part| part.text.as_str());

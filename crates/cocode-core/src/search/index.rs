@@ -414,7 +414,7 @@ impl Reader {
         if let Some(Ok(schema)) = schema {
             let SchemaTexts { names, texts } = SchemaTexts::of(&schema);
             for name in names {
-                self.text(vocabulary, Field::Parameters, name);
+                self.identifier(vocabulary, Field::Parameters, name);
             }
             for text in texts {
                 self.text(vocabulary, Field::ParameterTexts, text);
@@ -430,10 +430,12 @@ impl Reader {
         });
     }
 
-    /// Reads a name. Two words of it are also known as one: some write `web_page`, some `webpage`.
+    /// Reads a name. Two words of it, and all of them, are also known as one: some write `web_page`,
+    /// some `webpage`, and some know the name of a parameter by heart.
     fn identifier(&mut self, vocabulary: &mut Vocabulary, field: Field, text: &str) -> Vec<Term> {
         let mut terms = Vec::new();
         let mut before = String::new();
+        let mut whole = String::new();
         words(text, |word| {
             let term = vocabulary.number(word);
             terms.push(term);
@@ -445,7 +447,11 @@ impl Reader {
             }
             before.clear();
             before.push_str(word);
+            whole.push_str(word);
         });
+        if terms.len() > 2 {
+            self.tally(vocabulary.number(&whole), field, false);
+        }
         terms
     }
 

@@ -35,6 +35,8 @@ const JOINED: f32 = 0.8;
 const GENERIC: f32 = 0.7;
 /// What is added when a word comes again.
 const AGAIN: f32 = 0.3;
+/// What a name counts that somebody knows by heart.
+const BY_HEART: f32 = 3.0;
 /// What a word counts that only follows from a path.
 const IMPLIED: f32 = 0.8;
 
@@ -105,12 +107,15 @@ impl Query {
             let rows = reader.clause(clause);
             parts.push((clause.join(" "), rows));
         }
+        for token in text.split_whitespace().filter(|token| is_identifier(token)) {
+            reader.identifier(token);
+        }
         for mention in &clauses.mentions {
             for word in mention.implied_words() {
                 reader.implied(word);
             }
         }
-        reader.leave_each_word_to_itself();
+        reader.leave_each_word_to_one();
         let n_whole = reader.rows.len();
         parts.retain(|(_, rows)| rows.len() >= MIN_PART_WORDS);
         if parts.len() < 2 {
@@ -257,6 +262,18 @@ impl RowMaker<'_> {
         Some(place)
     }
 
+    /// A name that somebody knows by heart.
+    fn identifier(&mut self, token: &str) {
+        let whole = all_words(token).concat();
+        if self.index.find(&whole).is_some()
+            && let Some(row) = self
+                .counted(&whole)
+                .and_then(|place| self.rows.get_mut(place))
+        {
+            row.weight = BY_HEART;
+        }
+    }
+
     /// A word that only follows from what is said.
     fn implied(&mut self, word: &str) {
         let mut word = word.to_owned();
@@ -300,16 +317,22 @@ impl RowMaker<'_> {
         Some(place)
     }
 
-    /// A word that is asked for is not what another one means: it would count twice.
-    fn leave_each_word_to_itself(&mut self) {
-        let asked: Vec<Term> = self
-            .rows
-            .iter()
-            .filter_map(|row| self.index.find(&row.word))
-            .collect();
-        for row in &mut self.rows {
-            row.meanings
-                .retain(|meaning| meaning.kin != Kin::Related || !asked.contains(&meaning.term));
+    /// Leaves each word of tools to the word of the query that it is nearest to: it would count twice.
+    fn leave_each_word_to_one(&mut self) {
+        let mut nearest: HashMap<Term, (f32, usize)> = HashMap::new();
+        for (place, row) in self.rows.iter().enumerate() {
+            for meaning in &row.meanings {
+                let known = nearest.entry(meaning.term).or_insert((0.0, place));
+                if meaning.weight > known.0 {
+                    *known = (meaning.weight, place);
+                }
+            }
+        }
+        for (place, row) in self.rows.iter_mut().enumerate() {
+            row.meanings.retain(|meaning| {
+                let nearest = nearest.get(&meaning.term);
+                meaning.kin == Kin::Joined || nearest.is_none_or(|(_, nearest)| *nearest == place)
+            });
         }
     }
 

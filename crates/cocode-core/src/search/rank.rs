@@ -16,6 +16,12 @@ use super::vocabulary::Term;
 
 /// What a name adds that is made of nothing but what was asked for.
 const NAMED: f32 = 0.5;
+/// What the best tools of its server add to a tool, for queries of so many words: who asks for much
+/// mostly needs several tools that belong together.
+const SERVER: f32 = 0.5;
+const SERVER_FROM_WORDS: usize = 8;
+/// How many tools of a server tell what it is worth.
+const TOOLS_OF_SERVER: usize = 3;
 /// What is left for one of several things each time that it was served.
 const SERVED: f32 = 0.5;
 /// What is left of a tool when another of the same name was taken.
@@ -50,6 +56,8 @@ pub(super) struct Choice<'a> {
     pub(super) words: f32,
     /// For its name.
     pub(super) name: f32,
+    /// For the other tools of its server.
+    pub(super) server: f32,
     /// Because it was named.
     pub(super) mention: f32,
     /// For one of several things, and which.
@@ -61,7 +69,7 @@ pub(super) struct Choice<'a> {
 
 impl Choice<'_> {
     pub(super) fn score(&self) -> f32 {
-        self.words + self.name + self.mention + self.part + self.others
+        self.words + self.name + self.server + self.mention + self.part + self.others
     }
 
     pub(super) fn hit(&self) -> Hit {
@@ -147,7 +155,7 @@ impl ToolIndex {
         let largest = words.iter().copied().fold(0.0, f32::max);
         let mentioned = query.names.iter().filter_map(|name| self.by_name.get(name));
         let mentioned: Vec<u32> = mentioned.flatten().copied().collect();
-        let mut all = BinaryHeap::with_capacity(words.len());
+        let mut all = Vec::with_capacity(words.len());
         for (number, words) in (0..).zip(words) {
             let Some(tool) = self.tool(number) else {
                 continue;
@@ -157,7 +165,7 @@ impl ToolIndex {
                 continue;
             }
             let share = names.get(place(number)).copied().unwrap_or_default();
-            all.push(Ranked(Choice {
+            all.push(Choice {
                 number,
                 tool,
                 words,
@@ -168,11 +176,16 @@ impl ToolIndex {
                 } else {
                     0.0
                 },
+                server: 0.0,
                 part: 0.0,
                 part_place: None,
                 others: 0.0,
-            }));
+            });
         }
+        if query.n_whole >= SERVER_FROM_WORDS {
+            add_servers(&mut all);
+        }
+        let mut all: BinaryHeap<_> = all.into_iter().map(Ranked).collect();
         let mut candidates = Vec::with_capacity(wanted);
         while candidates.len() < wanted
             && let Some(Ranked(candidate)) = all.pop()
@@ -248,6 +261,25 @@ impl ToolIndex {
         } else {
             0.0
         }
+    }
+}
+
+/// Adds what servers are worth: what their best tools have, on average.
+fn add_servers(all: &mut [Choice<'_>]) {
+    let mut best: HashMap<Arc<str>, [f32; TOOLS_OF_SERVER]> = HashMap::new();
+    for choice in &*all {
+        let best = best.entry(Arc::clone(&choice.tool.server)).or_default();
+        let mut score = choice.score();
+        for place in best {
+            if score > *place {
+                std::mem::swap(place, &mut score);
+            }
+        }
+    }
+    for choice in all {
+        let best = best.get(&choice.tool.server);
+        let sum: f32 = best.map_or(0.0, |best| best.iter().sum());
+        choice.server = SERVER * sum / count(TOOLS_OF_SERVER);
     }
 }
 
