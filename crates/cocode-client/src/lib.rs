@@ -38,6 +38,9 @@
 //! # }
 //! ```
 //!
+//! A [`Toolbox`] is what the model of one conversation is shown of all that: every tool in the dialect of
+//! its provider, or a search in place of them where they are too many.
+//!
 //! A [`Session`] is one connection to one server. It finds out which era the server speaks, sends
 //! requests and matches their answers, serves what the server asks in return through a
 //! [`Handler`], and hands out results exactly as the server sent them.

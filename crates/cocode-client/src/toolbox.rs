@@ -1,54 +1,5 @@
 //! What the model of one conversation is shown of the tools of all servers, and the way back from
 //! what it says to a call.
-//!
-//! Where the definitions of all tools would take too much of what a model can see, it is shown
-//! `tool_search` in place of them, and what it finds is loaded: it joins the tools that are shown,
-//! behind all others, so that caches of prompts stay good for what stands before.
-//!
-//! ```
-//! use cocode_client::{
-//!     CallContext, Dialect, Manager, ManagerOptions, RawJson, Said, Searcher, ServerSpec, Toolbox,
-//!     ToolboxOptions,
-//! };
-//! use serde_json::json;
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let server = cocode_testkit::Script::new().tools(2_000, 500).stdio();
-//! # let program = server.program().to_str().ok_or("a path")?.to_owned();
-//! # let args = server.args();
-//! let manager = Manager::new(ManagerOptions::with_environment(std::env::vars_os()));
-//! manager.apply([ServerSpec::program("files".parse()?, program, args)]).await;
-//! manager.wait_for_startup().await;
-//!
-//! let mut toolbox = Toolbox::new(ToolboxOptions {
-//!     searcher: Searcher { context_window: Some(200_000), calls_tools: true },
-//!     ..ToolboxOptions::new(Dialect::Anthropic)
-//! });
-//! // Before every request to the model: what it is shown.
-//! toolbox.update(&manager.catalog());
-//! let tools: Vec<_> = toolbox.definitions().iter().map(|tool| tool.definition()).collect();
-//! # assert_eq!(tools.len(), 1);
-//!
-//! // After every answer: what it wants.
-//! # let (name, arguments) = ("tool_search", json!({"query": "tool number 7", "limit": 1}));
-//! let answer = match toolbox.handle(name, &arguments) {
-//!     Said::Answer(text) | Said::Unknown(text) | Said::Mistaken(text) => text,
-//!     Said::Call { name, arguments } => {
-//!         let arguments = RawJson::of(&arguments)?;
-//!         let called = manager.call(name.as_str(), Some(&arguments), CallContext::default());
-//!         match called.await {
-//!             Ok(called) => called.result.raw.to_string(),
-//!             Err(error) => error.for_model(),
-//!         }
-//!     }
-//! };
-//! # assert!(answer.contains("mcp__files__tool-7"), "{answer}");
-//! # assert_eq!(toolbox.definitions()[1].name, "mcp__files__tool-7");
-//! # manager.shutdown().await;
-//! # Ok(())
-//! # }
-//! ```
 
 mod index;
 mod loaded;
@@ -77,7 +28,56 @@ pub use options::{DEFAULT_MAX_LOADED, ToolboxOptions};
 /// Servers that are named where there is none of a name.
 const MAX_NAMED: usize = 50;
 
-/// The tools of one conversation.
+/// The tools of one conversation: what its model is shown, and the way back from what it says.
+///
+/// Where the definitions of all tools would take too much of what a model can see, it is shown
+/// `tool_search` in place of them, and what it finds is loaded: it joins the tools that are shown,
+/// behind all others, so that caches of prompts stay good for what stands before.
+///
+/// ```
+/// use cocode_client::{
+///     CallContext, Dialect, Manager, ManagerOptions, RawJson, Said, Searcher, ServerSpec, Toolbox,
+///     ToolboxOptions,
+/// };
+/// use serde_json::json;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = cocode_testkit::Script::new().tools(2_000, 500).stdio();
+/// # let program = server.program().to_str().ok_or("a path")?.to_owned();
+/// # let args = server.args();
+/// let manager = Manager::new(ManagerOptions::with_environment(std::env::vars_os()));
+/// manager.apply([ServerSpec::program("files".parse()?, program, args)]).await;
+/// manager.wait_for_startup().await;
+///
+/// let mut toolbox = Toolbox::new(ToolboxOptions {
+///     searcher: Searcher { context_window: Some(200_000), calls_tools: true },
+///     ..ToolboxOptions::new(Dialect::Anthropic)
+/// });
+/// // Before every request to the model: what it is shown.
+/// toolbox.update(&manager.catalog());
+/// let tools: Vec<_> = toolbox.definitions().iter().map(|tool| tool.definition()).collect();
+/// # assert_eq!(tools.len(), 1);
+///
+/// // After every answer: what it wants.
+/// # let (name, arguments) = ("tool_search", json!({"query": "tool number 7", "limit": 1}));
+/// let answer = match toolbox.handle(name, &arguments) {
+///     Said::Answer(text) | Said::Unknown(text) | Said::Mistaken(text) => text,
+///     Said::Call { name, arguments } => {
+///         let arguments = RawJson::of(&arguments)?;
+///         let called = manager.call(name.as_str(), Some(&arguments), CallContext::default());
+///         match called.await {
+///             Ok(called) => called.result.raw.to_string(),
+///             Err(error) => error.for_model(),
+///         }
+///     }
+/// };
+/// # assert!(answer.contains("mcp__files__tool-7"), "{answer}");
+/// # assert_eq!(toolbox.definitions()[1].name, "mcp__files__tool-7");
+/// # manager.shutdown().await;
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// All that it shows depends on the catalogs that it was given, in their order, and on what the model
 /// has found: the same conversation has the same bytes.
