@@ -1,9 +1,10 @@
-//! A small agent on top of the library: it offers the tools of all servers to a model, lets it call
-//! them, and gives results and errors back until the model has an answer.
+//! A small agent on top of the library: it shows the tools of all servers to a model, or lets it search
+//! them if they are many, calls what it says, and gives results and errors back until the model has an
+//! answer.
 //!
 //! The model here needs no network: it calls the first tool whose name is a word of the question,
-//! with the JSON object in the question as arguments, and answers with what came back. Put your own
-//! behind the [`Model`] trait.
+//! with the JSON object in the question as arguments, and answers with what came back. If it is not
+//! shown such a tool, it searches once. Put your own behind the [`Model`] trait.
 //!
 //! ```text
 //! cargo run -p cocode-client --example agent -- \
@@ -19,45 +20,62 @@
 use std::error::Error;
 
 use cocode_client::{
-    CallContext, Catalog, Content, Event, Manager, ManagerOptions, RawJson, ServerSpec,
+    CallContext, Content, Dialect, Event, Manager, ManagerOptions, ProviderTool, RawJson, Said,
+    Searcher, ServerSpec, Toolbox, ToolboxOptions,
 };
+use serde_json::{Value, json};
 
 /// Turns after which an agent that has no answer gives up.
 const MAX_TURNS: usize = 8;
+/// Tokens that the model sees at once.
+const CONTEXT_WINDOW: u64 = 200_000;
 
 /// What a model says.
 enum Reply {
     Answer(String),
-    Call { tool: String, arguments: RawJson },
+    Call { tool: String, arguments: Value },
 }
 
 /// Whatever decides what to do next.
 trait Model {
-    /// `seen` is the question, then what each tool gave.
-    fn reply(&mut self, seen: &[String], catalog: &Catalog) -> Reply;
+    /// `seen` is the question, then what each call gave; `tools` is what can be called.
+    fn reply(&mut self, seen: &[String], tools: &[&ProviderTool]) -> Reply;
 }
 
 /// A model that reads the question as a command.
-struct Literal;
+#[derive(Default)]
+struct Literal {
+    has_searched: bool,
+    has_called: bool,
+}
 
 impl Model for Literal {
-    fn reply(&mut self, seen: &[String], catalog: &Catalog) -> Reply {
-        if let [_question, .., last] = seen {
+    fn reply(&mut self, seen: &[String], tools: &[&ProviderTool]) -> Reply {
+        if let ([_question, .., last], true) = (seen, self.has_called) {
             return Reply::Answer(last.clone());
         }
         let question = seen.first().map_or("", String::as_str);
         let (words, rest) = question.split_once('{').unwrap_or((question, "}"));
         let named = words.split_whitespace().find_map(|word| {
-            let mut tools = catalog.tools();
-            tools.find(|(_, found)| found.tool.name.as_str() == word)
+            let end = format!("__{word}");
+            tools.iter().find(|tool| tool.name.ends_with(&end))
         });
-        let Some((name, _)) = named else {
-            let names: Vec<&str> = catalog.tools().map(|(name, _)| name.as_str()).collect();
-            return Reply::Answer(format!("I can call: {}", names.join(", ")));
+        let names = || tools.iter().map(|tool| tool.name.clone());
+        let Some(tool) = named else {
+            if self.has_searched || !names().any(|name| name == "tool_search") {
+                let names: Vec<String> = names().collect();
+                return Reply::Answer(format!("I can call: {}", names.join(", ")));
+            }
+            self.has_searched = true;
+            return Reply::Call {
+                tool: "tool_search".to_owned(),
+                arguments: json!({ "query": words }),
+            };
         };
-        match RawJson::parse(format!("{{{rest}")) {
+        self.has_called = true;
+        match serde_json::from_str(&format!("{{{rest}")) {
             Ok(arguments) => Reply::Call {
-                tool: name.to_string(),
+                tool: tool.name.clone(),
                 arguments,
             },
             Err(error) => Reply::Answer(format!("these are no arguments: {error}")),
@@ -93,7 +111,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         for name in &startup.slow {
             eprintln!("{name} takes its time; going on without it");
         }
-        work(&manager, &mut Literal, question).await
+        work(&manager, &mut Literal::default(), question).await
     };
     let answer = tokio::select! {
         answer = working => answer,
@@ -106,23 +124,39 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// The loop: ask the model, do what it says, tell it what came of that.
 async fn work(manager: &Manager, model: &mut impl Model, question: String) -> String {
+    let mut toolbox = Toolbox::new(ToolboxOptions {
+        searcher: Searcher {
+            context_window: Some(CONTEXT_WINDOW),
+            calls_tools: true,
+        },
+        ..ToolboxOptions::new(Dialect::Plain)
+    });
     let mut seen = vec![question];
     for _ in 0..MAX_TURNS {
-        match model.reply(&seen, &manager.catalog()) {
+        toolbox.update(&manager.catalog());
+        let (tool, arguments) = match model.reply(&seen, &toolbox.definitions()) {
             Reply::Answer(answer) => return answer,
-            Reply::Call { tool, arguments } => {
-                let called = manager
-                    .call(&tool, Some(&arguments), CallContext::default())
-                    .await;
-                seen.push(match called {
-                    Ok(called) => texts(&called.result.content()),
-                    // A model can act on these: each says what happened and what to do.
-                    Err(error) => error.for_model(),
-                });
-            }
-        }
+            Reply::Call { tool, arguments } => (tool, arguments),
+        };
+        seen.push(match toolbox.handle(&tool, &arguments) {
+            Said::Answer(text) | Said::Unknown(text) | Said::Mistaken(text) => text,
+            Said::Call { name, arguments } => call(manager, name.as_str(), &arguments).await,
+        });
     }
     "I have no answer.".to_owned()
+}
+
+async fn call(manager: &Manager, name: &str, arguments: &Value) -> String {
+    let arguments = match RawJson::of(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => return error.to_string(),
+    };
+    let context = CallContext::default();
+    match manager.call(name, Some(&arguments), context).await {
+        Ok(called) => texts(&called.result.content()),
+        // A model can act on these: each says what happened and what to do.
+        Err(error) => error.for_model(),
+    }
 }
 
 fn texts(content: &[Content]) -> String {

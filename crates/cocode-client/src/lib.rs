@@ -38,6 +38,9 @@
 //! # }
 //! ```
 //!
+//! A [`Toolbox`] is what the model of one conversation is shown of all that: every tool in the dialect of
+//! its provider, or a search in place of them where they are too many.
+//!
 //! A [`Session`] is one connection to one server. It finds out which era the server speaks, sends
 //! requests and matches their answers, serves what the server asks in return through a
 //! [`Handler`], and hands out results exactly as the server sent them.
@@ -93,6 +96,7 @@ mod session;
 mod target;
 mod telemetry;
 mod tool_headers;
+mod toolbox;
 mod usage;
 
 pub use options::{ClientInfo, RequestOptions, SessionOptions, Timeouts};
@@ -105,8 +109,9 @@ pub use tool_headers::mirrored_mismatch;
 
 pub use clock::Deadlines;
 pub use cocode_core::{
-    Era, OutputLimits, Protocol, QualifiedName, Revision, ServerName, ServerSpec, ToolFilter,
-    ToolName, UnknownProtocol,
+    Dialect, Era, Loading, OutputLimits, Protocol, ProviderTool, QualifiedName, Revision,
+    SearchDecision, SearchPolicy, Searcher, ServerName, ServerSpec, ToolFilter, ToolName,
+    ToolSearchMode, UnknownProtocol, Unrepairable,
 };
 pub use error::{ConnectError, ERROR_CODES, RequestError, Retry};
 pub use features::{
@@ -153,6 +158,9 @@ pub use telemetry::{
     CallFacts, CallOutcomeKind, CallTrace, CallTransport, InvalidTraceContext,
     MAX_TELEMETRY_SERVERS, MAX_TELEMETRY_TOOLS, ServerTrace, Telemetry, TelemetrySignals,
     TraceContext, call_span,
+};
+pub use toolbox::{
+    DEFAULT_MAX_LOADED, Said, Toolbox, ToolboxChange, ToolboxOptions, ToolboxTokens,
 };
 pub use usage::{MAX_COUNTED_TOOLS, MAX_USAGE_BYTES, ToolUsage, Usage, UsageError, UsageLog};
 

@@ -44,6 +44,7 @@ use tokio::time::Instant;
 
 pub use backoff::Backoff;
 pub use call_error::CallError;
+pub(crate) use call_error::did_you_mean;
 pub use calls::{CallContext, Called, Check, OutputWanted};
 pub use catalog::{Catalog, CatalogChange, FoundTool, ServerCatalog};
 pub use connector::{Connector, PlainConnector, ReachError, ReachErrorKind, Reached};

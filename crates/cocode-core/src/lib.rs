@@ -49,11 +49,11 @@ pub use provider_schema::{
 };
 pub use qualified::{MAX_QUALIFIED_NAME_BYTES, QualifiedName};
 pub use search::{
-    CHARACTERS_PER_TOKEN, DEFAULT_FOUND, Explained, FoundDetail, FoundText, Hit, MAX_FOUND,
-    ScorePart, SearchDecision, SearchPolicy, SearchedServer, Searcher, Share, TOOL_CALL,
+    CHARACTERS_PER_TOKEN, DEFAULT_FOUND, Explained, FoundDetail, FoundText, Hit, Loading,
+    MAX_FOUND, ScorePart, SearchDecision, SearchPolicy, SearchedServer, Searcher, Share, TOOL_CALL,
     TOOL_SEARCH, ToolIndex, ToolLoad, ToolSearchMode, ToolText, UnknownToolSearchMode, WhySearch,
     WhyShowAll, first_sentence, found_tools, nothing_found, tool_call_definition,
-    tool_search_definition,
+    tool_search_definition, tool_search_for,
 };
 pub use shown::{Prefix, Shadowed, ShownNames};
 pub use spec::{

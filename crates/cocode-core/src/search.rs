@@ -29,6 +29,6 @@ pub use index::{ToolIndex, ToolText};
 pub use mode::{ToolSearchMode, UnknownToolSearchMode};
 pub use rank::Hit;
 pub use tools::{
-    DEFAULT_FOUND, MAX_FOUND, SearchedServer, TOOL_CALL, TOOL_SEARCH, first_sentence,
-    tool_call_definition, tool_search_definition,
+    DEFAULT_FOUND, Loading, MAX_FOUND, SearchedServer, TOOL_CALL, TOOL_SEARCH, first_sentence,
+    tool_call_definition, tool_search_definition, tool_search_for,
 };

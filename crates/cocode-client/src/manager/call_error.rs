@@ -176,7 +176,8 @@ fn what(state: &ServerState, in_time: bool) -> String {
     format!("{text}{trouble}")
 }
 
-fn did_you_mean(near: &[String]) -> String {
+/// A question, if there are names to ask for.
+pub(crate) fn did_you_mean(near: &[impl std::fmt::Display]) -> String {
     match near {
         [] => String::new(),
         near => {

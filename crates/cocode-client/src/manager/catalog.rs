@@ -283,6 +283,14 @@ impl ServerCatalog {
             && *capabilities == other.capabilities
     }
 
+    /// Whether the two offer the same tools, and say the same of themselves.
+    pub(crate) fn has_tools_like(&self, other: &Self) -> bool {
+        let alike = |one: &CatalogTool, other: &CatalogTool| one.is_described_like(other);
+        self.is_offered == other.is_offered
+            && self.instructions == other.instructions
+            && same(&self.tools, &other.tools, alike)
+    }
+
     /// One of its tools.
     pub fn tool(&self, name: &ToolName) -> Option<&Arc<CatalogTool>> {
         let place = self.tools.binary_search_by(|tool| tool.name.cmp(name));

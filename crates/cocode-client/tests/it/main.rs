@@ -24,5 +24,6 @@ mod strictness;
 mod subscriptions;
 mod support;
 mod timing;
+mod toolbox;
 mod unix_socket;
 mod websocket;

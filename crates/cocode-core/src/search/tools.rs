@@ -21,6 +21,21 @@ const MAX_WORDS_BYTES: usize = 120;
 /// What is shorter than this says nothing.
 const MIN_WORDS_BYTES: usize = 16;
 
+/// What is left for the line that says how many servers are not named.
+const MORE_BYTES: usize = 24;
+
+/// How a model comes to the tools that it finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Loading {
+    /// They join the tools that it is shown, and it calls them by name. `tool_search` answers with
+    /// names.
+    #[default]
+    Listed,
+    /// What it is shown stays as it is, for models and caches that allow no other: `tool_search`
+    /// answers with definitions, and `tool_call` calls what was found.
+    Answered,
+}
+
 /// A server whose tools are searched.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchedServer<'a> {
@@ -35,18 +50,41 @@ pub struct SearchedServer<'a> {
 /// The description names the servers, because nobody searches for what they have no idea of. How many
 /// tools a server has is not said: what models are told would be another text whenever one changes.
 pub fn tool_search_definition<'a>(servers: impl IntoIterator<Item = SearchedServer<'a>>) -> String {
+    tool_search_for(servers, Loading::Answered, usize::MAX)
+}
+
+/// The same for models that come to tools in either way, and whose descriptions have at most so many
+/// bytes.
+pub fn tool_search_for<'a>(
+    servers: impl IntoIterator<Item = SearchedServer<'a>>,
+    loading: Loading,
+    max_description_bytes: usize,
+) -> String {
     let servers: Vec<_> = servers.into_iter().collect();
-    let mut description = String::from(
+    let then = match loading {
+        Loading::Listed => {
+            "what was found is among your tools from then on, to be called by its name"
+        }
+        Loading::Answered => "then call what was found with `tool_call`",
+    };
+    let mut description = format!(
         "Finds tools by what they are for. Most tools are not listed: search before you say that \
-         something cannot be done, then call what was found with `tool_call`. Write the query as a \
-         few words for what the tool does and what it works on, or the name of a tool.",
+         something cannot be done, {then}. Write the query as a few words for what the tool does and \
+         what it works on, or the name of a tool.",
     );
-    push_servers(&mut description, &servers);
+    let room = max_description_bytes.saturating_sub(description.len() + MORE_BYTES);
+    push_servers(&mut description, &servers, room.min(MAX_SERVERS_BYTES));
     let mut text = format!(r#"{{"name":"{TOOL_SEARCH}","title":"Search tools","description":"#);
     push_string(&mut text, &description);
     text.push_str(
-        r#","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"What the tool should do, in a few words"},"limit":{"type":"integer","minimum":1,"maximum":20,"default":5,"description":"How many tools to find"},"server":{"type":"string","description":"Only tools of this server"},"detail":{"type":"string","enum":["full","names"],"default":"full","description":"Whole definitions, or only names with a sentence each"}},"required":["query"],"additionalProperties":false},"#,
+        r#","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"What the tool should do, in a few words"},"limit":{"type":"integer","minimum":1,"maximum":20,"default":5,"description":"How many tools to find"},"server":{"type":"string","description":"Only tools of this server"}"#,
     );
+    if loading == Loading::Answered {
+        text.push_str(
+            r#","detail":{"type":"string","enum":["full","names"],"default":"full","description":"Whole definitions, or only names with a sentence each"}"#,
+        );
+    }
+    text.push_str(r#"},"required":["query"],"additionalProperties":false},"#);
     text.push_str(
         r#""outputSchema":{"type":"object","properties":{"tools":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"server":{"type":"string"},"title":{"type":"string"},"description":{"type":"string"},"inputSchema":{"type":"object"},"annotations":{"type":"object"}},"required":["name","server"]}},"message":{"type":"string"}},"required":["tools"]},"#,
     );
@@ -93,13 +131,13 @@ pub(super) fn cut(text: &str, max_bytes: usize) -> String {
 }
 
 /// Says which servers there are: all alike, so that one with many words takes the room of no other.
-fn push_servers(text: &mut String, servers: &[SearchedServer<'_>]) {
+fn push_servers(text: &mut String, servers: &[SearchedServer<'_>], most: usize) {
     if servers.is_empty() {
         return;
     }
     let begin = text.len();
     text.push_str(" Servers:");
-    let of_one = MAX_SERVERS_BYTES / servers.len();
+    let of_one = most / servers.len();
     for (number, server) in servers.iter().enumerate() {
         // "\n- NAME: WORDS"
         let room = of_one.saturating_sub(server.name.len() + 5);
@@ -110,7 +148,7 @@ fn push_servers(text: &mut String, servers: &[SearchedServer<'_>]) {
             Some(words) => format!("\n- {}: {}", server.name, cut(&words, room)),
             None => format!("\n- {}", server.name),
         };
-        if text.len() - begin + line.len() > MAX_SERVERS_BYTES {
+        if text.len() - begin + line.len() > most {
             let left_out = servers.len() - number;
             let more = format!("\n- and {left_out} more");
             text.push_str(&more);

@@ -1,7 +1,8 @@
 //! What models are told of the two tools, and of the servers behind them.
 
 use super::{
-    MAX_SERVERS_BYTES, SearchedServer, first_sentence, tool_call_definition, tool_search_definition,
+    Loading, MAX_SERVERS_BYTES, SearchedServer, first_sentence, tool_call_definition,
+    tool_search_definition, tool_search_for,
 };
 
 fn server<'a>(name: &'a str, about: Option<&'a str>) -> SearchedServer<'a> {
@@ -41,6 +42,32 @@ fn many_servers_share_the_room_that_there_is() {
         let text = tool_search_definition(servers);
         assert_eq!(text.contains(" more\""), n_servers == 2_000, "{n_servers}");
         assert_eq!(text.contains("word word"), n_servers <= 50, "{n_servers}");
+    }
+}
+
+#[test]
+fn a_description_has_no_more_bytes_than_it_may() {
+    for n_servers in [0, 1, 5, 50, 500] {
+        let names: Vec<_> = (0..n_servers)
+            .map(|number| format!("server-{number:04}"))
+            .collect();
+        for loading in [Loading::Listed, Loading::Answered] {
+            let servers = names
+                .iter()
+                .map(|name| server(name, Some("Has many things to do.")));
+            let text = tool_search_for(servers, loading, 1024);
+            let definition: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let description = definition["description"].as_str().unwrap();
+            assert!(description.len() <= 1024, "{}", description.len());
+            let is_answered = loading == Loading::Answered;
+            assert_eq!(description.contains("tool_call"), is_answered);
+            assert_eq!(text.contains("\"detail\""), is_answered);
+            assert_eq!(
+                description.contains("server-0000"),
+                n_servers > 0,
+                "{description}"
+            );
+        }
     }
 }
 
