@@ -8,6 +8,7 @@
 
 mod budgeting;
 mod calling;
+mod catalog_peers;
 mod config_files;
 mod credentials_peer;
 mod daemon;
