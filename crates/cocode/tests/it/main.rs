@@ -42,6 +42,7 @@ mod output;
 mod permissions;
 mod plugins;
 mod policy;
+mod providers;
 mod quiet;
 mod results;
 mod searching;
