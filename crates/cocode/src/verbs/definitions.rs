@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cocode_client::{Listing, Quarantined, Tool};
+use cocode_client::{Annotations, Listing, Quarantined, Tool};
 use cocode_core::{
     Dialect, NameTable, ProviderTool, ServerName, ToolName, ToolSource, Unrepairable, convert,
 };
@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::{CliError, Code};
+use crate::gate::Gate;
 use crate::printer::{Printer, print_json};
 use crate::text::plain;
 
@@ -73,9 +74,15 @@ impl Definitions {
     pub(super) fn of(
         listing: &Listing<Tool>,
         server: Option<&ServerName>,
+        gate: &Gate,
         dialect: Dialect,
     ) -> Self {
-        let unusable = listing.quarantined.iter();
+        // What is filtered out is missed by nobody.
+        let is_missed = |one: &&Quarantined| {
+            let name = one.name.as_ref();
+            name.is_none_or(|name| gate.shows(name, Annotations::default()))
+        };
+        let unusable = listing.quarantined.iter().filter(is_missed);
         let mut definitions = Self {
             dialect,
             tools: Vec::new(),

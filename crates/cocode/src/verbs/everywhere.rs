@@ -402,7 +402,7 @@ impl Listed {
             .retain(|tool| gate.shows(&tool.name, tool.annotations));
         let hidden = all - listing.items.len();
         let row = |tool: &Tool| tools::row_of(tool, printer);
-        let written = dialect.map(|dialect| Definitions::of(&listing, Some(server), dialect));
+        let written = dialect.map(|dialect| Definitions::of(&listing, Some(server), gate, dialect));
         Self {
             hidden,
             definitions: written,

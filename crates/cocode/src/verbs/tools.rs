@@ -83,7 +83,7 @@ pub(super) fn print(
         printer.note(&message);
     }
     if let Some(dialect) = dialect {
-        return Definitions::of(&listing, server, dialect).print(printer);
+        return Definitions::of(&listing, server, gate, dialect).print(printer);
     }
     if printer.json() {
         if hidden > 0 {

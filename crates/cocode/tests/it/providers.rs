@@ -190,6 +190,15 @@ fn tools_of_all_servers_are_one_list_of_what_is_remembered_too() {
     assert_eq!(post["definition"]["name"], "mcp__web__post");
     assert_eq!(post["notes"].as_array().unwrap().len(), 2);
 
+    let file = [
+        entry("odd", &odd),
+        "disabled_tools = ['text', 'none', 'twice']\n".to_owned(),
+    ];
+    let config = home.user_file("other.toml", &file.concat());
+    let words = ["--config", config.to_str().unwrap(), "mcp", "tools"];
+    let none = home.run(words.iter().chain(&["odd", "--for", "plain"]));
+    assert_eq!(none.with_code(0).stdout, "[]\n");
+
     let shown = home.mcp(&["doctor", "odd"]).with_code(0).stdout;
     let line =
         "`text` cannot be given to openai, anthropic, gemini, plain: inputSchema takes no object";
