@@ -1,18 +1,16 @@
 //! Lists of all servers that are ready, side by side. A server that fails is a warning, and the
 //! others are listed all the same; one that is not ready is never started.
 
-use cocode_client::{
-    CallError, ListKind, Listing, Prompt, RawJson, Resource, ResourceTemplate, Tool,
-};
+mod listed;
+
+use cocode_client::{CallError, ListKind, Listing, Prompt, Resource, ResourceTemplate, Tool};
 use cocode_config::State;
-use cocode_core::{Dialect, ServerName, ServerSpec};
+use cocode_core::{Dialect, ServerSpec};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::cached::{Memory, Remembered};
 use super::definitions::{self, Definitions, Details};
-use super::listing::{quarantined_row, warnings};
-use super::{prompts, resources, tools};
 use crate::args::{TargetArgs, Verb};
 use crate::configured::warn_of_passed_over;
 use crate::error::{CliError, Code, Exit};
@@ -21,24 +19,13 @@ use crate::gate::Gate;
 use crate::hints::{Doing, request_error};
 use crate::interrupt::Interrupts;
 use crate::managing::{Purpose, Setup};
-use crate::printer::{Printer, print_json};
-use crate::render::{Row, rows};
+use crate::printer::print_json;
+use crate::render::rows;
 use crate::session::on_runtime;
 use crate::target::{adjusted, timeouts};
 use crate::workspace::Workspace;
 
-/// What one server lists, after filters and rules.
-struct Listed {
-    rows: Vec<Row>,
-    /// The items as the server sent them.
-    raw: Vec<RawJson>,
-    warnings: Vec<String>,
-    /// Tools as a provider takes them, if that is wanted.
-    definitions: Option<Definitions>,
-    hidden: usize,
-    /// How old the list is in words, and in seconds, if nobody was asked for it.
-    age: Option<(String, u64)>,
-}
+use listed::Listed;
 
 type Outcome = Result<Listed, CliError>;
 
@@ -359,113 +346,6 @@ fn defined<'a>(
 ) -> impl Iterator<Item = &'a Definitions> {
     let listed = outcomes.into_iter().flatten();
     listed.filter_map(|listed| listed.definitions.as_ref())
-}
-
-impl Listed {
-    fn none() -> Self {
-        Self {
-            rows: Vec::new(),
-            raw: Vec::new(),
-            warnings: Vec::new(),
-            definitions: None,
-            hidden: 0,
-            age: None,
-        }
-    }
-
-    fn of<T>(
-        listing: &Listing<T>,
-        kind: &str,
-        row_of: impl Fn(&T) -> Row,
-        raw_of: impl Fn(&T) -> RawJson,
-    ) -> Self {
-        let usable = listing.items.iter().map(row_of);
-        Self {
-            rows: usable
-                .chain(listing.quarantined.iter().map(quarantined_row))
-                .collect(),
-            raw: listing.items.iter().map(raw_of).collect(),
-            warnings: warnings(kind, listing),
-            ..Self::none()
-        }
-    }
-
-    fn tools(
-        mut listing: Listing<Tool>,
-        gate: &Gate,
-        (server, dialect): (&ServerName, Option<Dialect>),
-        printer: &Printer,
-    ) -> Self {
-        let all = listing.items.len();
-        listing
-            .items
-            .retain(|tool| gate.shows(&tool.name, tool.annotations));
-        let hidden = all - listing.items.len();
-        let row = |tool: &Tool| tools::row_of(tool, printer);
-        let written = dialect.map(|dialect| Definitions::of(&listing, Some(server), gate, dialect));
-        Self {
-            hidden,
-            definitions: written,
-            ..Self::of(&listing, "tool", row, |tool| tool.raw.clone())
-        }
-    }
-
-    fn resources(listing: &Listing<Resource>) -> Self {
-        let raw = |one: &Resource| one.raw.clone();
-        Self::of(listing, "resource", resources::row_of, raw)
-    }
-
-    fn templates(listing: &Listing<ResourceTemplate>) -> Self {
-        let raw = |one: &ResourceTemplate| one.raw.clone();
-        Self::of(
-            listing,
-            "resource template",
-            resources::row_of_template,
-            raw,
-        )
-    }
-
-    fn prompts(listing: &Listing<Prompt>) -> Self {
-        let raw = |one: &Prompt| one.raw.clone();
-        Self::of(listing, "prompt", prompts::row_of, raw)
-    }
-
-    /// Says what is to be known about the list.
-    fn tell(&self, server: &str, what: &str, printer: &Printer) {
-        match &self.definitions {
-            Some(definitions) => definitions.tell(Some(server), printer),
-            None => {
-                for warning in &self.warnings {
-                    printer.warn(&format!("server `{server}`: {warning}"));
-                }
-            }
-        }
-        if let Some((age, _)) = &self.age {
-            printer.note(&format!("server `{server}`: as it was listed {age} ago"));
-        }
-        if self.hidden > 0 {
-            let (hidden, all) = (self.hidden, self.hidden + self.raw.len());
-            printer.note(&format!(
-                "server `{server}`: {hidden} of {all} {what} are hidden by filters or rules"
-            ));
-        }
-    }
-
-    /// The rows, each with the name by which it can be used.
-    fn named(&self, server: &str, kind: ListKind) -> impl Iterator<Item = Row> {
-        let named = |row: &Row| Row {
-            name: match kind {
-                ListKind::Tools | ListKind::Prompts => format!("{server}.{}", row.name),
-                ListKind::Resources | ListKind::ResourceTemplates => {
-                    format!("@{server}:{}", row.name)
-                }
-            },
-            text: row.text.clone(),
-            note: row.note.clone(),
-        };
-        let rows: Vec<Row> = self.rows.iter().map(named).collect();
-        rows.into_iter()
-    }
 }
 
 fn note_left_alone(left_alone: &[LeftAlone<'_>], workspace: &Workspace) {
