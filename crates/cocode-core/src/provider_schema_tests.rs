@@ -729,3 +729,35 @@ fn names_are_replaced_only_if_they_are_not_allowed() {
     assert_ne!(name("a b"), name("a.b"));
     assert_ne!(name(&"a".repeat(65)), name(&"a".repeat(66)));
 }
+
+#[test]
+fn a_schema_of_keys_that_says_nothing_is_no_change() {
+    let of = |names: Value| {
+        let map = json!({"type": "object", "propertyNames": names, "additionalProperties": {}});
+        let schema = json!({"type": "object", "properties": {"p": map}});
+        notes(&schema, Dialect::Anthropic)
+    };
+    for nothing in [json!({"type": "string"}), json!({}), json!(true)] {
+        assert_eq!(of(nothing.clone()), [] as [&str; 0], "{nothing}");
+    }
+    let dropped = ["/properties/p: `propertyNames` cannot be expressed"];
+    assert_eq!(of(json!({"type": "string", "pattern": "^a"})), dropped);
+    assert_eq!(of(json!(false)), dropped);
+}
+
+#[test]
+fn keys_that_stand_below_items_of_an_object_are_told() {
+    // `worker_put` of mcp-server-cloudflare has its migrations like this.
+    let items = json!({"properties": {"new_tag": {"type": "string"}}, "required": ["tag"]});
+    let migrations = json!({"type": "object", "description": "Migrations.", "items": items});
+    let written = property(&migrations, Dialect::OpenAi);
+    let expected = json!({
+        "type": "object",
+        "properties": {},
+        "description": "Migrations. May have `new_tag`.",
+    });
+    assert_eq!(written, expected);
+    let schema = json!({"type": "object", "properties": {"p": migrations}});
+    let dropped = ["/properties/p: `items` cannot be expressed"];
+    assert_eq!(notes(&schema, Dialect::OpenAi), dropped);
+}

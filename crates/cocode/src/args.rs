@@ -6,6 +6,7 @@ mod deferred;
 pub(crate) mod gateway;
 pub(crate) mod govern;
 pub(crate) mod manage;
+pub(crate) mod provider;
 pub(crate) mod results;
 pub(crate) mod search;
 pub(crate) mod serve;
@@ -18,11 +19,13 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use cocode_client::Protocol;
+use cocode_core::Dialect;
 
 use deferred::Deferred;
 use gateway::{GATEWAY_HELP, GatewayArgs};
 use govern::{ConfigVerb, CredentialStoreArg, PermissionsVerb, PluginVerb, PolicyVerb, SecretArgs};
 use manage::ManageVerb;
+use provider::{Provider, TOOLS_HELP};
 use results::ResultVerb;
 use search::{BUDGET_HELP, BudgetArgs, SEARCH_HELP, SearchArgs};
 use serve::{DAEMON_HELP, DaemonVerb, SERVE_HELP, ServeArgs};
@@ -204,10 +207,14 @@ impl McpVerb {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// List the tools of a server or of all, or show one of them in full
+    #[command(after_help = TOOLS_HELP)]
     Tools {
         /// A configured server, and a tool to show in full; with `--url` or `--`, the tool alone
         #[arg(value_name = "[SERVER] [TOOL]", num_args = 0..=2)]
         words: Vec<String>,
+        /// Print the definitions as this provider of models takes them
+        #[arg(long = "for", value_name = "PROVIDER")]
+        provider: Option<Provider>,
         #[command(flatten)]
         cached: CachedArgs,
         #[command(flatten)]
@@ -405,6 +412,14 @@ impl Verb {
             | Self::Resources { cached, .. }
             | Self::Prompts { cached, .. } => cached.cached,
             _ => false,
+        }
+    }
+
+    /// How tools are to be written, if not for people.
+    pub(crate) fn dialect(&self) -> Option<Dialect> {
+        match self {
+            Self::Tools { provider, .. } => provider.map(Provider::dialect),
+            _ => None,
         }
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn run(mut verb: Verb, workspace: &Workspace) -> Result<Exit, CliErro
     let config = workspace.config()?;
     if let Some(kind) = everywhere::meant(&verb) {
         fits_configured(verb.target())?;
-        return everywhere::run(kind, verb.is_cached(), verb.target(), workspace);
+        return everywhere::run(kind, &verb, workspace);
     }
     let is_given = verb.target().is_given();
     let spec = if is_given {

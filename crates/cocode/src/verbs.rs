@@ -2,6 +2,7 @@
 
 pub(crate) mod cached;
 mod call;
+mod definitions;
 pub(crate) mod everywhere;
 mod inspect;
 mod listing;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cocode_client::{CallError, CompletionTarget, Deadlines, Manager, ServerName, Session};
+use cocode_core::Dialect;
 
 use crate::args::{CallArgs, Verb};
 use crate::arguments::{Gathered, ReadStdin, pairs};
@@ -32,6 +34,8 @@ use crate::trouble::About;
 pub(crate) enum Plan {
     Tools {
         name: Option<String>,
+        /// How they are written, if not for people.
+        dialect: Option<Dialect>,
     },
     Call(call::Call),
     Resources {
@@ -98,7 +102,8 @@ impl Plan {
         Ok(match verb {
             Verb::Tools { words, .. } => {
                 let name = optional(words, "tool")?;
-                Self::Tools { name }
+                let dialect = verb.dialect();
+                Self::Tools { name, dialect }
             }
             Verb::Call(args) => {
                 let CallArgs {
@@ -177,7 +182,7 @@ impl Plan {
 
     pub(crate) async fn run(self, context: &Context<'_>) -> Result<(), CliError> {
         match self {
-            Self::Tools { name } => tools::run(context, name.as_deref()).await,
+            Self::Tools { name, dialect } => tools::run(context, name.as_deref(), dialect).await,
             Self::Call(call) => call.run(context).await,
             Self::Resources { templates: false } => resources::resources(context).await,
             Self::Resources { templates: true } => resources::templates(context).await,

@@ -82,6 +82,18 @@ pub(super) fn with_null(mut node: Node) -> Node {
     node
 }
 
+/// Whether a schema of keys says nothing: keys are texts already.
+fn takes_every_text(schema: &Value) -> bool {
+    match schema {
+        Value::Bool(takes) => *takes,
+        Value::Object(members) => members.iter().all(|(keyword, value)| {
+            let is_text = keyword == "type" && value == "string";
+            is_text || matches!(keyword.as_str(), "title" | "description" | "$comment")
+        }),
+        Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => false,
+    }
+}
+
 struct Rules<'r, 'a> {
     reader: &'r mut Reader<'a>,
     members: &'a Map<String, Value>,
@@ -289,12 +301,15 @@ impl Rules<'_, '_> {
                 object.rest = Rest::Open(Box::new(Node::any(self.place)));
             }
         }
-        for keyword in ["propertyNames", "dependencies", "dependentSchemas"] {
+        self.misplaced_items();
+        for keyword in ["dependencies", "dependentSchemas"] {
             if self.members.contains_key(keyword) {
                 self.reader.drop_keyword(self.place, keyword);
             }
         }
-        if let Some(names) = self.members.get("propertyNames") {
+        let names = self.members.get("propertyNames");
+        if let Some(names) = names.filter(|names| !takes_every_text(names)) {
+            self.reader.drop_keyword(self.place, "propertyNames");
             let pattern = names.get("pattern").and_then(Value::as_str);
             let pattern = pattern.map(|pattern| words::cut(pattern, 60).0);
             let told = pattern.map(|pattern| format!("Keys must match `{pattern}`."));
@@ -310,6 +325,19 @@ impl Rules<'_, '_> {
             }
         }
         object
+    }
+
+    /// Some write the keys of an object below `items`, where they mean nothing. They are told, because
+    /// nothing else does, and demand nothing.
+    fn misplaced_items(&mut self) {
+        let is_object = self.members.get("type") == Some(&Value::from("object"));
+        let items = self.members.get("items").filter(|_| is_object);
+        let keys = items.and_then(|items| items.get("properties")?.as_object());
+        if let Some(keys) = keys.filter(|keys| !keys.is_empty()) {
+            self.reader.drop_keyword(self.place, "items");
+            let keys = words::names(keys.keys());
+            self.told.push(format!("May have {keys}."));
+        }
     }
 
     fn properties(&mut self) -> BTreeMap<String, Node> {

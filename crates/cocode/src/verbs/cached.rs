@@ -49,11 +49,15 @@ pub(crate) fn run(plan: &Plan, spec: &ServerSpec, workspace: &Workspace) -> Resu
     };
     let broken = |error| request_error(&error, Doing::Other);
     match plan {
-        Plan::Tools { name } => {
+        Plan::Tools { name, dialect } => {
             let listing = Listing::<cocode_client::Tool>::from_pages(load(ListKind::Tools)?);
             let gate = Gate::new(Some(spec), workspace)?;
             let about = About::configured(spec, "--timeout");
-            let wanted = name.as_deref().map(|name| (name, &about));
+            let wanted = tools::Wanted {
+                name: name.as_deref(),
+                dialect: *dialect,
+                about: &about,
+            };
             tools::print(listing.map_err(broken)?, wanted, &gate, printer)
         }
         Plan::Resources { templates: false } => {

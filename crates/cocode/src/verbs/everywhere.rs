@@ -1,17 +1,16 @@
 //! Lists of all servers that are ready, side by side. A server that fails is a warning, and the
 //! others are listed all the same; one that is not ready is never started.
 
-use cocode_client::{
-    CallError, ListKind, Listing, Prompt, RawJson, Resource, ResourceTemplate, Tool,
-};
+mod listed;
+
+use cocode_client::{CallError, ListKind, Listing, Prompt, Resource, ResourceTemplate, Tool};
 use cocode_config::State;
-use cocode_core::ServerSpec;
+use cocode_core::{Dialect, ServerSpec};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::cached::{Memory, Remembered};
-use super::listing::{quarantined_row, warnings};
-use super::{prompts, resources, tools};
+use super::definitions::{self, Definitions, Details};
 use crate::args::{TargetArgs, Verb};
 use crate::configured::warn_of_passed_over;
 use crate::error::{CliError, Code, Exit};
@@ -20,22 +19,13 @@ use crate::gate::Gate;
 use crate::hints::{Doing, request_error};
 use crate::interrupt::Interrupts;
 use crate::managing::{Purpose, Setup};
-use crate::printer::{Printer, print_json};
-use crate::render::{Row, rows};
+use crate::printer::print_json;
+use crate::render::rows;
 use crate::session::on_runtime;
 use crate::target::{adjusted, timeouts};
 use crate::workspace::Workspace;
 
-/// What one server lists, after filters and rules.
-struct Listed {
-    rows: Vec<Row>,
-    /// The items as the server sent them.
-    raw: Vec<RawJson>,
-    warnings: Vec<String>,
-    hidden: usize,
-    /// How old the list is in words, and in seconds, if nobody was asked for it.
-    age: Option<(String, u64)>,
-}
+use listed::Listed;
 
 type Outcome = Result<Listed, CliError>;
 
@@ -53,6 +43,8 @@ struct OneReport<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<Vec<&'a RawValue>>,
+    #[serde(flatten)]
+    definitions: Option<Details<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     resources: Option<Vec<&'a RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,12 +85,8 @@ pub(crate) fn meant(verb: &Verb) -> Option<ListKind> {
     }
 }
 
-pub(crate) fn run(
-    kind: ListKind,
-    is_cached: bool,
-    target: &TargetArgs,
-    workspace: &Workspace,
-) -> Result<Exit, CliError> {
+pub(crate) fn run(kind: ListKind, verb: &Verb, workspace: &Workspace) -> Result<Exit, CliError> {
+    let target = verb.target();
     let for_one = [
         ("--root", !target.root.is_empty()),
         ("--answer", !target.answer.is_empty()),
@@ -118,10 +106,11 @@ pub(crate) fn run(
     let specs: Vec<ServerSpec> = config.ready().map(|spec| hurried(spec, target)).collect();
     let work = Work {
         kind,
+        dialect: verb.dialect(),
         specs: &specs,
         workspace,
     };
-    if is_cached {
+    if verb.is_cached() {
         let memory = Memory::of(&specs, workspace)?;
         let outcomes = specs.iter().map(|spec| work.recall(spec, &memory));
         return work.finish(&outcomes.collect::<Vec<_>>());
@@ -141,6 +130,8 @@ fn hurried(spec: &ServerSpec, target: &TargetArgs) -> ServerSpec {
 
 struct Work<'a> {
     kind: ListKind,
+    /// How tools are written, if not for people.
+    dialect: Option<Dialect>,
     specs: &'a [ServerSpec],
     workspace: &'a Workspace,
 }
@@ -179,13 +170,12 @@ impl Work<'_> {
         let gate = Gate::new(Some(spec), self.workspace)?;
         let session = fleet.session(spec).await.map_err(|failure| failure.error)?;
         let (manager, name) = (&fleet.manager, &spec.name);
-        let printer = &self.workspace.printer;
         let has = &session.server().capabilities;
         // A server that has no such list is not asked for it, and nothing is wrong with it.
         let listed = match self.kind {
             ListKind::Tools => {
                 let listing = manager.list_tools(name, until()).await;
-                listing.map(|listing| Listed::tools(listing, &gate, printer))
+                listing.map(|listing| self.tools(listing, spec, &gate))
             }
             ListKind::Resources if has.resources => {
                 let listing = manager.list_resources(name, until()).await;
@@ -202,6 +192,15 @@ impl Work<'_> {
             _ => Ok(Listed::none()),
         };
         listed.map_err(|error| self.not_listed(&error, spec, fleet))
+    }
+
+    fn tools(&self, listing: Listing<Tool>, spec: &ServerSpec, gate: &Gate) -> Listed {
+        Listed::tools(
+            listing,
+            gate,
+            (&spec.name, self.dialect),
+            &self.workspace.printer,
+        )
     }
 
     fn not_listed(&self, error: &CallError, spec: &ServerSpec, fleet: &Fleet) -> CliError {
@@ -229,20 +228,19 @@ impl Work<'_> {
             seconds,
             is_fresh: _,
         } = memory.load(self.kind, spec)?;
-        let printer = &self.workspace.printer;
         let gate = Gate::new(Some(spec), self.workspace)?;
-        let listed = match self.kind {
-            ListKind::Tools => Listing::<Tool>::from_pages(pages)
-                .map(|listing| Listed::tools(listing, &gate, printer)),
-            ListKind::Resources => {
-                Listing::<Resource>::from_pages(pages).map(|listing| Listed::resources(&listing))
-            }
-            ListKind::ResourceTemplates => Listing::<ResourceTemplate>::from_pages(pages)
-                .map(|listing| Listed::templates(&listing)),
-            ListKind::Prompts => {
-                Listing::<Prompt>::from_pages(pages).map(|listing| Listed::prompts(&listing))
-            }
-        };
+        let listed =
+            match self.kind {
+                ListKind::Tools => Listing::<Tool>::from_pages(pages)
+                    .map(|listing| self.tools(listing, spec, &gate)),
+                ListKind::Resources => Listing::<Resource>::from_pages(pages)
+                    .map(|listing| Listed::resources(&listing)),
+                ListKind::ResourceTemplates => Listing::<ResourceTemplate>::from_pages(pages)
+                    .map(|listing| Listed::templates(&listing)),
+                ListKind::Prompts => {
+                    Listing::<Prompt>::from_pages(pages).map(|listing| Listed::prompts(&listing))
+                }
+            };
         let mut listed = listed.map_err(|error| request_error(&error, Doing::Other))?;
         listed.age = Some((age, seconds));
         Ok(listed)
@@ -252,6 +250,7 @@ impl Work<'_> {
         let names = self.names();
         let found: Vec<(&str, &Outcome)> = names.into_iter().zip(outcomes).collect();
         self.print(&found)?;
+        definitions::check(defined(outcomes))?;
         let none_worked = !found.is_empty() && outcomes.iter().all(Result::is_err);
         let is_cache = |outcome: &Outcome| {
             let error = outcome.as_ref().err();
@@ -308,6 +307,9 @@ impl Work<'_> {
         } else if list.is_empty() && found.iter().any(|(_, outcome)| outcome.is_ok()) {
             printer.warn(&format!("there are no {what}"));
         }
+        if self.dialect.is_some() {
+            return definitions::print_all(defined(found.iter().map(|(_, one)| *one)), printer);
+        }
         printer.out(rows(&list, printer.width(), printer.paint()))
     }
 
@@ -322,6 +324,10 @@ impl Work<'_> {
                 let raw = listed.raw.iter().filter_map(|item| item.decode().ok());
                 let raw = Some(raw.collect());
                 match self.kind {
+                    ListKind::Tools if listed.definitions.is_some() => {
+                        let definitions = listed.definitions.as_ref();
+                        report.definitions = definitions.map(Definitions::details);
+                    }
                     ListKind::Tools => report.tools = raw,
                     ListKind::Resources => report.resources = raw,
                     ListKind::ResourceTemplates => report.resource_templates = raw,
@@ -334,98 +340,12 @@ impl Work<'_> {
     }
 }
 
-impl Listed {
-    fn none() -> Self {
-        Self {
-            rows: Vec::new(),
-            raw: Vec::new(),
-            warnings: Vec::new(),
-            hidden: 0,
-            age: None,
-        }
-    }
-
-    fn of<T>(
-        listing: &Listing<T>,
-        kind: &str,
-        row_of: impl Fn(&T) -> Row,
-        raw_of: impl Fn(&T) -> RawJson,
-    ) -> Self {
-        let usable = listing.items.iter().map(row_of);
-        Self {
-            rows: usable
-                .chain(listing.quarantined.iter().map(quarantined_row))
-                .collect(),
-            raw: listing.items.iter().map(raw_of).collect(),
-            warnings: warnings(kind, listing),
-            ..Self::none()
-        }
-    }
-
-    fn tools(mut listing: Listing<Tool>, gate: &Gate, printer: &Printer) -> Self {
-        let all = listing.items.len();
-        listing
-            .items
-            .retain(|tool| gate.shows(&tool.name, tool.annotations));
-        let hidden = all - listing.items.len();
-        let row = |tool: &Tool| tools::row_of(tool, printer);
-        Self {
-            hidden,
-            ..Self::of(&listing, "tool", row, |tool| tool.raw.clone())
-        }
-    }
-
-    fn resources(listing: &Listing<Resource>) -> Self {
-        let raw = |one: &Resource| one.raw.clone();
-        Self::of(listing, "resource", resources::row_of, raw)
-    }
-
-    fn templates(listing: &Listing<ResourceTemplate>) -> Self {
-        let raw = |one: &ResourceTemplate| one.raw.clone();
-        Self::of(
-            listing,
-            "resource template",
-            resources::row_of_template,
-            raw,
-        )
-    }
-
-    fn prompts(listing: &Listing<Prompt>) -> Self {
-        let raw = |one: &Prompt| one.raw.clone();
-        Self::of(listing, "prompt", prompts::row_of, raw)
-    }
-
-    /// Says what is to be known about the list.
-    fn tell(&self, server: &str, what: &str, printer: &Printer) {
-        for warning in &self.warnings {
-            printer.warn(&format!("server `{server}`: {warning}"));
-        }
-        if let Some((age, _)) = &self.age {
-            printer.note(&format!("server `{server}`: as it was listed {age} ago"));
-        }
-        if self.hidden > 0 {
-            let (hidden, all) = (self.hidden, self.hidden + self.raw.len());
-            printer.note(&format!(
-                "server `{server}`: {hidden} of {all} {what} are hidden by filters or rules"
-            ));
-        }
-    }
-
-    /// The rows, each with the name by which it can be used.
-    fn named(&self, server: &str, kind: ListKind) -> impl Iterator<Item = Row> {
-        let named = |row: &Row| Row {
-            name: match kind {
-                ListKind::Tools | ListKind::Prompts => format!("{server}.{}", row.name),
-                ListKind::Resources | ListKind::ResourceTemplates => {
-                    format!("@{server}:{}", row.name)
-                }
-            },
-            text: row.text.clone(),
-            note: row.note.clone(),
-        };
-        let rows: Vec<Row> = self.rows.iter().map(named).collect();
-        rows.into_iter()
-    }
+/// The tools of all servers that have listed them, as a provider takes them.
+fn defined<'a>(
+    outcomes: impl IntoIterator<Item = &'a Outcome>,
+) -> impl Iterator<Item = &'a Definitions> {
+    let listed = outcomes.into_iter().flatten();
+    listed.filter_map(|listed| listed.definitions.as_ref())
 }
 
 fn note_left_alone(left_alone: &[LeftAlone<'_>], workspace: &Workspace) {

@@ -4,6 +4,7 @@ use cocode_client::{Listing, Tool};
 use serde_json::Value;
 
 use super::Context;
+use super::definitions::Definitions;
 use super::listing::{print_raw, print_rows, quarantined_row, warn};
 use crate::arguments::{InputSchema, Property};
 use crate::error::{CliError, Code};
@@ -13,7 +14,7 @@ use crate::printer::{Printer, Style};
 use crate::render::{Row, marks, rows};
 use crate::text::{cut, plain, summary, wrap};
 use crate::trouble::About;
-use cocode_core::nearest;
+use cocode_core::{Dialect, nearest};
 
 /// How much of a description a list at a terminal shows; all of it is shown for one tool.
 const MAX_SUMMARY_CHARACTERS: usize = 160;
@@ -21,35 +22,68 @@ const MAX_SUMMARY_CHARACTERS: usize = 160;
 /// With no more tools than this, an error names all of them.
 const MAX_NAMES_SHOWN: usize = 20;
 
-pub(super) async fn run(context: &Context<'_>, name: Option<&str>) -> Result<(), CliError> {
+/// What is to be seen of the tools of a server.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted<'a> {
+    /// The only tool.
+    pub(super) name: Option<&'a str>,
+    /// How they are written, if not for people.
+    pub(super) dialect: Option<Dialect>,
+    /// What errors tell of the server.
+    pub(super) about: &'a About,
+}
+
+pub(super) async fn run(
+    context: &Context<'_>,
+    name: Option<&str>,
+    dialect: Option<Dialect>,
+) -> Result<(), CliError> {
     let listing = list(context).await?;
-    let wanted = name.map(|name| (name, context.about));
+    let wanted = Wanted {
+        name,
+        dialect,
+        about: context.about,
+    };
     print(listing, wanted, context.gate, context.printer)
 }
 
-/// Prints tools, or one of them in full, of a server that errors tell of.
+/// Prints tools, or one of them in full.
 pub(super) fn print(
     mut listing: Listing<Tool>,
-    wanted: Option<(&str, &About)>,
+    wanted: Wanted<'_>,
     gate: &Gate,
     printer: &Printer,
 ) -> Result<(), CliError> {
+    let Wanted {
+        name,
+        dialect,
+        about,
+    } = wanted;
     let all = listing.items.len();
     listing
         .items
         .retain(|tool| gate.shows(&tool.name, tool.annotations));
     let hidden = all - listing.items.len();
-    if let Some((name, about)) = wanted {
+    let server = about.configured.as_ref().map(|spec| &spec.name);
+    if let Some(name) = name {
         let tool = find(&listing, name, about)?;
+        if let Some(dialect) = dialect {
+            return Definitions::one(tool, server, dialect).print(printer);
+        }
         if printer.json() {
             return printer.out_line(tool.raw.as_str());
         }
         return printer.out(detail(printer, tool));
     }
-    warn(printer, "tool", &listing);
+    if dialect.is_none() {
+        warn(printer, "tool", &listing);
+    }
     if hidden > 0 {
         let message = format!("{hidden} of {all} tools are hidden by filters or rules");
         printer.note(&message);
+    }
+    if let Some(dialect) = dialect {
+        return Definitions::of(&listing, server, gate, dialect).print(printer);
     }
     if printer.json() {
         if hidden > 0 {

@@ -8,6 +8,7 @@
 
 mod budgeting;
 mod calling;
+mod catalog_peers;
 mod config_files;
 mod credentials_peer;
 mod daemon;
@@ -41,6 +42,7 @@ mod output;
 mod permissions;
 mod plugins;
 mod policy;
+mod providers;
 mod quiet;
 mod results;
 mod searching;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use cocode_client::{Listing, Quarantined, Tool};
-use cocode_core::{NameTable, ServerSpec, ToolName, Wildcard};
+use cocode_core::{Dialect, NameTable, ServerSpec, ToolName, ToolSource, Wildcard, convert};
 use serde_json::Value;
 
 use super::check::Check;
@@ -12,6 +12,14 @@ use crate::gate::Gate;
 
 /// How many tools of a kind are named.
 const MAX_NAMED: usize = 5;
+
+/// Whom tools are given to. A tool that cannot be strict is given to OpenAI all the same.
+const PROVIDERS: [Dialect; 4] = [
+    Dialect::OpenAi,
+    Dialect::Anthropic,
+    Dialect::Gemini,
+    Dialect::Plain,
+];
 
 const STAGE: &str = "tools";
 
@@ -24,7 +32,8 @@ pub(super) fn examine(spec: &ServerSpec, gate: &Gate, listing: &Listing<Tool>) -
             .iter()
             .map(|reason| format!("the list is not complete: {reason}")),
     );
-    odd.extend(listing.items.iter().filter_map(bad_schema));
+    let schemas = listing.items.iter();
+    odd.extend(schemas.filter_map(|tool| bad_schema(tool).or_else(|| unfit(tool))));
     odd.extend(clashes(&listing.items));
     odd.extend(renamed(spec, &listing.items));
     odd.extend(idle_filters(spec, listing));
@@ -84,6 +93,25 @@ fn bad_schema(tool: &Tool) -> Option<String> {
     } else {
         None
     }
+}
+
+/// A tool that some providers of models cannot be told of.
+fn unfit(tool: &Tool) -> Option<String> {
+    let schema: Value = tool.input_schema.decode().ok()?;
+    let source = ToolSource {
+        name: &tool.name,
+        description: None,
+        input_schema: &schema,
+    };
+    let refused = PROVIDERS.iter().filter_map(|dialect| {
+        let error = convert(&source, *dialect).err()?;
+        Some((dialect.as_str(), error))
+    });
+    let refused: Vec<_> = refused.collect();
+    let (_, reason) = refused.first()?;
+    let dialects: Vec<&str> = refused.iter().map(|(dialect, _)| *dialect).collect();
+    let (name, dialects) = (&tool.name, dialects.join(", "));
+    Some(format!("`{name}` cannot be given to {dialects}: {reason}"))
 }
 
 /// Names that stand for more than one tool.
