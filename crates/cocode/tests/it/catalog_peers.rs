@@ -22,9 +22,9 @@ const MIN_SERVERS: usize = 20;
 /// So many tools are shown to a model that searches, if it does not say otherwise.
 const SHOWN: usize = 5;
 /// The least share of queries that have a right tool among the first five.
-const MIN_FOUND: f64 = 0.65;
+const MIN_FOUND: f64 = 0.8;
 /// How much better the ranking is to be than one that only counts words.
-const MIN_AHEAD: f64 = 0.05;
+const MIN_AHEAD: f64 = 0.15;
 
 /// Something that somebody asks for.
 #[derive(Debug, Deserialize)]
