@@ -52,8 +52,8 @@ pub use search::{
     CHARACTERS_PER_TOKEN, DEFAULT_FOUND, Explained, FoundDetail, FoundText, Hit, Loading,
     MAX_FOUND, ScorePart, SearchDecision, SearchPolicy, SearchedServer, Searcher, Share, TOOL_CALL,
     TOOL_SEARCH, ToolIndex, ToolLoad, ToolSearchMode, ToolText, UnknownToolSearchMode, WhySearch,
-    WhyShowAll, first_sentence, found_tools, nothing_found, tool_call_definition,
-    tool_search_definition, tool_search_for,
+    WhyShowAll, definition_characters, first_sentence, found_tools, nothing_found,
+    tool_call_definition, tool_search_definition, tool_search_for,
 };
 pub use shown::{Prefix, Shadowed, ShownNames};
 pub use spec::{

@@ -3,8 +3,14 @@
 /// How many suggestions are made at most.
 const MAX_SUGGESTIONS: usize = 3;
 
+/// Longer names are not compared: that takes its time, and nobody mistypes them.
+const MAX_COMPARED_BYTES: usize = 256;
+
 /// The names that are close to `wanted`, closest first.
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    if wanted.len() > MAX_COMPARED_BYTES {
+        return Vec::new();
+    }
     let folded = wanted.to_lowercase();
     let mut scored: Vec<(usize, &str)> = names
         .into_iter()

@@ -234,10 +234,7 @@ pub fn convert(tool: &ToolSource<'_>, dialect: Dialect) -> Result<ProviderTool, 
 /// Writes a tool for OpenAI: strictly if that has a way back, or else not.
 /// [`ProviderTool::dialect`] tells which.
 pub fn convert_best(tool: &ToolSource<'_>) -> Result<ProviderTool, Unrepairable> {
-    match convert(tool, Dialect::OpenAiStrict) {
-        Err(Unrepairable::NotStrict { .. }) => convert(tool, Dialect::OpenAi),
-        result => result,
-    }
+    convert(tool, Dialect::OpenAiStrict).or_else(|_not_strict| convert(tool, Dialect::OpenAi))
 }
 
 /// Ways to read a schema, from the one that says most to the one that is smallest.

@@ -21,7 +21,7 @@ mod words;
 
 pub use activation::{
     CHARACTERS_PER_TOKEN, SearchDecision, SearchPolicy, Searcher, Share, ToolLoad, WhySearch,
-    WhyShowAll,
+    WhyShowAll, definition_characters,
 };
 pub use answer::{FoundDetail, FoundText, found_tools, nothing_found};
 pub use explain::{Explained, ScorePart};

@@ -61,7 +61,7 @@ pub(crate) struct Merged {
     prefix: Prefix,
     snapshot: Mutex<Arc<Snapshot>>,
     audience: Audience,
-    index: Mutex<Index>,
+    index: Arc<Mutex<Index>>,
     /// Until when servers are waited for that nobody knows.
     patience: Mutex<BTreeMap<ServerName, (Weak<Instance>, Instant)>>,
 }
@@ -74,7 +74,7 @@ impl Merged {
             prefix,
             snapshot: Mutex::default(),
             audience: Audience::default(),
-            index: Mutex::default(),
+            index: Arc::default(),
             patience: Mutex::default(),
         });
         let changes = Changes {

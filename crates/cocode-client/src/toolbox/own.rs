@@ -64,7 +64,7 @@ impl Query {
                 ("server", Value::String(server)) => query.server = Some(server.clone()),
                 ("query" | "server", _) => return Err(format!("`{key}` is a text.")),
                 ("limit", limit) => {
-                    let limit = limit.as_u64().and_then(|limit| usize::try_from(limit).ok());
+                    let limit = whole(limit);
                     let limit = limit.filter(|limit| (1..=MAX_FOUND).contains(limit));
                     query.limit = limit
                         .ok_or_else(|| format!("`limit` is a number from 1 to {MAX_FOUND}."))?;
@@ -110,6 +110,12 @@ pub(super) fn unwrapped(arguments: &Value) -> Result<(&str, Value), String> {
             Err("`arguments` is one object with the arguments of the tool, and no text.".to_owned())
         }
     }
+}
+
+/// A whole number, which some write as `5.0`.
+fn whole(value: &Value) -> Option<usize> {
+    let text = value.as_number()?.to_string();
+    text.strip_suffix(".0").unwrap_or(&text).parse().ok()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cocode_core::{
     Dialect, ProviderTool, QualifiedName, ServerName, ToolLoad, ToolSource, Unrepairable, convert,
-    convert_best, estimate_tokens,
+    convert_best, definition_characters, estimate_tokens,
 };
 
 use crate::manager::{Catalog, CatalogTool};
@@ -165,8 +165,7 @@ pub(super) fn tokens(written: &ProviderTool) -> u64 {
 }
 
 fn characters(name: &QualifiedName, tool: &CatalogTool) -> u64 {
-    let description = tool.tool.description.as_deref().unwrap_or_default();
-    let texts = [name.as_str(), description, tool.tool.input_schema.as_str()];
-    let characters: usize = texts.iter().map(|text| text.chars().count()).sum();
-    u64::try_from(characters).unwrap_or(u64::MAX)
+    let description = tool.tool.description.as_deref();
+    let schema = Some(tool.tool.input_schema.as_str());
+    definition_characters(name.as_str(), description, schema)
 }

@@ -142,6 +142,26 @@ impl SearchDecision {
     }
 }
 
+/// Characters that a definition has in the eyes of a model: its name, its description, and its schema
+/// without the blanks between its parts, which models do not see.
+pub fn definition_characters(name: &str, description: Option<&str>, schema: Option<&str>) -> u64 {
+    let texts = [name, description.unwrap_or_default()];
+    let texts: usize = texts.iter().map(|text| text.chars().count()).sum();
+    let (mut in_text, mut is_escaped) = (false, false);
+    let in_schema = schema.unwrap_or_default().chars().filter(|character| {
+        let counts = in_text || !matches!(character, ' ' | '\t' | '\n' | '\r');
+        if is_escaped {
+            is_escaped = false;
+        } else if in_text && *character == '\\' {
+            is_escaped = true;
+        } else if *character == '"' {
+            in_text = !in_text;
+        }
+        counts
+    });
+    u64::try_from(texts + in_schema.count()).unwrap_or(u64::MAX)
+}
+
 /// Characters from which on models search.
 #[expect(
     clippy::cast_possible_truncation,

@@ -1,5 +1,6 @@
 //! Whether a model is shown all tools: every case of the decision.
 
+use super::definition_characters;
 use super::{
     SearchDecision, SearchPolicy, Searcher, Share, ToolLoad, ToolSearchMode, WhySearch, WhyShowAll,
 };
@@ -153,4 +154,14 @@ fn decisions_say_why() {
         "all tools are shown: tool search is switched off"
     );
     assert!(!decision.is_search());
+}
+
+#[test]
+fn blanks_of_schemas_do_not_count_but_those_of_texts_do() {
+    let schema = "{ \"a b\" : \"c \\\" d\",\n\t\"e\": [ 1 ] }";
+    let compact = r#"{"a b":"c \" d","e":[1]}"#;
+    let characters = |schema| definition_characters("né", Some("a b"), Some(schema));
+    assert_eq!(characters(schema), characters(compact));
+    assert_eq!(characters(compact), 2 + 3 + 24);
+    assert_eq!(definition_characters("x", None, None), 1);
 }

@@ -29,6 +29,8 @@ const DOING: &[&str] = &[
     "upload import ingest 上传 导入 hochladen subir televerser загрузить",
     "run execute start launch invoke trigger perform 执行 运行 启动 実行 실행 ausfuhren starten ejecutar iniciar executer lancer executar запустить",
     "stop kill terminate cancel abort end halt quit close 停止 终止 取消 关闭 중지 취소 stoppen beenden detener cancelar arreter annuler parar остановить",
+    "undo revert rollback restore reset discard 撤销 回滚 恢复 ruckgangig deshacer annuler",
+    "create write new 写入",
     "restart reboot reload reset refresh renew 重启 刷新 再起動 neustarten reiniciar redemarrer",
     "analyze analysis inspect examine assess analytics evaluate investigate diagnose 分析 诊断 분석 analysieren untersuchen analizar analyser analisar анализ",
     "summarize summary overview abstract digest brief outline tldr 总结 摘要 概要 要約 요약 zusammenfassen zusammenfassung resumir resumen resumer resumo",
@@ -224,14 +226,14 @@ const GENERIC: &str = "get fetch retrieve list show find search query create mak
 /// Words of a query that say nothing about tools.
 const SILENT: &str = "a an the of to in on at for from by with and or as is are was were be been being \
     it its this that these those i me my mine we us our you your he him she her they them their his \
-    which who whom whose what when where how why there here please help can could would should will \
+    which who whom whose what when where how why there here please can could would should will \
     shall may might must do does did done doing have has had having want wants wanted need needs needed \
-    like just also if then than so such into onto about over under between within during any all each \
+    just also if then than so such into onto about over under between within during any all each \
     some both either more most other another only own same not no nor but up out off too very s t ll re \
-    ve d m using use used uses via based let lets tell give gives show able way thing things related relevant regarding concerning \
-    someone something der die das den dem ein eine einen einer und oder ist sind mit von zu zum zur im \
+    ve d m using use used uses via let lets tell give gives show able way thing things \
+    someone something der das den dem ein eine einen einer und oder ist sind mit von zu zum zur im \
     el la los las un una unos unas y o es son con de del para por en que le les des du au aux et est \
-    sont avec pour par dans sur une os um uma e do da dos das em com";
+    sont avec pour par dans sur une um uma e do da dos das em";
 
 /// What words mean, by their stems.
 #[derive(Debug, Default)]

@@ -13,6 +13,14 @@ use super::words::words;
 
 /// Words of one field that are read.
 const MAX_FIELD_WORDS: usize = 1_000;
+/// Bytes of one text that are read.
+const MAX_TEXT_BYTES: usize = 16 * 1024;
+/// Bytes of one name that are read.
+const MAX_NAME_BYTES: usize = 256;
+/// Bytes of a schema that is read at all.
+const MAX_SCHEMA_BYTES: usize = 1024 * 1024;
+/// Words of a name that count.
+const MAX_NAME_WORDS: usize = 24;
 /// Bytes of what is said of a server that are read.
 const MAX_ABOUT_BYTES: usize = 600;
 /// From how much on more of a word hardly counts (what BM25 calls k1).
@@ -237,10 +245,31 @@ impl ToolIndex {
         self.rarity.get(place(term)).copied().unwrap_or_default()
     }
 
+    /// Whether a word stands somewhere.
+    fn is_used(&self, term: Term) -> bool {
+        !self.postings_of(term).is_empty()
+    }
+
+    /// Longer words that begin with this one.
+    pub(super) fn beginning_with(&self, word: &str) -> impl Iterator<Item = Term> {
+        self.vocabulary
+            .beginning_with(word, |term| self.is_used(term))
+    }
+
+    /// Words that this one may be a misspelling of, with the number of mistakes.
+    pub(super) fn corrections(&self, word: &str) -> Vec<(String, usize)> {
+        self.vocabulary.corrections(word, |term| self.is_used(term))
+    }
+
+    /// Whether there is a server of this name.
+    pub(super) fn has_server(&self, name: &str) -> bool {
+        self.servers.contains_key(name)
+    }
+
     /// The number of a word that stands somewhere.
     pub(super) fn find(&self, word: &str) -> Option<Term> {
         let term = self.vocabulary.find(word)?;
-        (!self.postings_of(term).is_empty()).then_some(term)
+        self.is_used(term).then_some(term)
     }
 
     fn add(&mut self, indexed: Indexed) -> u32 {
@@ -410,7 +439,9 @@ impl Reader {
         for text in [tool.title, tool.description].into_iter().flatten() {
             self.text(vocabulary, Field::Description, text);
         }
-        let schema = tool.input_schema.map(serde_json::from_str);
+        let schema = tool.input_schema;
+        let schema = schema.filter(|schema| schema.len() <= MAX_SCHEMA_BYTES);
+        let schema = schema.map(serde_json::from_str);
         if let Some(Ok(schema)) = schema {
             let SchemaTexts { names, texts } = SchemaTexts::of(&schema);
             for name in names {
@@ -424,19 +455,32 @@ impl Reader {
     }
 
     fn text(&mut self, vocabulary: &mut Vocabulary, field: Field, text: &str) {
+        let (text, _) = text.split_at(text.floor_char_boundary(MAX_TEXT_BYTES));
         words(text, |word| {
-            let term = vocabulary.number(word);
-            self.tally(term, field, true);
+            if self.has_room(field) {
+                let term = vocabulary.number(word);
+                self.tally(term, field, true);
+            }
         });
+    }
+
+    /// Whether more words of a field count.
+    fn has_room(&self, field: Field) -> bool {
+        let length = self.lengths.get(field as usize).copied();
+        length.is_some_and(|length| usize::from(length) < MAX_FIELD_WORDS)
     }
 
     /// Reads a name. Two words of it, and all of them, are also known as one: some write `web_page`,
     /// some `webpage`, and some know the name of a parameter by heart.
     fn identifier(&mut self, vocabulary: &mut Vocabulary, field: Field, text: &str) -> Vec<Term> {
+        let (text, _) = text.split_at(text.floor_char_boundary(MAX_NAME_BYTES));
         let mut terms = Vec::new();
         let mut before = String::new();
         let mut whole = String::new();
         words(text, |word| {
+            if terms.len() >= MAX_NAME_WORDS || !self.has_room(field) {
+                return;
+            }
             let term = vocabulary.number(word);
             terms.push(term);
             self.tally(term, field, true);
@@ -457,13 +501,9 @@ impl Reader {
 
     fn tally(&mut self, term: Term, field: Field, counts: bool) {
         let place = field as usize;
-        let Some(length) = self.lengths.get_mut(place) else {
-            return;
-        };
-        if usize::from(*length) >= MAX_FIELD_WORDS {
-            return;
+        if let Some(length) = self.lengths.get_mut(place) {
+            *length += u16::from(counts);
         }
-        *length += u16::from(counts);
         let tally = self.tallies.entry(term).or_default();
         if let Some(times) = tally.0.get_mut(place) {
             *times = times.saturating_add(1);

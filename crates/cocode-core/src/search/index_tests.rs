@@ -141,6 +141,95 @@ fn a_tool_that_is_named_comes_first() {
 }
 
 #[test]
+fn what_only_looks_like_a_name_is_none() {
+    let mut index = index();
+    let odd = |name| ToolText {
+        name,
+        description: Some("zzz"),
+        ..ToolText::default()
+    };
+    index.set_server("odd", None, [odd("_"), odd("-"), odd("apply")]);
+    for query in [
+        "open a page, e.g. the news",
+        "open page https://example.com/",
+        "read file in /tmp/dir/",
+        "open https://example.com/jobs/apply",
+        "read and/or apply: write a file",
+    ] {
+        let hits = index.search(query, 3);
+        assert!(
+            hits.first().is_none_or(|hit| &*hit.server != "odd"),
+            "{query}: {hits:#?}"
+        );
+    }
+    assert_eq!(names(&index.search("odd.apply", 1)), ["apply"]);
+}
+
+#[test]
+fn words_of_everyday_speech_are_heard_where_they_are_names() {
+    let mut index = index();
+    let tools = ["create_relations", "list_bases", "help", "who_is"];
+    let tools = tools.map(|name| ToolText {
+        name,
+        ..ToolText::default()
+    });
+    index.set_server("graph", None, tools);
+    for (query, expected) in [
+        ("relations", "create_relations"),
+        ("show my bases", "list_bases"),
+        ("help", "help"),
+        ("who is", "who_is"),
+    ] {
+        let hits = index.search(query, 3);
+        assert_eq!(names(&hits).first(), Some(&expected), "{query}: {hits:#?}");
+    }
+}
+
+#[test]
+fn what_is_endless_is_read_to_a_bound() {
+    let mut index = index();
+    let many: String =
+        (0..200_000).fold(String::new(), |text, number| text + &format!("w{number} "));
+    let name = "very_".repeat(10_000);
+    let tool = ToolText {
+        name: &name,
+        description: Some(&many),
+        ..ToolText::default()
+    };
+    index.set_server("endless", None, [tool]);
+    assert!(index.vocabulary.len() < 3_000, "{}", index.vocabulary.len());
+    assert!(
+        index
+            .search("w17", 1)
+            .first()
+            .is_some_and(|hit| &*hit.server == "endless")
+    );
+}
+
+#[test]
+fn words_of_servers_that_left_correct_and_complete_nothing() {
+    let mut changed = index();
+    let words: Vec<String> = (0..100)
+        .map(|number| format!("calendx{number:03}"))
+        .collect();
+    let text = format!("{} curenci curencis", words.join(" "));
+    let tool = ToolText {
+        name: "gone",
+        description: Some(&text),
+        ..ToolText::default()
+    };
+    changed.set_server("gone", None, [tool]);
+    assert!(changed.remove_server("gone"));
+    for query in ["calend", "curency", "curencies"] {
+        assert_eq!(
+            changed.search(query, 5),
+            index().search(query, 5),
+            "{query}"
+        );
+    }
+}
+
+#[test]
 fn files_that_are_mentioned_ask_for_tools_of_their_own() {
     let hits = index().search(
         "Look up the weather in three cities and save a summary at /tmp/weather.md",
@@ -202,7 +291,7 @@ fn scores_fall_and_are_explained_to_the_last_point() {
         );
         for one in &explained {
             let sum: f64 = one.parts.iter().map(|part| part.score).sum();
-            assert!((sum - one.hit.score).abs() < 1e-4, "{one:#?}");
+            assert!((sum - one.hit.score).abs() < 1e-3, "{one:#?}");
             assert!(one.hit.score > 0.0);
         }
     }

@@ -104,8 +104,14 @@ impl Query {
         };
         let mut parts = Vec::new();
         for clause in &clauses.said {
-            let rows = reader.clause(clause);
+            let rows = reader.clause(clause, Silence::IsKept);
             parts.push((clause.join(" "), rows));
+        }
+        if reader.rows.is_empty() {
+            // Who asks with nothing but such words means a tool that is called so.
+            for clause in &clauses.said {
+                reader.clause(clause, Silence::IsBroken);
+            }
         }
         for token in text.split_whitespace().filter(|token| is_identifier(token)) {
             reader.identifier(token);
@@ -219,6 +225,13 @@ fn is_wide_stop(character: char) -> bool {
     matches!(character, '，' | '。' | '；' | '：' | '！' | '？' | '、')
 }
 
+/// Whether words that say nothing about tools count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Silence {
+    IsKept,
+    IsBroken,
+}
+
 /// Makes rows of words.
 struct RowMaker<'a> {
     index: &'a ToolIndex,
@@ -229,11 +242,15 @@ struct RowMaker<'a> {
 
 impl RowMaker<'_> {
     /// The rows of the words of a clause.
-    fn clause(&mut self, words: &[String]) -> Vec<usize> {
+    fn clause(&mut self, words: &[String], silence: Silence) -> Vec<usize> {
         let mut places = Vec::new();
         let mut before: Option<(&String, usize)> = None;
         for word in words {
-            if self.concepts.is_silent(word) {
+            let counts = match silence {
+                Silence::IsKept => !self.concepts.is_silent(word),
+                Silence::IsBroken => self.is_in_a_name(word),
+            };
+            if !counts {
                 before = None;
                 continue;
             }
@@ -249,6 +266,11 @@ impl RowMaker<'_> {
             }
         }
         places
+    }
+
+    fn is_in_a_name(&self, word: &str) -> bool {
+        let term = self.index.find(word);
+        term.is_some_and(|term| !self.index.named_by(term).is_empty())
     }
 
     fn counted(&mut self, word: &str) -> Option<usize> {
@@ -377,12 +399,10 @@ fn meanings(word: &str, index: &ToolIndex, concepts: &Concepts) -> Vec<Meaning> 
         }
     }
     if word.is_ascii() && word.len() >= MIN_BEGINNING {
-        for term in index.vocabulary.beginning_with(word) {
+        for term in index.beginning_with(word) {
             let longer = index.vocabulary.text(term);
             let share = super::index::count(word.len()) / super::index::count(longer.len());
-            if !index.postings_of(term).is_empty() {
-                found.add(term, BEGINS * share.sqrt(), Kin::Begins);
-            }
+            found.add(term, BEGINS * share.sqrt(), Kin::Begins);
         }
     }
     if same.is_none() && !concepts.knows(word) && is_correctable(word) {
@@ -402,7 +422,7 @@ struct Found<'a> {
 impl Found<'_> {
     /// Takes the word for a misspelling of others.
     fn correct(&mut self, word: &str, concepts: &Concepts) {
-        let mut near = self.index.vocabulary.corrections(word);
+        let mut near = self.index.corrections(word);
         near.extend(corrections(word, concepts.known()));
         let fewest = near.iter().map(|(_, mistakes)| *mistakes).min();
         near.retain(|(_, mistakes)| Some(*mistakes) == fewest);
@@ -445,7 +465,7 @@ fn names(text: &str, index: &ToolIndex) -> Vec<Box<[Term]>> {
         let terms = all_words(text);
         let terms = terms.iter().map(|word| index.vocabulary.find(word));
         let terms: Option<Box<[Term]>> = terms.collect();
-        if let Some(terms) = terms
+        if let Some(terms) = terms.filter(|terms| !terms.is_empty())
             && index.by_name.contains_key(&terms)
             && !found.contains(&terms)
         {
@@ -453,11 +473,19 @@ fn names(text: &str, index: &ToolIndex) -> Vec<Box<[Term]>> {
         }
     };
     try_name(text);
-    for token in text.split_whitespace().filter(|token| is_identifier(token)) {
+    let tokens = text.split_whitespace().map(|token| {
+        token.trim_matches(|character: char| !(character.is_alphanumeric() || character == '_'))
+    });
+    let is_name = |token: &&str| is_identifier(token) && mention_in(token).is_none();
+    for token in tokens.filter(is_name) {
         try_name(token);
-        // As in `mcp__server__tool`, `server.tool` or `server/tool`.
-        for separator in ["__", ".", "/", ":"] {
-            if let Some((_, last)) = token.rsplit_once(separator) {
+        if let Some((_, last)) = token.rsplit_once("__") {
+            try_name(last);
+        }
+        for separator in ['.', '/', ':'] {
+            if let Some((server, last)) = token.rsplit_once(separator)
+                && index.has_server(server)
+            {
                 try_name(last);
             }
         }

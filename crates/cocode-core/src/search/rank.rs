@@ -7,7 +7,7 @@
 //! five servers nor all tools of one server crowd out the rest.
 
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::index::{Indexed, ToolIndex, count, place};
@@ -34,6 +34,9 @@ const CANDIDATES_PER_HIT: usize = 8;
 const CANDIDATES: (usize, usize) = (80, 2_000);
 /// Tools that are ever found at once.
 pub(super) const MAX_HITS: usize = 1_000;
+
+/// Steps in which scores are told apart, from one to the next.
+const SCORE_STEPS: f64 = 10_000.0;
 
 /// A tool that was found.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,9 +79,15 @@ impl Choice<'_> {
         Hit {
             server: Arc::clone(&self.tool.server),
             tool: Arc::clone(&self.tool.tool),
-            score: f64::from(self.score()),
+            score: rounded(self.score()),
         }
     }
+}
+
+/// A score as it is shown: nobody needs more digits, and none is so small that it is nothing.
+fn rounded(score: f32) -> f64 {
+    let score = (f64::from(score) * SCORE_STEPS).round() / SCORE_STEPS;
+    score.max(1.0 / SCORE_STEPS)
 }
 
 impl ToolIndex {
@@ -154,7 +163,7 @@ impl ToolIndex {
         let names = self.name_scores(query);
         let largest = words.iter().copied().fold(0.0, f32::max);
         let mentioned = query.names.iter().filter_map(|name| self.by_name.get(name));
-        let mentioned: Vec<u32> = mentioned.flatten().copied().collect();
+        let mentioned: HashSet<u32> = mentioned.flatten().copied().collect();
         let mut all = Vec::with_capacity(words.len());
         for (number, words) in (0..).zip(words) {
             let Some(tool) = self.tool(number) else {

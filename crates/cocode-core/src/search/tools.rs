@@ -99,9 +99,10 @@ pub fn tool_call_definition() -> &'static str {
     r#"{"name":"tool_call","title":"Call a tool","description":"Calls a tool that `tool_search` has found. Its arguments have to fit the inputSchema of that tool.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"The name of the tool, as it was found"},"arguments":{"type":"object","description":"The arguments of the tool"}},"required":["name"],"additionalProperties":false}}"#
 }
 
-/// The first sentence of a text, in one line.
+/// The first sentence of a text, in one line. Headings of Markdown are none, unless there is nothing
+/// else.
 pub fn first_sentence(text: &str) -> String {
-    let text = text.trim_start();
+    let text = below_headings(text);
     let paragraph = text.split("\n\n").next().unwrap_or(text);
     let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
     // An abbreviation is not the end: what follows a sentence is a new one, or nothing.
@@ -117,6 +118,20 @@ pub fn first_sentence(text: &str) -> String {
     });
     let sentence = end.and_then(|end| line.get(..end));
     sentence.unwrap_or(&line).to_owned()
+}
+
+/// A text from where its headings end.
+fn below_headings(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while rest.starts_with('#') {
+        let (_, below) = rest.split_once('\n').unwrap_or_default();
+        rest = below.trim_start();
+    }
+    if rest.is_empty() {
+        text.trim_start().trim_start_matches('#').trim_start()
+    } else {
+        rest
+    }
 }
 
 /// A text with at most so many bytes, cut between words where that can be.

@@ -83,6 +83,8 @@ fn the_first_sentence_ends_where_another_begins() {
         ("Reads e.g. a file, v1.2 too", "Reads e.g. a file, v1.2 too"),
         ("  Two\n lines\n\nand more", "Two lines"),
         ("Really? Yes.", "Really?"),
+        ("# Server\n\n## Use\nReads files. Well.", "Reads files."),
+        ("# Server", "Server"),
         ("ファイルを読む。そして書く。", "ファイルを読む。"),
         ("", ""),
     ] {

@@ -73,19 +73,28 @@ impl Vocabulary {
             .sort_by(|one, other| text(one).cmp(&text(other)));
     }
 
-    /// Words that begin with this one and are longer.
-    pub(super) fn beginning_with(&self, word: &str) -> impl Iterator<Item = Term> {
+    /// Words that begin with this one and are longer, of those that are used.
+    pub(super) fn beginning_with(
+        &self,
+        word: &str,
+        is_used: impl Fn(Term) -> bool,
+    ) -> impl Iterator<Item = Term> {
         let from = self.sorted.partition_point(|term| self.text(*term) <= word);
         let rest = self.sorted.get(from..).unwrap_or_default();
         let alike = rest
             .iter()
             .take_while(move |term| self.text(**term).starts_with(word));
-        alike.take(MAX_BEGINNING_ALIKE).copied()
+        let used = alike.copied().filter(move |term| is_used(*term));
+        used.take(MAX_BEGINNING_ALIKE)
     }
 
-    /// Words that this one may be a misspelling of, with the number of mistakes: those with the
-    /// fewest.
-    pub(super) fn corrections(&self, word: &str) -> Vec<(String, usize)> {
+    /// Words that this one may be a misspelling of, of those that are used, with the number of
+    /// mistakes: those with the fewest.
+    pub(super) fn corrections(
+        &self,
+        word: &str,
+        is_used: impl Fn(Term) -> bool,
+    ) -> Vec<(String, usize)> {
         let Some(first) = word.get(..1) else {
             return Vec::new();
         };
@@ -93,8 +102,10 @@ impl Vocabulary {
         let rest = self.sorted.get(from..).unwrap_or_default();
         let texts = rest
             .iter()
-            .map(|term| self.text(*term))
-            .take_while(|text| text.starts_with(first));
+            .map(|term| (*term, self.text(*term)))
+            .take_while(|(_, text)| text.starts_with(first))
+            .filter(|(term, _)| is_used(*term))
+            .map(|(_, text)| text);
         corrections(word, texts)
     }
 }
@@ -184,7 +195,7 @@ mod tests {
     fn check_corrections(word: &str, expected: &[&str]) {
         let vocabulary =
             vocabulary("calendar browser calculate download weather whether trend tree");
-        let found = vocabulary.corrections(word);
+        let found = vocabulary.corrections(word, |_| true);
         let found: Vec<_> = found.iter().map(|(word, _)| word.as_str()).collect();
         assert_eq!(found, expected, "{word}");
     }
@@ -211,7 +222,7 @@ mod tests {
     fn words_are_found_by_how_they_begin_also_those_that_came_later() {
         let mut vocabulary = vocabulary("calendar call");
         let found = |vocabulary: &Vocabulary| {
-            let found = vocabulary.beginning_with("cal");
+            let found = vocabulary.beginning_with("cal", |_| true);
             let found = found.map(|term| vocabulary.text(term).to_owned());
             found.collect::<Vec<_>>()
         };

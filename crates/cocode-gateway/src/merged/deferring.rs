@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use cocode_client::ListKind;
 use cocode_core::{
-    SearchedServer, ServerName, TOOL_CALL, TOOL_SEARCH, ToolLoad, ToolName, tool_call_definition,
-    tool_search_definition,
+    SearchedServer, ServerName, TOOL_CALL, TOOL_SEARCH, ToolLoad, ToolName, definition_characters,
+    tool_call_definition, tool_search_definition,
 };
 use cocode_wire::RawJson;
 
@@ -37,10 +37,9 @@ impl Snapshot {
                 let Some(tool) = listed.tool(tool) else {
                     continue;
                 };
-                let description = tool.tool.description.as_deref().unwrap_or_default();
-                let texts = [shown, description, tool.tool.input_schema.as_str()];
-                let characters: usize = texts.iter().map(|text| text.chars().count()).sum();
-                load.characters += u64::try_from(characters).unwrap_or(u64::MAX);
+                let description = tool.tool.description.as_deref();
+                let schema = Some(tool.tool.input_schema.as_str());
+                load.characters += definition_characters(shown, description, schema);
                 load.deferrable += usize::from(!spec.always_load);
             }
             load

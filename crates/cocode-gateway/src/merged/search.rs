@@ -1,6 +1,8 @@
 //! The two tools of clients that search: `tool_search`, which needs no server, and `tool_call`, which
 //! goes the way of any call.
 
+use std::sync::Arc;
+
 use cocode_client::ListKind;
 use cocode_core::{
     DEFAULT_FOUND, Era, FoundDetail, FoundText, Hit, MAX_FOUND, TOOL_CALL, TOOL_SEARCH,
@@ -20,6 +22,10 @@ use crate::request::Request;
 use crate::results::completed;
 use crate::searching::{Announced, Choice};
 
+/// Bytes of a name nobody has that are said again.
+const MAX_SHOWN_BYTES: usize = 64;
+/// Servers that are named to somebody who asked for another.
+const MAX_NAMED_SERVERS: usize = 50;
 /// What is passed on of the definition of a tool, besides its name.
 const PASSED_ON: [&str; 4] = ["title", "description", "inputSchema", "annotations"];
 
@@ -86,8 +92,9 @@ impl Merged {
                 match self.call_named(&name, request, By::ToolCall).await {
                     Ok(reply) => Ok(reply),
                     Err(NotCalled::Unknown(what)) => {
+                        let stop = if what.ends_with('?') { "" } else { "." };
                         let what = format!(
-                            "{what} `{TOOL_SEARCH}` finds tools by what they are for, and names them."
+                            "{what}{stop} `{TOOL_SEARCH}` finds tools by what they are for, and names them."
                         );
                         failed(&what, era)
                     }
@@ -97,17 +104,31 @@ impl Merged {
         }
     }
 
+    /// The tools that fit best. Whoever searches first has everything read, which takes its time, and
+    /// nobody else is to wait for that.
+    async fn hits(&self, snapshot: &Arc<Snapshot>, query: &Query) -> Result<Vec<Hit>, RpcError> {
+        let (index, snapshot) = (Arc::clone(&self.index), Arc::clone(snapshot));
+        let (text, server, limit) = (query.text.clone(), query.server.clone(), query.limit);
+        let searching = tokio::task::spawn_blocking(move || {
+            lock(&index).search(&snapshot, &text, server.as_deref(), limit)
+        });
+        let failed = |error: tokio::task::JoinError| {
+            RpcError::new(code::INTERNAL_ERROR, format!("the search failed: {error}"))
+        };
+        searching.await.map_err(failed)
+    }
+
     async fn search(&self, query: &Query, era: Era) -> Result<Reply, RpcError> {
         // Lists that are remembered are known: this waits for no server that was ever there.
         self.wait_for(ListKind::Tools).await?;
         let (view, snapshot) = self.current()?;
         let server = query.server.as_deref();
         if let Some(server) = server
-            && snapshot.offered(server).is_none()
+            && !snapshot.has_shown(server)
         {
             return failed(&unknown_server(server, &snapshot), era);
         }
-        let hits = lock(&self.index).search(&snapshot, &query.text, server, query.limit);
+        let hits = self.hits(&snapshot, query).await?;
         let found = if hits.is_empty() {
             let servers = snapshot.servers().map(|(spec, _)| spec.name.as_str());
             let servers = servers.filter(|name| snapshot.has_shown(name));
@@ -166,12 +187,18 @@ fn told(snapshot: &Snapshot, hits: &[Hit], detail: FoundDetail, max_tokens: u64)
 
 fn unknown_server(server: &str, snapshot: &Snapshot) -> String {
     let names = || snapshot.servers().map(|(spec, _)| spec.name.as_str());
-    let offered = |name: &&str| snapshot.offered(name).is_some();
-    let near = nearest(server, names().filter(offered));
+    let shown = |name: &&str| snapshot.has_shown(name);
+    let near = nearest(server, names().filter(shown));
+    let (server, _) = server.split_at(server.floor_char_boundary(MAX_SHOWN_BYTES));
     if near.is_empty() {
-        let all: Vec<_> = names().filter(offered).collect();
+        let all: Vec<_> = names().filter(shown).take(MAX_NAMED_SERVERS).collect();
+        let more = if all.len() == MAX_NAMED_SERVERS {
+            ", …"
+        } else {
+            ""
+        };
         return format!(
-            "There is no server `{server}` to search. There are: {}.",
+            "There is no server `{server}` to search. There are: {}{more}.",
             all.join(", ")
         );
     }
@@ -200,7 +227,8 @@ impl Query {
                 "server" | "limit" if value == "null" => {}
                 "server" => query.server = Some(text(&key, value)?),
                 "limit" => {
-                    let limit = value.parse().ok();
+                    // Some write whole numbers as `5.0`, and schemas allow it.
+                    let limit = value.strip_suffix(".0").unwrap_or(value).parse().ok();
                     let limit = limit.filter(|limit| (1..=MAX_FOUND).contains(limit));
                     query.limit = limit
                         .ok_or_else(|| format!("`limit` is a number from 1 to {MAX_FOUND}."))?;

@@ -3,7 +3,7 @@
 use std::iter::Sum;
 use std::ops::AddAssign;
 
-use cocode_core::estimate_tokens;
+use cocode_core::{definition_characters, estimate_tokens};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -20,15 +20,13 @@ pub(super) struct Cost {
 impl Cost {
     /// A tool under the name that models know it by.
     pub(super) fn of(name: &str, tool: &ToolEntry) -> Self {
-        let schema = tool.input_schema.as_deref().map(compact);
-        let parts = [Some(name), tool.description.as_deref(), schema.as_deref()];
-        parts.into_iter().flatten().map(Self::of_text).sum()
-    }
-
-    fn of_text(text: &str) -> Self {
+        let (description, schema) = (tool.description.as_deref(), tool.input_schema.as_deref());
+        let characters = definition_characters(name, description, schema);
+        let schema = schema.map(compact);
+        let texts = [Some(name), description, schema.as_deref()];
         Self {
-            characters: u64::try_from(text.chars().count()).unwrap_or(u64::MAX),
-            tokens: estimate_tokens(text),
+            characters,
+            tokens: texts.into_iter().flatten().map(estimate_tokens).sum(),
         }
     }
 }

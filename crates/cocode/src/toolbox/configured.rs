@@ -122,7 +122,7 @@ fn shown(spec: &ServerSpec, told: Told, workspace: &Workspace) -> Result<ServerT
     let tools = tools.filter(|tool| gate.shows(&tool.name, tool.annotations));
     Ok(ServerTools {
         name: spec.name.as_str().to_owned(),
-        about,
+        about: spec.description.clone().or(about),
         always_load: spec.always_load,
         tools: tools.map(ToolEntry::from).collect(),
     })
