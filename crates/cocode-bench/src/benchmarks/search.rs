@@ -18,6 +18,8 @@ const QUERIES: usize = 400;
 const ROUNDS: usize = 5;
 /// Servers whose tools are replaced in one round.
 const UPDATES: usize = 20;
+/// Tools that each of them has then, with words that nobody had before.
+const TOOLS_OF_UPDATE: usize = 20;
 const FOUND: usize = 5;
 
 /// Milliseconds.
@@ -29,10 +31,12 @@ const STEPS: Target = Target::AtLeast(0.04);
 const QUESTION: Target = Target::AtLeast(0.09);
 
 pub(super) fn run() -> Result<Findings, Failure> {
-    let tools = made_up::tools(TOOLS)?;
-    let servers = by_server(&tools);
+    let all = made_up::tools(TOOLS + UPDATES * TOOLS_OF_UPDATE)?;
+    let (tools, others) = all.split_at(TOOLS);
+    let servers = by_server(tools);
+    let others = by_server(others);
     let queries = made_up::queries(QUERIES);
-    let plain = Plain::of(&tools);
+    let plain = Plain::of(tools);
     let [mut build, mut search, mut slow, mut update, mut theirs] =
         ["cocode", "cocode", "cocode", "cocode", "plain BM25"].map(Series::new);
     for _ in 0..ROUNDS {
@@ -47,7 +51,7 @@ pub(super) fn run() -> Result<Findings, Failure> {
             0.5,
         ));
         let mut times = Vec::new();
-        for (server, tools) in servers.iter().take(UPDATES) {
+        for (server, tools) in servers.keys().zip(others.values()) {
             let begin = Instant::now();
             index.set_server(server, None, tools.iter().copied());
             times.push(milliseconds(begin));

@@ -181,10 +181,14 @@ pub(crate) fn queries(count: usize) -> Vec<String> {
     let mut queries = Vec::with_capacity(count);
     for number in 0..count {
         let (verb, noun, other) = (pick(VERBS), pick(NOUNS), pick(NOUNS));
-        queries.push(match number % 4 {
+        // One letter is missing.
+        let misspelled = noun.get(..2).zip(noun.get(3..));
+        let misspelled = misspelled.map(|(begin, end)| format!("{begin}{end}"));
+        queries.push(match number % 5 {
             0 => format!("{verb} {noun}"),
             1 => format!("find the {noun} that belongs to a {other} and {verb} it"),
             2 => format!("I need to {verb} every {noun} in my {other}, then save it to out.csv"),
+            3 => format!("{verb} a {} please", misspelled.unwrap_or_default()),
             _ => format!("{verb} the latest {noun} by date for this {other}"),
         });
     }
