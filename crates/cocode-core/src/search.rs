@@ -5,6 +5,7 @@
 
 mod activation;
 mod answer;
+mod clauses;
 mod concepts;
 mod explain;
 mod index;
@@ -13,6 +14,7 @@ mod mode;
 mod paths;
 mod query;
 mod rank;
+mod reading;
 mod schema_words;
 mod stem;
 mod tools;

@@ -85,7 +85,7 @@ impl ToolIndex {
             };
             let score = meaning.worth * row.weight * posting.strength;
             if best.as_ref().is_none_or(|(most, _)| score > *most) {
-                let fields: Vec<_> = posting.fields().map(super::index::Field::words).collect();
+                let fields: Vec<_> = posting.fields().map(super::reading::Field::words).collect();
                 let kin = match meaning.kin {
                     Kin::Same => "",
                     Kin::Joined => "written as one word, ",

@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 
+use super::clauses::Clauses;
 use super::concepts::Concepts;
 use super::index::ToolIndex;
-use super::paths::{Mention, mention_in};
+use super::paths::mention_in;
 use super::stem::stem;
 use super::vocabulary::{Term, corrections, is_correctable};
-use super::words::{all_words, words};
+use super::words::all_words;
 
 /// Bytes of a query that are read.
 const MAX_QUERY_BYTES: usize = 8_000;
@@ -18,8 +19,6 @@ const MAX_ROWS: usize = 96;
 const MAX_PARTS: usize = 24;
 /// Words that a part has to have.
 const MIN_PART_WORDS: usize = 2;
-/// Words before a path that tell what is to be done with it.
-const WORDS_BEFORE_PATH: usize = 8;
 /// Letters of a word that may be the beginning of others.
 const MIN_BEGINNING: usize = 4;
 
@@ -94,8 +93,7 @@ impl Query {
     pub(super) fn read(text: &str, index: &ToolIndex) -> Self {
         let (text, _) = text.split_at(text.floor_char_boundary(MAX_QUERY_BYTES));
         let concepts = Concepts::get();
-        let mut clauses = Clauses::default();
-        clauses.read(text);
+        let clauses = Clauses::of(text);
         let mut reader = RowMaker {
             index,
             concepts,
@@ -148,81 +146,6 @@ impl Query {
             rows: reader.rows,
         }
     }
-}
-
-/// The clauses of a query, in words, and what else it mentions.
-#[derive(Debug, Default)]
-struct Clauses {
-    said: Vec<Vec<String>>,
-    mentions: Vec<Mention>,
-    /// Whether what is mentioned is to be read, rather than written.
-    is_read: Vec<bool>,
-    recent: Vec<String>,
-}
-
-impl Clauses {
-    fn read(&mut self, text: &str) {
-        let mut clause = Vec::new();
-        for token in text.split_whitespace() {
-            if let Some(mention) = mention_in(token) {
-                self.is_read.push(self.wants_to_read());
-                for word in mention.words() {
-                    clause.push(word);
-                }
-                self.mentions.push(mention);
-            } else if is_connective(token) {
-                self.said.push(std::mem::take(&mut clause));
-            } else {
-                for piece in token.split_inclusive(is_wide_stop) {
-                    words(piece, |word| {
-                        clause.push(word.to_owned());
-                        self.recent.push(word.to_owned());
-                    });
-                    if piece.ends_with(is_wide_stop) {
-                        self.said.push(std::mem::take(&mut clause));
-                    }
-                }
-            }
-            if token.ends_with(['.', ',', ';', ':', '!', '?']) {
-                self.said.push(std::mem::take(&mut clause));
-            }
-        }
-        self.said.push(clause);
-        self.said.retain(|clause| !clause.is_empty());
-    }
-
-    /// Whether the words before a path say that it is there already.
-    fn wants_to_read(&self) -> bool {
-        let before = self.recent.iter().rev().take(WORDS_BEFORE_PATH);
-        for word in before {
-            match word.as_str() {
-                "read" | "open" | "load" | "pars" | "locat" | "under" | "convert" | "from"
-                | "analyz" | "view" | "extract" | "insid" | "upload" | "send" | "check" => {
-                    return true;
-                }
-                "save" | "write" | "store" | "export" | "gener" | "creat" | "output" | "produc"
-                | "report" | "summari" | "download" | "put" | "render" => return false,
-                _ => {}
-            }
-        }
-        false
-    }
-}
-
-/// Whether a word stands between two things that are asked for.
-fn is_connective(token: &str) -> bool {
-    const CONNECTIVES: [&str; 12] = [
-        "and", "then", "also", "after", "finally", "plus", "but", "while", "which", "that", "und",
-        "y",
-    ];
-    CONNECTIVES
-        .iter()
-        .any(|connective| token.eq_ignore_ascii_case(connective))
-}
-
-/// Whether a character ends a clause in scripts without spaces.
-fn is_wide_stop(character: char) -> bool {
-    matches!(character, '，' | '。' | '；' | '：' | '！' | '？' | '、')
 }
 
 /// Whether words that say nothing about tools count.
