@@ -42,6 +42,8 @@ pub(super) fn run() -> Result<Findings, Failure> {
     for _ in 0..ROUNDS {
         let begin = Instant::now();
         let mut index = indexed(&servers);
+        // Some of the work is left to the first search.
+        std::hint::black_box(index.search("work", FOUND));
         build.push(milliseconds(begin));
         let mut times = timed(&queries, |query| index.search(query, FOUND).len());
         search.push(at(&mut times, 0.5));
@@ -54,6 +56,7 @@ pub(super) fn run() -> Result<Findings, Failure> {
         for (server, tools) in servers.keys().zip(others.values()) {
             let begin = Instant::now();
             index.set_server(server, None, tools.iter().copied());
+            std::hint::black_box(index.search("work", FOUND));
             times.push(milliseconds(begin));
         }
         update.push(at(&mut times, 1.0));
@@ -72,9 +75,13 @@ pub(super) fn run() -> Result<Findings, Failure> {
             case("p50 over 10,000 tools", search, Some(SEARCH)),
             case("p99 over 10,000 tools", slow, None),
             case("p50 of plain BM25, for comparison", theirs, None),
-            case("index of 10,000 tools", build, Some(BUILD)),
             case(
-                "other tools of one server, slowest of 20",
+                "index of 10,000 tools, until one is found",
+                build,
+                Some(BUILD),
+            ),
+            case(
+                "other tools of one server, until one is found, slowest of 20",
                 update,
                 Some(UPDATE),
             ),

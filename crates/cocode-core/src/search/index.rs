@@ -5,10 +5,10 @@
 //! that was changed finds the same as one that was made anew.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::reading::{Field, Posting, Reader};
-use super::vocabulary::{Term, Vocabulary};
+use super::vocabulary::{Sorted, Term, Vocabulary};
 
 /// An index is made anew when it has this many words, and most of them stand nowhere any more.
 const MIN_WORDS_TO_COMPACT: usize = 20_000;
@@ -46,14 +46,24 @@ pub struct ToolIndex {
     pub(super) postings: Vec<Vec<Posting>>,
     /// The tools that have each word in their names.
     pub(super) named: Vec<Vec<u32>>,
-    /// How rare each word is.
-    pub(super) rarity: Vec<f32>,
+    /// What searches need, made ready for the first one after a change.
+    settled: OnceLock<Settled>,
+    /// The order of words before the last change.
+    sorted_before: Sorted,
     /// Tools by number. Numbers of tools that are gone are used again.
     tools: Vec<Option<Indexed>>,
     free: Vec<u32>,
     servers: BTreeMap<Arc<str>, Vec<u32>>,
     /// Tools by the words of their names.
     pub(super) by_name: HashMap<Box<[Term]>, Vec<u32>>,
+}
+
+/// What is about all words and tools together.
+#[derive(Clone, Debug)]
+struct Settled {
+    sorted: Sorted,
+    /// How rare each word is.
+    rarity: Vec<f32>,
 }
 
 /// A tool that is known.
@@ -80,6 +90,7 @@ impl ToolIndex {
         tools: impl IntoIterator<Item = ToolText<'a>>,
     ) {
         self.take_away(server);
+        self.unsettle();
         let server: Arc<str> = server.into();
         let mut reader = Reader::default();
         reader.server(&mut self.vocabulary, &server, about);
@@ -97,13 +108,12 @@ impl ToolIndex {
             numbers.push(number);
         }
         self.servers.insert(server, numbers);
-        self.settle();
     }
 
     /// Forgets a server, and says whether it was known.
     pub fn remove_server(&mut self, server: &str) -> bool {
         let was_known = self.take_away(server);
-        self.settle();
+        self.unsettle();
         was_known
     }
 
@@ -141,7 +151,8 @@ impl ToolIndex {
     }
 
     pub(super) fn rarity_of(&self, term: Term) -> f32 {
-        self.rarity.get(place(term)).copied().unwrap_or_default()
+        let rarity = &self.settled().rarity;
+        rarity.get(place(term)).copied().unwrap_or_default()
     }
 
     /// Whether a word stands somewhere.
@@ -151,13 +162,16 @@ impl ToolIndex {
 
     /// Longer words that begin with this one.
     pub(super) fn beginning_with(&self, word: &str) -> impl Iterator<Item = Term> {
+        let sorted = &self.settled().sorted;
         self.vocabulary
-            .beginning_with(word, |term| self.is_used(term))
+            .beginning_with(sorted, word, |term| self.is_used(term))
     }
 
     /// Words that this one may be a misspelling of, with the number of mistakes.
     pub(super) fn corrections(&self, word: &str) -> Vec<(String, usize)> {
-        self.vocabulary.corrections(word, |term| self.is_used(term))
+        let sorted = &self.settled().sorted;
+        self.vocabulary
+            .corrections(sorted, word, |term| self.is_used(term))
     }
 
     /// Whether there is a server of this name.
@@ -231,16 +245,27 @@ impl ToolIndex {
         true
     }
 
-    /// Makes ready for searches.
-    fn settle(&mut self) {
+    /// Begins a change.
+    fn unsettle(&mut self) {
+        if let Some(settled) = self.settled.take() {
+            self.sorted_before = settled.sorted;
+        }
         self.forget_words();
-        self.vocabulary.settle();
-        let n_tools = count(self.len());
-        self.rarity.clear();
-        self.rarity.extend(self.postings.iter().map(|postings| {
-            let with = count(postings.len());
-            ((n_tools - with + 0.5) / (with + 0.5)).ln_1p()
-        }));
+    }
+
+    /// What searches need, made ready if it is not.
+    fn settled(&self) -> &Settled {
+        self.settled.get_or_init(|| {
+            let n_tools = count(self.len());
+            let rarity = self.postings.iter().map(|postings| {
+                let with = count(postings.len());
+                ((n_tools - with + 0.5) / (with + 0.5)).ln_1p()
+            });
+            Settled {
+                sorted: self.vocabulary.sorted(&self.sorted_before),
+                rarity: rarity.collect(),
+            }
+        })
     }
 
     /// Forgets words that stand nowhere any more, if they are most of them.
@@ -249,6 +274,7 @@ impl ToolIndex {
         if self.vocabulary.len() < MIN_WORDS_TO_COMPACT || n_used * 2 > self.vocabulary.len() {
             return;
         }
+        self.sorted_before = Sorted::default();
         let old = std::mem::take(&mut self.vocabulary);
         let mut numbers: HashMap<Term, Term> = HashMap::new();
         let mut all = std::mem::take(&mut self.postings);

@@ -21,9 +21,11 @@ const TWO_MISTAKES_FROM: usize = 8;
 pub(super) struct Vocabulary {
     numbers: HashMap<Arc<str>, Term>,
     texts: Vec<Arc<str>>,
-    /// All numbers, by their words, as far as [`Vocabulary::settle`] knows.
-    sorted: Vec<Term>,
 }
+
+/// All words of a vocabulary in order, as of one moment.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sorted(Vec<Term>);
 
 impl Vocabulary {
     /// The number of a word, which gets one if it has none.
@@ -53,34 +55,25 @@ impl Vocabulary {
         self.texts.len()
     }
 
-    /// Puts new words in order, which [`Vocabulary::beginning_with`] and
-    /// [`Vocabulary::corrections`] need.
-    pub(super) fn settle(&mut self) {
-        if self.sorted.len() == self.texts.len() {
-            return;
-        }
-        let known = Term::try_from(self.sorted.len()).unwrap_or(Term::MAX);
+    /// All words in order. It takes less where some were in order before.
+    pub(super) fn sorted(&self, before: &Sorted) -> Sorted {
+        let Sorted(mut sorted) = before.clone();
+        let known = Term::try_from(sorted.len()).unwrap_or(Term::MAX);
         let all = Term::try_from(self.texts.len()).unwrap_or(Term::MAX);
-        self.sorted.extend(known..all);
-        // Nearly all of it is sorted already, which the sort makes use of.
-        let texts = &self.texts;
-        let text = |term: &Term| {
-            usize::try_from(*term)
-                .ok()
-                .and_then(|place| texts.get(place))
-        };
-        self.sorted
-            .sort_by(|one, other| text(one).cmp(&text(other)));
+        sorted.extend(known..all);
+        sorted.sort_by(|one, other| self.text(*one).cmp(self.text(*other)));
+        Sorted(sorted)
     }
 
     /// Words that begin with this one and are longer, of those that are used.
     pub(super) fn beginning_with(
         &self,
+        Sorted(sorted): &Sorted,
         word: &str,
         is_used: impl Fn(Term) -> bool,
     ) -> impl Iterator<Item = Term> {
-        let from = self.sorted.partition_point(|term| self.text(*term) <= word);
-        let rest = self.sorted.get(from..).unwrap_or_default();
+        let from = sorted.partition_point(|term| self.text(*term) <= word);
+        let rest = sorted.get(from..).unwrap_or_default();
         let alike = rest
             .iter()
             .take_while(move |term| self.text(**term).starts_with(word));
@@ -92,14 +85,15 @@ impl Vocabulary {
     /// mistakes: those with the fewest.
     pub(super) fn corrections(
         &self,
+        Sorted(sorted): &Sorted,
         word: &str,
         is_used: impl Fn(Term) -> bool,
     ) -> Vec<(String, usize)> {
         let Some(first) = word.get(..1) else {
             return Vec::new();
         };
-        let from = self.sorted.partition_point(|term| self.text(*term) < first);
-        let rest = self.sorted.get(from..).unwrap_or_default();
+        let from = sorted.partition_point(|term| self.text(*term) < first);
+        let rest = sorted.get(from..).unwrap_or_default();
         let texts = rest
             .iter()
             .map(|term| (*term, self.text(*term)))
@@ -180,22 +174,25 @@ fn mistakes(one: &[u8], other: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Vocabulary, mistakes};
+    use super::{Sorted, Vocabulary, mistakes};
 
     fn vocabulary(words: &str) -> Vocabulary {
         let mut vocabulary = Vocabulary::default();
         for word in words.split(' ') {
             vocabulary.number(word);
         }
-        vocabulary.settle();
         vocabulary
+    }
+
+    fn sorted(vocabulary: &Vocabulary) -> Sorted {
+        vocabulary.sorted(&Sorted::default())
     }
 
     #[track_caller]
     fn check_corrections(word: &str, expected: &[&str]) {
         let vocabulary =
             vocabulary("calendar browser calculate download weather whether trend tree");
-        let found = vocabulary.corrections(word, |_| true);
+        let found = vocabulary.corrections(&sorted(&vocabulary), word, |_| true);
         let found: Vec<_> = found.iter().map(|(word, _)| word.as_str()).collect();
         assert_eq!(found, expected, "{word}");
     }
@@ -221,17 +218,18 @@ mod tests {
     #[test]
     fn words_are_found_by_how_they_begin_also_those_that_came_later() {
         let mut vocabulary = vocabulary("calendar call");
-        let found = |vocabulary: &Vocabulary| {
-            let found = vocabulary.beginning_with("cal", |_| true);
+        let found = |vocabulary: &Vocabulary, sorted: &Sorted| {
+            let found = vocabulary.beginning_with(sorted, "cal", |_| true);
             let found = found.map(|term| vocabulary.text(term).to_owned());
             found.collect::<Vec<_>>()
         };
-        assert_eq!(found(&vocabulary), ["calendar", "call"]);
+        let before = sorted(&vocabulary);
+        assert_eq!(found(&vocabulary, &before), ["calendar", "call"]);
         for word in ["calculate", "cal", "cam"] {
             vocabulary.number(word);
         }
-        vocabulary.settle();
-        assert_eq!(found(&vocabulary), ["calculate", "calendar", "call"]);
+        let now = vocabulary.sorted(&before);
+        assert_eq!(found(&vocabulary, &now), ["calculate", "calendar", "call"]);
         assert_eq!(vocabulary.len(), 5);
     }
 
