@@ -506,5 +506,6 @@ async fn lists_that_are_remembered_are_searched_while_every_server_is_stopped() 
         called["structuredContent"]["arguments"],
         json!({ "path": "/x" })
     );
-    assert!(runs(1) > 0);
+    // An answer may be there before what was asked is written down.
+    program.received().wait_for(|message| message.run > 1).await;
 }
