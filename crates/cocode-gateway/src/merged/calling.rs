@@ -19,9 +19,6 @@ use crate::request::Request;
 use crate::results::completed;
 use crate::view::{Entry, Inner};
 
-/// Longer names are like no other.
-const MAX_COMPARED_BYTES: usize = 256;
-
 /// A tool that is called.
 struct Callee {
     view: Arc<Inner>,
@@ -133,9 +130,7 @@ impl Merged {
 
     fn unknown_tool(&self, shown: &str) -> NotCalled {
         let mut what = format!("Unknown tool: {shown}");
-        if let Ok((_, snapshot)) = self.current()
-            && shown.len() <= MAX_COMPARED_BYTES
-        {
+        if let Ok((_, snapshot)) = self.current() {
             let names = snapshot.tools.iter().map(|(name, ..)| &**name);
             let near = nearest(shown, names);
             let near: Vec<_> = near.iter().map(|name| format!("`{name}`")).collect();
