@@ -19,6 +19,7 @@
 //!
 //! This crate does no I/O and has no clock.
 
+mod approval;
 mod names;
 mod nearest;
 mod output;
@@ -32,6 +33,9 @@ mod spec;
 mod table;
 mod wildcard;
 
+pub use approval::{
+    Approval, ApprovalPolicy, Doing, Ruled, SandboxMode, UnknownWord, Why, approve,
+};
 pub use names::{InvalidServerName, MAX_SERVER_NAME_BYTES, ServerName, ToolName};
 pub use nearest::nearest;
 pub use output::{

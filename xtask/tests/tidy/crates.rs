@@ -41,8 +41,18 @@ const EDGES: &[(&str, Edges)] = &[
         Edges::Within(&["cocode-core", "cocode-process"]),
     ),
     (
+        "cocode-agent",
+        Edges::Within(&[
+            "cocode-client",
+            "cocode-core",
+            "cocode-tools",
+            "cocode-wire",
+        ]),
+    ),
+    (
         "cocode",
         Edges::Within(&[
+            "cocode-agent",
             "cocode-auth",
             "cocode-client",
             "cocode-config",

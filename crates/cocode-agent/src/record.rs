@@ -1,0 +1,180 @@
+//! What happens in a conversation, as it is stored. Stored forms live long: members and variants may
+//! be added, and none may change its meaning.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::content::{Block, ToolCall};
+use crate::model::Usage;
+use crate::provider::{ModelChoice, Stop};
+
+/// Something that happened in a conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+pub enum Record {
+    /// The person said something: a turn begins.
+    Asked {
+        /// What.
+        content: Vec<Block>,
+    },
+    /// The model said something.
+    Replied {
+        /// What.
+        content: Vec<Block>,
+        /// Why it stopped.
+        stop: Stop,
+        /// What that took.
+        usage: Usage,
+        /// What that cost, in US dollars, if the price is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<f64>,
+        /// Which model.
+        model: String,
+        /// Of which provider.
+        provider: String,
+    },
+    /// The model was interrupted when it had said so much.
+    BrokeOff {
+        /// What; calls are not in it.
+        content: Vec<Block>,
+    },
+    /// A tool is being called.
+    CallBegun {
+        /// As the model wrote it.
+        call: ToolCall,
+    },
+    /// A person was asked about a call.
+    ApprovalAsked {
+        /// The model's name for the call.
+        id: String,
+        /// Why.
+        why: String,
+    },
+    /// A person answered, or could not be asked.
+    ApprovalAnswered {
+        /// The model's name for the call.
+        id: String,
+        /// The answer.
+        answer: StoredAnswer,
+    },
+    /// A call is over.
+    CallEnded {
+        /// The model's name for the call.
+        id: String,
+        /// What the model is told: texts and images.
+        content: Vec<Block>,
+        /// The tool did not do what was asked.
+        #[serde(default)]
+        is_error: bool,
+        /// How long it took.
+        #[serde(default)]
+        milliseconds: u64,
+    },
+    /// The model goes on from a summary of all that was before, but for the last messages.
+    Compacted {
+        /// The summary.
+        summary: String,
+        /// The number of the first record that still counts beside it.
+        kept_from: u64,
+        /// What that took.
+        usage: Usage,
+        /// What that cost.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<f64>,
+    },
+    /// The settings are others from here on.
+    Changed {
+        /// All of them.
+        settings: Settings,
+    },
+    /// A turn is over.
+    Ended {
+        /// How.
+        how: Ending,
+    },
+    /// The conversation is closed: nobody can go on with it.
+    Closed,
+}
+
+/// How a person answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoredAnswer {
+    /// Yes.
+    Once,
+    /// Yes, from now on.
+    Always,
+    /// No.
+    Refused,
+    /// No, and the turn is over.
+    Stopped,
+    /// Nobody could be asked.
+    Unasked,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The model is done.
+    Done,
+    /// The model will not answer, or is not let.
+    Refused(Option<String>),
+    /// The person interrupted it.
+    Interrupted,
+    /// It took more steps than a turn may take.
+    TooManySteps(u32),
+    /// The model did the same again and again.
+    Looping,
+    /// Something failed.
+    Failed(String),
+}
+
+/// What a conversation is held with. Stored with it, so that it can go on after a restart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// Where it works.
+    pub cwd: PathBuf,
+    /// Which model.
+    pub model: ModelChoice,
+    /// When a person is asked: a word of [`ApprovalPolicy`](cocode_core::ApprovalPolicy).
+    #[serde(with = "words")]
+    pub approval: cocode_core::ApprovalPolicy,
+    /// What tools may touch: a word of [`SandboxMode`](cocode_core::SandboxMode).
+    #[serde(with = "words")]
+    pub sandbox: cocode_core::SandboxMode,
+    /// Whether commands in the sandbox may use the network.
+    pub network: bool,
+    /// Directories beside the workspace that may be written.
+    pub writable: Vec<PathBuf>,
+    /// What the model is told instead of the usual instructions.
+    pub base_instructions: Option<String>,
+    /// What the model is told besides.
+    pub developer_instructions: Option<String>,
+    /// What the model is told when it is to sum up.
+    pub compact_prompt: Option<String>,
+}
+
+/// Settings as their words.
+mod words {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(super) fn serialize<T: Display, S: Serializer>(
+        value: &T,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub(super) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        word.parse().map_err(serde::de::Error::custom)
+    }
+}

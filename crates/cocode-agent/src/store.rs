@@ -1,0 +1,200 @@
+//! Where conversations are kept.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::SystemTime;
+
+use crate::content::Block;
+use crate::model::Usage;
+use crate::provider::Work;
+use crate::record::{Record, Settings};
+
+/// Keeps conversations. What a method has returned from is there after a crash of this process.
+pub trait Store: Send + Sync + fmt::Debug {
+    /// Begins a conversation.
+    fn begin(&self, new: NewConversation) -> Work<'_, Result<ConversationId, StoreError>>;
+
+    /// Takes a conversation for this holder alone, until the lease is dropped. One whose holder has
+    /// died is free.
+    fn lease<'a>(&'a self, id: &'a ConversationId) -> Work<'a, Result<Lease, StoreError>>;
+
+    /// Adds a record, and gives its number: the first of a conversation is 1. A draft is gone with it.
+    fn append<'a>(
+        &'a self,
+        lease: &'a Lease,
+        record: &'a Record,
+    ) -> Work<'a, Result<u64, StoreError>>;
+
+    /// Keeps what a model has said so far of a reply, in the place of an earlier draft.
+    fn draft<'a>(&'a self, lease: &'a Lease, said: &'a [Block])
+    -> Work<'a, Result<(), StoreError>>;
+
+    /// A whole conversation.
+    fn load<'a>(&'a self, id: &'a ConversationId) -> Work<'a, Result<Stored, StoreError>>;
+
+    /// Conversations, the last used first.
+    fn list<'a>(&'a self, wanted: &'a Wanted) -> Work<'a, Result<Vec<Summary>, StoreError>>;
+
+    /// Removes a conversation, unless somebody holds it.
+    fn remove<'a>(&'a self, id: &'a ConversationId) -> Work<'a, Result<(), StoreError>>;
+
+    /// Removes what is older than so many days, unless somebody holds it, and says how many.
+    fn purge(&self, older_than_days: u64) -> Work<'_, Result<u64, StoreError>>;
+}
+
+/// The name of a conversation: 128 random bits, so that it cannot be guessed, as a UUID.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConversationId(String);
+
+/// This is no name of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{given}` is not the id of a conversation: they look like 0f8fad5b-d9cb-469f-a165-70867728950e"
+)]
+pub struct InvalidConversationId {
+    given: String,
+}
+
+/// A conversation that begins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewConversation {
+    /// Whose it is: who may list, read and go on with it.
+    pub owner: String,
+    /// What it is held with.
+    pub settings: Settings,
+    /// What it is about: the beginning of what was asked first.
+    pub title: String,
+}
+
+/// A conversation as it is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stored {
+    /// What lists say of it.
+    pub summary: Summary,
+    /// What it began with.
+    pub settings: Settings,
+    /// All that happened, with the numbers.
+    pub records: Vec<(u64, Record)>,
+    /// What the model had said of a reply when the process died that heard it.
+    pub draft: Option<Vec<Block>>,
+}
+
+/// What lists say of a conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// Its name.
+    pub id: ConversationId,
+    /// Whose it is.
+    pub owner: String,
+    /// What it is about.
+    pub title: String,
+    /// Where it works.
+    pub cwd: std::path::PathBuf,
+    /// When it began.
+    pub began: SystemTime,
+    /// When something happened in it last.
+    pub used: SystemTime,
+    /// Turns that have begun.
+    pub turns: u64,
+    /// What it took.
+    pub usage: Usage,
+    /// What it cost in US dollars, as far as prices are known.
+    pub cost: f64,
+    /// Whether a turn is going on, in any process.
+    pub is_held: bool,
+    /// Whether nobody can go on with it.
+    pub is_closed: bool,
+}
+
+/// Which conversations are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Of this owner; of all, if not given.
+    pub owner: Option<String>,
+    /// At most so many.
+    pub limit: usize,
+    /// Not the first so many.
+    pub offset: usize,
+}
+
+/// A conversation that is held. Dropping it lets go.
+#[derive(Debug)]
+pub struct Lease {
+    pub(crate) id: ConversationId,
+    /// What lets go when it is dropped.
+    pub(crate) _hold: Box<dyn Hold>,
+}
+
+/// What keeps a conversation held; dropping it lets go.
+pub(crate) trait Hold: fmt::Debug + Send + Sync {}
+
+/// Why something was not kept or found.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// There is none of this name.
+    #[error("there is no conversation `{0}`")]
+    Unknown(ConversationId),
+    /// Somebody else is at it.
+    #[error(
+        "the conversation `{0}` is in use: a turn of it is going on, here or in another process"
+    )]
+    Held(ConversationId),
+    /// The store cannot be used.
+    #[error("the store of conversations {place} cannot be used: {why}")]
+    Broken {
+        /// The file.
+        place: String,
+        /// What happened.
+        why: String,
+    },
+    /// It was written by a newer version.
+    #[error(
+        "the store of conversations {place} was written by a newer version of cocode (format {found}, this one knows {known})"
+    )]
+    Newer {
+        /// The file.
+        place: String,
+        /// Its format.
+        found: i64,
+        /// Ours.
+        known: i64,
+    },
+}
+
+impl ConversationId {
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ConversationId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.0)
+    }
+}
+
+impl FromStr for ConversationId {
+    type Err = InvalidConversationId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidConversationId> {
+        let is_right = text.len() == 36
+            && text.bytes().enumerate().all(|(place, byte)| match place {
+                8 | 13 | 18 | 23 => byte == b'-',
+                _ => byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte),
+            });
+        if is_right {
+            return Ok(Self(text.to_owned()));
+        }
+        let given = text.chars().take(60).collect();
+        Err(InvalidConversationId { given })
+    }
+}
+
+impl Lease {
+    /// What is held.
+    pub fn id(&self) -> &ConversationId {
+        &self.id
+    }
+}
