@@ -2,12 +2,27 @@
 
 #![deny(missing_docs)]
 
+mod agent;
+mod belt;
 mod company;
 mod content;
+mod conversation;
+mod describe;
+mod instructions;
+mod looping;
 mod model;
+mod project_notes;
 mod provider;
 mod record;
+mod rules;
 mod store;
+mod transcript;
+
+pub use agent::{Agent, AgentError, AgentOptions, DEFAULT_COMPACT_PERCENT, DEFAULT_MAX_STEPS};
+pub use belt::HandsError;
+pub use conversation::{Conversation, TurnEnd};
+pub use describe::describe;
+pub use rules::{NoRules, Rules, Ruling};
 
 pub use company::{
     ApprovalAnswer, ApprovalQuestion, Approver, Company, Listener, NoApprover, NoListener, Notice,

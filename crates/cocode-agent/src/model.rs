@@ -57,6 +57,17 @@ impl Usage {
             .saturating_add(self.cache_write)
     }
 
+    /// What was used since it was `before`.
+    #[must_use]
+    pub fn since(&self, before: Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(before.input),
+            output: self.output.saturating_sub(before.output),
+            cache_read: self.cache_read.saturating_sub(before.cache_read),
+            cache_write: self.cache_write.saturating_sub(before.cache_write),
+        }
+    }
+
     /// All that was read and written.
     pub fn total(&self) -> u64 {
         self.read().saturating_add(self.output)

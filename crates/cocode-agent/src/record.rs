@@ -83,6 +83,11 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<f64>,
     },
+    /// The loop told the model something, so that it goes on.
+    Nudged {
+        /// What.
+        text: String,
+    },
     /// The settings are others from here on.
     Changed {
         /// All of them.

@@ -215,6 +215,11 @@ impl Toolbox {
         self.shown().map(|tool| &**tool).collect()
     }
 
+    /// The same, to be kept.
+    pub fn shared_definitions(&self) -> Vec<Arc<ProviderTool>> {
+        self.shown().cloned().collect()
+    }
+
     /// Does what the model says: searches, or finds out which tool is to be called with what. A tool
     /// need not be shown to be called.
     pub fn handle(&mut self, name: &str, arguments: &Value) -> Said {

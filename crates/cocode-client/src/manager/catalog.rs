@@ -116,6 +116,33 @@ impl Catalog {
         self.servers.get(name).map(|server| &**server)
     }
 
+    /// This catalog without the tools that are not to be seen. It has the same version, and names stay
+    /// what they are as far as they are those of tools that are left.
+    #[must_use]
+    pub fn with_tools(&self, is_seen: impl Fn(&ServerName, &CatalogTool) -> bool) -> Self {
+        let servers = self.servers.values().map(|server| {
+            let seen = server
+                .tools
+                .iter()
+                .filter(|tool| is_seen(&server.name, tool));
+            let tools: Vec<_> = seen.cloned().collect();
+            if tools.len() == server.tools.len() {
+                return Arc::clone(server);
+            }
+            let filtered_tools = server.filtered_tools + (server.tools.len() - tools.len());
+            Arc::new(ServerCatalog {
+                tools,
+                filtered_tools,
+                ..(**server).clone()
+            })
+        });
+        let servers = servers.map(|server| (server.name.clone(), server));
+        Self {
+            servers: servers.collect(),
+            ..self.clone()
+        }
+    }
+
     /// The tools that are offered, each with the name that models know it by.
     pub fn tools(&self) -> impl Iterator<Item = (&QualifiedName, FoundTool<'_>)> {
         self.names.iter().filter_map(|(server, tool, qualified)| {

@@ -1,0 +1,130 @@
+//! One conversation: what was said, and the turns by which it goes on.
+
+mod asking;
+mod calling;
+mod compacting;
+mod turn;
+
+use cocode_client::Searcher;
+use cocode_client::ToolboxOptions;
+
+use crate::agent::{Agent, AgentError};
+use crate::belt::{Belt, BeltOptions, Hands};
+use crate::model::Usage;
+use crate::provider::Chosen;
+use crate::record::{Record, Settings};
+use crate::store::{ConversationId, Lease, StoreError};
+use crate::transcript::Transcript;
+
+pub use turn::TurnEnd;
+
+/// A conversation that is held by this process. Dropping it lets go; nothing is lost by that.
+#[derive(Debug)]
+pub struct Conversation {
+    agent: Agent,
+    lease: Lease,
+    pub(crate) transcript: Transcript,
+    /// The tools, and what they were made for.
+    belt: Option<(Made, Belt)>,
+    /// Tools that a person has allowed for this conversation.
+    allowed: std::collections::BTreeSet<String>,
+}
+
+/// What tools are made for: they are made anew if it is another.
+#[derive(Clone, Debug, PartialEq)]
+struct Made {
+    settings: Settings,
+    provider: String,
+    window: u64,
+}
+
+impl Conversation {
+    pub(crate) fn new(agent: Agent, lease: Lease, transcript: Transcript) -> Self {
+        Self {
+            agent,
+            lease,
+            transcript,
+            belt: None,
+            allowed: std::collections::BTreeSet::new(),
+        }
+    }
+
+    /// Its name.
+    pub fn id(&self) -> &ConversationId {
+        self.lease.id()
+    }
+
+    /// What it is held with.
+    pub fn settings(&self) -> &Settings {
+        &self.transcript.settings
+    }
+
+    /// All that it took.
+    pub fn usage(&self) -> Usage {
+        self.transcript.usage
+    }
+
+    /// All that it cost in US dollars, as far as prices are known.
+    pub fn cost(&self) -> f64 {
+        self.transcript.cost
+    }
+
+    /// Goes on with other settings.
+    pub async fn change(&mut self, settings: Settings) -> Result<(), AgentError> {
+        if settings != self.transcript.settings {
+            self.record(Record::Changed { settings }).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends it for good: nobody can go on with it, but it can be read.
+    pub async fn close(mut self) -> Result<(), AgentError> {
+        self.record(Record::Closed).await?;
+        Ok(())
+    }
+
+    /// Stores what happened, and takes note of it. Nothing follows from anything before this.
+    pub(crate) async fn record(&mut self, record: Record) -> Result<u64, StoreError> {
+        let number = self
+            .agent
+            .options()
+            .store
+            .append(&self.lease, &record)
+            .await?;
+        self.transcript.add(number, &record);
+        Ok(number)
+    }
+
+    /// The tools, made for a model.
+    fn belt(&mut self, chosen: &Chosen) -> Result<&mut Belt, AgentError> {
+        let made = Made {
+            settings: self.transcript.settings.clone(),
+            provider: chosen.provider.name().to_owned(),
+            window: chosen.model.context_window,
+        };
+        let belt = match self.belt.take() {
+            Some((before, belt)) if before == made => belt,
+            _ => self.make_belt(chosen)?,
+        };
+        let (_, belt) = self.belt.insert((made, belt));
+        Ok(belt)
+    }
+
+    fn make_belt(&self, chosen: &Chosen) -> Result<Belt, AgentError> {
+        let options = self.agent.options();
+        let mut toolbox = ToolboxOptions::new(chosen.provider.dialect());
+        toolbox.policy = options.search;
+        toolbox.searcher = Searcher {
+            context_window: Some(chosen.model.context_window),
+            calls_tools: chosen.model.tools,
+        };
+        toolbox.always_load = options.always_load.iter().cloned().collect();
+        Ok(Belt::new(BeltOptions {
+            hands: Hands::open(&self.transcript.settings, &options.environment)?,
+            manager: options.manager.clone(),
+            toolbox,
+            rules: std::sync::Arc::clone(&options.rules),
+            limits: options.output,
+        }))
+    }
+}
