@@ -35,6 +35,6 @@ pub use provider::{
 };
 pub use record::{Ending, Record, Settings, StoredAnswer};
 pub use store::{
-    ConversationId, InvalidConversationId, Lease, NewConversation, Store, StoreError, Stored,
-    Summary, Wanted,
+    ConversationId, InvalidConversationId, Lease, NewConversation, SqliteStore, Store, StoreError,
+    Stored, Summary, Unread, Wanted,
 };
