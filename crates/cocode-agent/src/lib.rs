@@ -6,6 +6,7 @@ mod company;
 mod content;
 mod model;
 mod provider;
+pub mod providers;
 mod record;
 mod store;
 
