@@ -13,6 +13,7 @@ mod looping;
 mod model;
 mod project_notes;
 mod provider;
+pub mod providers;
 mod record;
 mod rules;
 mod store;

@@ -29,6 +29,7 @@ pub use cocode_process::{
 };
 pub use http::addresses::{AddressFilter, AddressRefused, Admitted};
 pub use http::client::{HttpClient, HttpSettings, HttpSetupError, chain};
+pub use http::event_body::{EventBody, EventLimits, StreamEvent};
 pub use http::fetch::FetchError;
 pub use http::streamable::HttpTarget;
 pub use http::values::{header_text, header_value};
