@@ -104,7 +104,7 @@ pub enum Record {
 
 impl Record {
     /// What [`kind`](Self::kind) gives, of all records that this version knows.
-    pub(crate) const KINDS: [&'static str; 11] = [
+    pub(crate) const KINDS: [&'static str; 12] = [
         "asked",
         "replied",
         "broke_off",
@@ -113,6 +113,7 @@ impl Record {
         "approval_answered",
         "call_ended",
         "compacted",
+        "nudged",
         "changed",
         "ended",
         "closed",
@@ -129,6 +130,7 @@ impl Record {
             Self::ApprovalAnswered { .. } => "approval_answered",
             Self::CallEnded { .. } => "call_ended",
             Self::Compacted { .. } => "compacted",
+            Self::Nudged { .. } => "nudged",
             Self::Changed { .. } => "changed",
             Self::Ended { .. } => "ended",
             Self::Closed => "closed",

@@ -5,4 +5,6 @@
     reason = "the helpers of tests fail by panicking"
 )]
 
+mod puppet;
 mod store;
+mod turns;
