@@ -291,11 +291,7 @@ fn write_entry(transaction: &Transaction<'_>, key: i64, entry: Entry) -> Result<
 }
 
 /// Keeps a draft. It is worth less than a record, and comes often: a power cut may take the last ones.
-pub(super) fn draft(
-    database: &mut Database,
-    through: Through,
-    said: &str,
-) -> Result<(), Trouble> {
+pub(super) fn draft(database: &mut Database, through: Through, said: &str) -> Result<(), Trouble> {
     let (transaction, _locks) = database.write(Safety::Crash)?;
     through.with(&transaction, |key| {
         transaction.execute(

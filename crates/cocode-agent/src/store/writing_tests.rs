@@ -22,11 +22,7 @@ fn work_that_waits_is_not_done_once_its_lease_is_gone() {
     let waiting = Through::new(&held);
     let also_waiting = Through::new(&held);
     drop(held);
-    let appended = append(
-        &mut database,
-        waiting,
-        Entry::new(&Record::Closed).unwrap(),
-    );
+    let appended = append(&mut database, waiting, Entry::new(&Record::Closed).unwrap());
     let lost = |trouble| matches!(trouble, Trouble::Told(StoreError::Lost(which)) if which == id);
     assert!(lost(appended.unwrap_err()));
     assert!(lost(draft(&mut database, also_waiting, "[]").unwrap_err()));

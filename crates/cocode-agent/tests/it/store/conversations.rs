@@ -105,7 +105,10 @@ async fn sums_neither_wrap_around_nor_become_nonsense() {
     let id = begun(&store).await;
     let lease = store.lease(&id).await.unwrap();
     for cost in [Some(f64::NAN), Some(f64::INFINITY), None, Some(1.0)] {
-        store.append(&lease, &replied(u64::MAX, cost)).await.unwrap();
+        store
+            .append(&lease, &replied(u64::MAX, cost))
+            .await
+            .unwrap();
     }
     let summary = store.load(&id).await.unwrap().summary;
     assert_eq!(summary.usage.input, i64::MAX.cast_unsigned());
@@ -239,7 +242,11 @@ async fn a_new_part_of_a_known_record_is_noticed_as_well() {
     let stored = store.load(&id).await.unwrap();
     assert_eq!(stored.records, []);
     assert_eq!(stored.unread[0].kind, "asked");
-    assert!(stored.unread[0].why.contains("smell"), "{:?}", stored.unread);
+    assert!(
+        stored.unread[0].why.contains("smell"),
+        "{:?}",
+        stored.unread
+    );
     assert!(matches!(
         stored.whole(),
         Err(StoreError::NotUnderstood { number: 1, .. })
@@ -286,7 +293,9 @@ async fn a_conversation_that_is_full_takes_no_more() {
 
 #[test]
 fn ids_are_random_uuids_of_version_4() {
-    let ids: Vec<_> = (0..100).map(|_| ConversationId::random().unwrap()).collect();
+    let ids: Vec<_> = (0..100)
+        .map(|_| ConversationId::random().unwrap())
+        .collect();
     for id in &ids {
         let text = id.as_str();
         assert_eq!(text.parse::<ConversationId>().unwrap(), *id);

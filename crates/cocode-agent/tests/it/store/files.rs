@@ -98,7 +98,11 @@ async fn a_damaged_file_is_named_with_what_to_do_and_a_repaired_one_is_used() {
     let directory = tempfile::tempdir().unwrap();
     let file = file_in(directory.path());
     fs::create_dir(directory.path().join("state")).unwrap();
-    fs::write(&file, "This is no database, but it is longer than nothing. ".repeat(100)).unwrap();
+    fs::write(
+        &file,
+        "This is no database, but it is longer than nothing. ".repeat(100),
+    )
+    .unwrap();
     let store = store_in(directory.path());
     let error = store.list(&all()).await.unwrap_err();
     assert!(matches!(error, StoreError::Broken { .. }), "{error:?}");
