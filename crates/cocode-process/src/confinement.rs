@@ -134,7 +134,9 @@ impl Support {
         } else if abi < NETWORK_ABI {
             Some("use the network even if they are to have none (Linux 6.7 prevents it for TCP)")
         } else {
-            Some("use the network even if they are to have none, but not TCP (prevented on x86-64 and ARM64)")
+            Some(
+                "use the network even if they are to have none, but not TCP (prevented on x86-64 and ARM64)",
+            )
         };
         let by_version = all.into_iter().filter(|(since, _)| abi < *since);
         by_version.map(|(_, gap)| gap).chain(network).collect()
