@@ -146,12 +146,11 @@ fn split(orders: &Orders) -> io::Result<()> {
     watch(orders.program.start(guard, &orders.given)?, orders);
     // Elsewhere the second copy returns, and the standard library turns it into the program.
     #[cfg(not(target_os = "linux"))]
-    match system::fork()? {
-        Some(server) => watch(server, orders),
-        None => {
-            prepare_program(guard, &orders.given);
-            confine(orders.given.ruleset.as_ref())
-        }
+    if let Some(server) = system::fork()? {
+        watch(server, orders)
+    } else {
+        prepare_program(guard, &orders.given);
+        confine(orders.given.ruleset.as_ref())
     }
 }
 
