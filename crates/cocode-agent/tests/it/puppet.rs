@@ -19,6 +19,9 @@ use tokio_util::sync::CancellationToken;
 pub(crate) type Act =
     Box<dyn FnOnce(&Seen, &mut (dyn FnMut(Delta) + Send)) -> Result<Reply, ProviderError> + Send>;
 
+/// Whether this is the moment for something.
+type IsMoment = Box<dyn Fn(&Notice) -> bool + Send>;
+
 /// What the model was shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
@@ -177,7 +180,7 @@ pub(crate) struct Friend {
     pub(crate) questions: Mutex<Vec<ApprovalQuestion>>,
     answers: Mutex<VecDeque<ApprovalAnswer>>,
     /// Interrupts when it hears this.
-    interrupt_at: Mutex<Option<Box<dyn Fn(&Notice) -> bool + Send>>>,
+    interrupt_at: Mutex<Option<IsMoment>>,
     pub(crate) interrupt: CancellationToken,
 }
 
@@ -224,7 +227,7 @@ impl Approver for Friend {
     fn ask(&self, question: ApprovalQuestion) -> Work<'_, ApprovalAnswer> {
         self.questions.lock().unwrap().push(question);
         let answer = self.answers.lock().unwrap().pop_front();
-        Box::pin(async move { answer.expect("a question that no test expects") })
+        Box::pin(async move { answer.unwrap() })
     }
 }
 
@@ -246,13 +249,13 @@ impl Scene {
         let file = directory.path().join("state/conversations.db");
         let store = Arc::new(SqliteStore::open(&file).unwrap());
         let puppet = Puppet::default();
-        let path = std::env::var_os("PATH").unwrap_or_default();
+        let environment = vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())];
         let mut options = AgentOptions {
             store: Arc::<SqliteStore>::clone(&store),
             providers: Arc::new(puppet.clone()),
             manager,
             rules: Arc::new(NoRules),
-            environment: vec![("PATH".into(), path)],
+            environment,
             instructions: None,
             search: SearchPolicy::default(),
             always_load: Vec::new(),

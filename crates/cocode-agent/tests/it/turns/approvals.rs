@@ -128,3 +128,52 @@ async fn where_nobody_is_there_the_model_is_told() {
     assert!(result.contains("nobody can be asked"), "{result}");
     assert!(!scene.work().join("new.txt").exists());
 }
+
+#[tokio::test]
+async fn the_sandbox_confines_commands_until_somebody_lets_them_out() {
+    let outside = tempfile::tempdir_in("/var/tmp").unwrap();
+    let file = outside.path().join("made");
+    let command = format!("touch {}", file.display());
+    let confined = ("shell", json!({ "command": command }));
+    let (asked, result, _) = once(Policy::OnRequest, Mode::WorkspaceWrite, confined, &[]).await;
+    assert!(asked.is_empty() && !file.exists(), "{asked:?} {result}");
+    assert!(result.contains("sandbox may have denied"), "{result}");
+
+    let asks = json!({"command": command, "unconfined": true, "justification": "to make it"});
+    let refused = [ApprovalAnswer::Refused(None)];
+    let leaves = ("shell", asks);
+    let (asked, _, _) = once(
+        Policy::OnRequest,
+        Mode::WorkspaceWrite,
+        leaves.clone(),
+        &refused,
+    )
+    .await;
+    assert!(asked.len() == 1 && !file.exists(), "{asked:?}");
+    let yes = [ApprovalAnswer::Once];
+    once(
+        Policy::OnRequest,
+        Mode::WorkspaceWrite,
+        leaves.clone(),
+        &yes,
+    )
+    .await;
+    assert!(file.exists());
+    std::fs::remove_file(&file).unwrap();
+    // Where nobody is asked, nobody gets out.
+    once(Policy::Never, Mode::WorkspaceWrite, leaves, &[]).await;
+    assert!(!file.exists());
+}
+
+#[tokio::test]
+async fn what_failed_in_the_sandbox_is_asked_about_if_the_policy_says_so() {
+    let outside = tempfile::tempdir_in("/var/tmp").unwrap();
+    let file = outside.path().join("made");
+    let command = (
+        "shell",
+        json!({"command": format!("touch {}", file.display())}),
+    );
+    let yes = [ApprovalAnswer::Once];
+    let (asked, _, _) = once(Policy::OnFailure, Mode::WorkspaceWrite, command, &yes).await;
+    assert!(asked.len() == 1 && file.exists(), "{asked:?}");
+}

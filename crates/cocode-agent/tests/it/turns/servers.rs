@@ -10,7 +10,7 @@ use super::{begin, say, words};
 use crate::puppet::{Friend, Scene};
 
 async fn manager(specs: Vec<ServerSpec>) -> Manager {
-    let manager = Manager::new(ManagerOptions::with_environment(std::env::vars_os()));
+    let manager = Manager::new(ManagerOptions::default());
     manager.apply(specs).await;
     manager
 }

@@ -16,7 +16,7 @@ async fn a_model_reads_edits_and_runs_in_several_steps() {
         .calls(&[(
             "2",
             "edit",
-            json!({"path": "greeting.txt", "old_text": "world", "new_text": "moon"}),
+            json!({"path": "greeting.txt", "old_string": "world", "new_string": "moon"}),
         )])
         .calls(&[(
             "3",
