@@ -99,3 +99,16 @@ fn a_peer_without_a_sandbox_writes_wherever_it_may() {
     let files = Files::new("off");
     assert!(files.writes("inside/new") && files.writes("outside/new"));
 }
+
+#[test]
+fn a_server_that_its_sandbox_keeps_from_starting_is_told_so() {
+    let home = Home::new();
+    home.user_file(
+        "mcp.toml",
+        "[mcp_servers.s]\ncommand = 'sh'\nargs = ['-c', 'LC_ALL=C mkdir \"$HOME/.cache-of-s\"']\n\
+         sandbox = 'read-only'\n",
+    );
+    let finished = home.mcp(&["tools", "s"]).with_code(3);
+    finished.complains(&["Permission denied", "its sandbox may be in the way"]);
+    assert!(!home.home().join(".cache-of-s").exists());
+}
