@@ -204,3 +204,17 @@ fn watch(server: pid_t, orders: &Orders) -> ! {
     }
     system::exit(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_confinement_is_told_from_other_errors() {
+        let marked = io::Error::from_raw_os_error(CONFINEMENT_REFUSED.saturating_add(libc::E2BIG));
+        let refused = refused_confinement(&marked).and_then(|error| error.raw_os_error());
+        assert_eq!(refused, Some(libc::E2BIG));
+        let other = io::Error::from_raw_os_error(libc::E2BIG);
+        assert!(refused_confinement(&other).is_none());
+    }
+}
