@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cocode_agent::providers::{
+    Anthropic, AnthropicOptions, ApiKey, Chat, ChatOptions, Responses, ResponsesOptions, Retrying,
+    Sampling,
+};
 use cocode_agent::{
-    Anthropic, AnthropicOptions, ApiKey, ChatCompletions, ChatOptions, ChoiceError, Chosen, Model,
-    ModelChoice, Price, Provider, Providers, Responses, ResponsesOptions, Retrying, Sampler,
-    Sampling, Work,
+    ChoiceError, Chosen, Model, ModelChoice, Price, Provider, Providers, Sampler, Work,
 };
 use cocode_auth::{CommandSettings, Reference, References};
 use cocode_client::{HttpClient, Url};
@@ -320,7 +322,7 @@ impl Models {
             }
             ProviderKind::OpenAiCompatible | ProviderKind::Sampling => {
                 let options = ChatOptions::new(name, url, key, http);
-                Arc::new(Retrying::new(ChatCompletions::new(options)))
+                Arc::new(Retrying::new(Chat::new(options)))
             }
         })
     }
