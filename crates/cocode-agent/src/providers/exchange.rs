@@ -102,7 +102,8 @@ pub(super) async fn exchange(
                 Progress::More => {}
                 Progress::End => return reader.finish().map_err(fault),
             },
-            Ok(None) if reader.is_whole() => return reader.finish().map_err(fault),
+            // What would have followed a whole reply is no loss.
+            Ok(None) | Err(_) if reader.is_whole() => return reader.finish().map_err(fault),
             Ok(None) => {
                 return Err(ProviderError::BrokeOff {
                     provider: about.provider.to_owned(),
