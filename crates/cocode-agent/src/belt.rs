@@ -19,7 +19,6 @@ use serde_json::Value;
 use crate::content::{Arguments, Block, ToolCall};
 use crate::rules::Rules;
 
-use hands::Handled;
 pub(crate) use hands::Hands;
 pub use hands::HandsError;
 
@@ -63,6 +62,8 @@ pub(crate) struct Own {
     pub(crate) name: &'static str,
     pub(crate) arguments: Value,
     pub(crate) doing: Doing,
+    /// It runs without the sandbox.
+    pub(crate) is_let_out: bool,
     /// What the model says it needs to leave the sandbox for.
     pub(crate) justification: Option<String>,
 }
@@ -197,10 +198,8 @@ impl Belt {
             Arguments::Json(arguments) => arguments,
             Arguments::Malformed(text) => return Plan::Settled(malformed(&call.name, text)),
         };
-        match self.hands.plan(&call.name, arguments) {
-            Handled::Planned(own) => return Plan::Own(own),
-            Handled::Mistaken(what) => return Plan::Settled(Outcome::error(what)),
-            Handled::NotOurs => {}
+        if let Some(own) = self.hands.plan(&call.name, arguments) {
+            return Plan::Own(own);
         }
         if call.name == waiting::NAME && self.manager.is_some() {
             return Plan::Wait;

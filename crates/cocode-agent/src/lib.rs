@@ -14,6 +14,7 @@ mod markdown;
 mod model;
 mod project_notes;
 mod provider;
+pub mod providers;
 mod record;
 mod rules;
 pub mod serve;
@@ -39,6 +40,6 @@ pub use provider::{
 };
 pub use record::{Ending, Record, Settings, StoredAnswer};
 pub use store::{
-    ConversationId, InvalidConversationId, Lease, NewConversation, Store, StoreError, Stored,
-    Summary, Wanted,
+    ConversationId, InvalidConversationId, Lease, NewConversation, SqliteStore, Store, StoreError,
+    Stored, Summary, Unread, Wanted,
 };

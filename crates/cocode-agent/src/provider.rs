@@ -169,11 +169,11 @@ pub enum ProviderError {
         message: String,
     },
     /// The provider does not take the request.
-    #[error("{provider} does not take the request ({status}): {message}")]
+    #[error("{provider} does not take the request{}: {message}", in_brackets(*status))]
     Rejected {
         /// Who.
         provider: String,
-        /// The status of the answer.
+        /// The status of the answer, or zero where there is none.
         status: u16,
         /// In its words.
         message: String,
@@ -186,6 +186,14 @@ pub enum ProviderError {
         /// What is wrong with it.
         why: String,
     },
+}
+
+/// ` (status)`, or nothing.
+fn in_brackets(status: u16) -> String {
+    match status {
+        0 => String::new(),
+        status => format!(" ({status})"),
+    }
 }
 
 /// Asks the client that called for its own model.

@@ -102,6 +102,42 @@ pub enum Record {
     Closed,
 }
 
+impl Record {
+    /// What [`kind`](Self::kind) gives, of all records that this version knows.
+    pub(crate) const KINDS: [&'static str; 12] = [
+        "asked",
+        "replied",
+        "broke_off",
+        "call_begun",
+        "approval_asked",
+        "approval_answered",
+        "call_ended",
+        "compacted",
+        "nudged",
+        "changed",
+        "ended",
+        "closed",
+    ];
+
+    /// What it is stored as.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Asked { .. } => "asked",
+            Self::Replied { .. } => "replied",
+            Self::BrokeOff { .. } => "broke_off",
+            Self::CallBegun { .. } => "call_begun",
+            Self::ApprovalAsked { .. } => "approval_asked",
+            Self::ApprovalAnswered { .. } => "approval_answered",
+            Self::CallEnded { .. } => "call_ended",
+            Self::Compacted { .. } => "compacted",
+            Self::Nudged { .. } => "nudged",
+            Self::Changed { .. } => "changed",
+            Self::Ended { .. } => "ended",
+            Self::Closed => "closed",
+        }
+    }
+}
+
 /// How a person answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,13 +1,27 @@
-//! Where conversations are kept.
+//! Where conversations are kept: what a store promises. The one that is used keeps them in a file of
+//! SQLite.
+
+mod database;
+mod hold;
+mod reading;
+mod removing;
+mod schema;
+mod sqlite;
+mod writing;
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::SystemTime;
+
+use ring::rand::{SecureRandom as _, SystemRandom};
 
 use crate::content::Block;
 use crate::model::Usage;
 use crate::provider::Work;
 use crate::record::{Record, Settings};
+
+pub use sqlite::SqliteStore;
 
 /// Keeps conversations. What a method has returned from is there after a crash of this process.
 pub trait Store: Send + Sync + fmt::Debug {
@@ -73,10 +87,24 @@ pub struct Stored {
     pub summary: Summary,
     /// What it began with.
     pub settings: Settings,
-    /// All that happened, with the numbers.
+    /// All that happened, with the numbers, but for what is [`unread`](Self::unread).
     pub records: Vec<(u64, Record)>,
+    /// What a newer version wrote and this one does not understand. Who wants to show a conversation
+    /// says that something is missing; who wants to go on with it asks [`Self::whole`] first.
+    pub unread: Vec<Unread>,
     /// What the model had said of a reply when the process died that heard it.
     pub draft: Option<Vec<Block>>,
+}
+
+/// A record that this version does not understand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// Its number.
+    pub number: u64,
+    /// What it calls itself.
+    pub kind: String,
+    /// What is wrong with it.
+    pub why: String,
 }
 
 /// What lists say of a conversation.
@@ -121,12 +149,16 @@ pub struct Wanted {
 #[derive(Debug)]
 pub struct Lease {
     pub(crate) id: ConversationId,
-    /// What lets go when it is dropped.
-    pub(crate) _hold: Box<dyn Hold>,
+    /// What lets go when it is dropped. Work that is still under way for the lease looks whether this
+    /// is still there.
+    pub(crate) hold: Arc<dyn Hold>,
 }
 
 /// What keeps a conversation held; dropping it lets go.
-pub(crate) trait Hold: fmt::Debug + Send + Sync {}
+pub(crate) trait Hold: fmt::Debug + Send + Sync {
+    /// What the store has written down of who holds it. No two holds have the same.
+    fn token(&self) -> i64;
+}
 
 /// Why something was not kept or found.
 #[derive(Debug, thiserror::Error)]
@@ -140,6 +172,36 @@ pub enum StoreError {
         "the conversation `{0}` is in use: a turn of it is going on, here or in another process"
     )]
     Held(ConversationId),
+    /// Something was to be written through a lease that is another's by now, or of another store.
+    #[error(
+        "the conversation `{0}` is not held any more by who wants to write: take it again and read it first"
+    )]
+    Lost(ConversationId),
+    /// A newer version has written something into it that counts.
+    #[error(
+        "record {number} of the conversation `{id}` (`{kind}`) is not understood, so nobody can go on with it here: {why}; it was probably written by a newer version of cocode, so use that one"
+    )]
+    NotUnderstood {
+        /// Which conversation.
+        id: ConversationId,
+        /// Which record.
+        number: u64,
+        /// What that calls itself.
+        kind: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// This is more than a store keeps, or nothing that can be kept.
+    #[error("{what} cannot be stored: {why}")]
+    NotStorable {
+        /// What.
+        what: &'static str,
+        /// Why not, and what to do.
+        why: String,
+    },
+    /// The system gave no random numbers, so that nothing can be named.
+    #[error("the system gives no random numbers, so no conversation can be begun or held")]
+    NoRandomness,
     /// The store cannot be used.
     #[error("the store of conversations {place} cannot be used: {why}")]
     Broken {
@@ -163,6 +225,22 @@ pub enum StoreError {
 }
 
 impl ConversationId {
+    /// A new one: a UUID of version 4.
+    pub fn random() -> Result<Self, StoreError> {
+        let mut bits = u128::from_be_bytes(random_bytes()?);
+        // The version (4) and the variant (binary 10) have their places in a UUID.
+        bits = (bits & !(0xF << 76)) | (0x4 << 76);
+        bits = (bits & !(0x3 << 62)) | (0x2 << 62);
+        Ok(Self(format!(
+            "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+            bits >> 96,
+            (bits >> 80) & 0xFFFF,
+            (bits >> 64) & 0xFFFF,
+            (bits >> 48) & 0xFFFF,
+            bits & 0xFFFF_FFFF_FFFF,
+        )))
+    }
+
     /// As text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -189,6 +267,30 @@ impl FromStr for ConversationId {
         }
         let given = text.chars().take(60).collect();
         Err(InvalidConversationId { given })
+    }
+}
+
+/// Random bytes of the system.
+fn random_bytes<const N: usize>() -> Result<[u8; N], StoreError> {
+    let mut bytes = [0; N];
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_unspecified| StoreError::NoRandomness)?;
+    Ok(bytes)
+}
+
+impl Stored {
+    /// Whether everything in it is understood: going on without what is not could be wrong.
+    pub fn whole(&self) -> Result<(), StoreError> {
+        let Some(Unread { number, kind, why }) = self.unread.first() else {
+            return Ok(());
+        };
+        Err(StoreError::NotUnderstood {
+            id: self.summary.id.clone(),
+            number: *number,
+            kind: kind.clone(),
+            why: why.clone(),
+        })
     }
 }
 

@@ -102,7 +102,7 @@ mod usage;
 pub use options::{ClientInfo, RequestOptions, SessionOptions, Timeouts};
 pub use session::{MAX_IN_FLIGHT, Session};
 pub use target::{
-    RemoteTargetError, http, legacy_sse, remote, socket_path, stdio, unix, websocket,
+    RemoteTargetError, confinement, http, legacy_sse, remote, socket_path, stdio, unix, websocket,
     with_credentials,
 };
 pub use tool_headers::mirrored_mismatch;
@@ -133,8 +133,8 @@ pub use manager::{
     Event, Events, FoundTool, Handlers, Health, ListReading, Manager, ManagerOptions, Output,
     OutputWanted, PlainConnector, PromptCommand, PromptError, ReachError, ReachErrorKind, Reached,
     RequiredServersMissing, ResourceReference, SANDBOX_STATE_CAPABILITY, SANDBOX_STATE_METHOD,
-    ServerCatalog, ServerState, ServerStatus, Start, Startup, StateKind, StateWatch, Trouble,
-    Wanted, When,
+    SandboxState, ServerCatalog, ServerState, ServerStatus, Start, Startup, StateKind, StateWatch,
+    Trouble, Wanted, When,
 };
 pub use pages::{
     Incomplete, Listing, MAX_CURSOR_BYTES, MAX_ITEMS, MAX_LIST_BYTES, MAX_LIST_TIME, MAX_PAGES,
@@ -166,9 +166,10 @@ pub use usage::{MAX_COUNTED_TOOLS, MAX_USAGE_BYTES, ToolUsage, Usage, UsageError
 
 pub use cocode_wire::limits::DEFAULT_MAX_FRAME_BYTES;
 pub use cocode_wire::{
-    Challenge, Closed, Credentials, CredentialsError, CredentialsErrorKind, CredentialsWork,
-    ExitReport, FetchError, Frame, HeaderMap, HeaderName, HeaderValue, HttpClient, HttpSettings,
-    HttpSetupError, HttpTarget, LinkError, MemoryTarget, OpenError, ProcessSpec, RawJson, Refusal,
-    RequestLine, RpcError, SpawnError, StderrTap, StdioTarget, StopPolicy, Target, UnixTarget, Url,
-    WebSocketTarget, baseline_environment, chain, code, memory_pair,
+    Challenge, Closed, ConfineError, Confinement, Credentials, CredentialsError,
+    CredentialsErrorKind, CredentialsWork, ExitReport, FetchError, Frame, HeaderMap, HeaderName,
+    HeaderValue, HttpClient, HttpSettings, HttpSetupError, HttpTarget, LinkError, MemoryTarget,
+    OpenError, ProcessSpec, RawJson, Refusal, RequestLine, RpcError, SpawnError, StderrTap,
+    StdioTarget, StopPolicy, Target, UnixTarget, Url, WebSocketTarget, baseline_environment, chain,
+    code, memory_pair,
 };

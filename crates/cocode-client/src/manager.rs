@@ -54,7 +54,7 @@ pub use options::{Handlers, Health, ListReading, ManagerOptions, Start, When};
 pub use output::Output;
 pub use prompts::{PromptCommand, PromptError};
 pub use resources::{Aggregated, ResourceReference};
-pub use sandbox::{SANDBOX_STATE_CAPABILITY, SANDBOX_STATE_METHOD};
+pub use sandbox::{SANDBOX_STATE_CAPABILITY, SANDBOX_STATE_METHOD, SandboxState};
 pub use starts::Concurrency;
 pub use startup::{RequiredServersMissing, Startup};
 pub use state::{
@@ -207,7 +207,8 @@ impl Manager {
         }
     }
 
-    /// What servers that care are told about the sandbox, now and when they start.
+    /// What servers that care are told about the sandbox, now and when they start: what
+    /// [`SandboxState::to_json`] gives.
     pub fn set_sandbox_state(&self, state: RawJson) {
         self.shared().sandbox.send_replace(Some(state));
     }

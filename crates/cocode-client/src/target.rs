@@ -1,13 +1,13 @@
 //! Short ways to name a server. Whoever needs more fills in a [`Target`] by hand.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cocode_core::RemoteTransport;
+use cocode_core::{RemoteTransport, Sandbox};
 use cocode_wire::limits::DEFAULT_MAX_FRAME_BYTES;
 use cocode_wire::{
-    Credentials, HttpClient, HttpTarget, ProcessSpec, StdioTarget, Target, UnixTarget,
+    Confinement, Credentials, HttpClient, HttpTarget, ProcessSpec, StdioTarget, Target, UnixTarget,
     WebSocketTarget,
 };
 use http::HeaderMap;
@@ -27,6 +27,23 @@ pub fn stdio(
         process,
         max_frame: DEFAULT_MAX_FRAME_BYTES,
     })
+}
+
+/// What confines a program that is to run in a sandbox, started in `directory` (or where we are) with this
+/// environment. Servers keep the network: few are of use without.
+pub fn confinement(
+    sandbox: Sandbox,
+    directory: Option<&Path>,
+    environment: &[(OsString, OsString)],
+) -> Option<Confinement> {
+    let confinement = match sandbox {
+        Sandbox::Off => return None,
+        Sandbox::ReadOnly => Confinement::read_only(),
+        Sandbox::WorkspaceWrite => {
+            Confinement::workspace_write(directory.unwrap_or(Path::new(".")), environment)
+        }
+    };
+    Some(confinement.with_network())
 }
 
 /// A server over streamable HTTP, or HTTP+SSE where it knows no better.
@@ -141,9 +158,25 @@ fn http_target(url: Url) -> HttpTarget {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
-    use super::socket_path;
+    use cocode_core::Sandbox;
+
+    use super::{confinement, socket_path};
+
+    #[test]
+    fn servers_in_a_sandbox_keep_the_network_and_write_where_they_start() {
+        let environment = [("TMPDIR".into(), "/own/tmp".into())];
+        let of = |sandbox, directory: Option<&Path>| confinement(sandbox, directory, &environment);
+        let start = Path::new("/start");
+        assert_eq!(of(Sandbox::Off, Some(start)), None);
+        let read_only = of(Sandbox::ReadOnly, Some(start)).unwrap();
+        assert!(read_only.network && read_only.writable.is_empty());
+        let writable = |directory| of(Sandbox::WorkspaceWrite, directory).unwrap().writable;
+        let places = |first| [first, "/tmp", "/dev/shm", "/own/tmp"].map(PathBuf::from);
+        assert_eq!(writable(Some(start)), places("/start"));
+        assert_eq!(writable(None), places("."));
+    }
 
     #[test]
     fn a_socket_is_an_absolute_path_decoded_and_of_no_host() {

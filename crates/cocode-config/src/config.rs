@@ -17,7 +17,7 @@ use crate::plugins::{self, Plugin};
 use crate::policy::{Policy, PolicyVerdict, bare_command};
 use crate::problem::{Origin, Problem};
 use crate::scope::{Place, Places, Scope};
-use crate::settings::{RawSettings, SettingOrigin, Settings};
+use crate::settings::{AgentBounds, AgentSettings, RawSettings, SettingOrigin, Settings};
 use crate::settings_files::{self, PendingSettings};
 use crate::specify::{Base, specify};
 use crate::trust::{Trust, TrustContent, TrustItem, TrustStore};
@@ -235,6 +235,16 @@ impl Config {
     /// The rules for tools, of the organization and of all settings.
     pub fn rules(&self) -> RuleSet<SettingOrigin> {
         self.settings.permissions.rule_set(&self.policy)
+    }
+
+    /// What the organization lets anybody ask of an agent.
+    pub fn agent_bounds(&self) -> AgentBounds {
+        self.policy.agent_bounds()
+    }
+
+    /// What agents may do: the settings, within what the organization allows.
+    pub fn agent(&self) -> AgentSettings {
+        self.agent_bounds().applied_to(&self.settings.agent)
     }
 
     /// The rules for the tools of one server. Answers are remembered by its name, and a work tree or

@@ -60,11 +60,11 @@ pub use read::MAX_FILE_BYTES;
 pub use schema::{SchemaKind, schema};
 pub use scope::{LOCAL_FILE, PROJECT_FILES, Places, Scope, format_of};
 pub use settings::{
-    CredentialStore, GatewayProfile, GatewaySettings, HealthSettings, LayerTrust, ModelSettings,
-    OAuthSettings, Permissions, Prefix, ProviderKind, ProviderSettings, RawSettings,
-    RetentionSettings, Setting, SettingOrigin, Settings, SettingsFile, SettingsLayer,
-    StartConcurrency, ToolSearchSettings, merge_settings, read_settings, remembered_path,
-    settings_of_text,
+    AgentBounds, AgentProfile, AgentSettings, CredentialStore, GatewayProfile, GatewaySettings,
+    HealthSettings, LayerTrust, ModelSettings, OAuthSettings, Permissions, Prefix, ProviderKind,
+    ProviderSettings, RawSettings, RetentionSettings, Setting, SettingOrigin, Settings,
+    SettingsFile, SettingsLayer, StartConcurrency, ToolSearchSettings, merge_settings,
+    read_settings, remembered_path, settings_of_text,
 };
 pub use settings_files::PendingSettings;
 pub use trust::{

@@ -11,7 +11,7 @@
 //!   for secrets and headers (unless `allow_helpers` is true).
 //!
 //! The file fails closed: if it cannot be read, or anything in it cannot be understood, every server
-//! is blocked and every tool denied. Only a file that does not exist means that there is no policy.
+//! is blocked, every tool denied, and agents are as bounded as they can be. Only a file that does not exist means that there is no policy.
 
 mod parse;
 mod variables;
@@ -24,7 +24,7 @@ use cocode_core::{
 };
 
 use crate::problem::{Origin, Problem};
-use crate::settings::{RawPermissions, SettingOrigin};
+use crate::settings::{AgentBounds, RawPermissions, SettingOrigin};
 use crate::url_pattern::UrlPattern;
 
 /// The scope that rules of a policy show.
@@ -58,7 +58,7 @@ enum State {
         origin: Origin,
         problems: Vec<Problem>,
     },
-    Usable(Rules),
+    Usable(Box<Rules>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +67,7 @@ struct Rules {
     allowed: Option<(Origin, Vec<Matcher>)>,
     denied: Vec<Matcher>,
     permissions: RawPermissions,
+    agent: AgentBounds,
 }
 
 /// One table of `allowed` or `denied`.
@@ -161,12 +162,17 @@ impl Policy {
         }
     }
 
+    /// What anybody may ask of an agent. A broken policy allows the least that there is.
+    pub fn agent_bounds(&self) -> AgentBounds {
+        match &self.0 {
+            State::Absent => AgentBounds::default(),
+            State::Broken { origin, .. } => AgentBounds::strictest(&place(origin)),
+            State::Usable(rules) => rules.agent.clone(),
+        }
+    }
+
     /// Adds the rules about tools. A broken policy denies every tool.
     pub(crate) fn add_rules(&self, set: &mut RuleSet<SettingOrigin>) {
-        let place = |origin: &Origin| SettingOrigin {
-            scope: POLICY_SCOPE,
-            origin: origin.clone(),
-        };
         let authority = Authority::Organization;
         match &self.0 {
             State::Absent => {}
@@ -196,6 +202,14 @@ impl Policy {
 
     fn broken(origin: Origin, problems: Vec<Problem>) -> Self {
         Self(State::Broken { origin, problems })
+    }
+}
+
+/// As other settings tell where they are.
+fn place(origin: &Origin) -> SettingOrigin {
+    SettingOrigin {
+        scope: POLICY_SCOPE,
+        origin: origin.clone(),
     }
 }
 

@@ -384,6 +384,59 @@ fn the_organizations_rules_about_tools_are_read() {
 }
 
 #[test]
+fn the_organization_bounds_what_agents_may_be_asked() {
+    use cocode_core::{ApprovalPolicy as Ask, SandboxMode as Mode};
+
+    for free in [Policy::none(), policy(""), policy("[agent]")] {
+        let bounds = free.agent_bounds();
+        assert_eq!(bounds.objection_to_sandbox(Mode::DangerFullAccess), None);
+        assert_eq!(bounds.objection_to_policy(Ask::Never), None);
+    }
+    let bounded =
+        policy("[agent]\nmax_sandbox = \"workspace-write\"\napproval_policies = [\"on-request\"]");
+    let bounds = bounded.agent_bounds();
+    assert_eq!(bounds.objection_to_sandbox(Mode::WorkspaceWrite), None);
+    assert_eq!(
+        bounds.objection_to_sandbox(Mode::DangerFullAccess).unwrap(),
+        "your organization allows no sandbox mode beyond `workspace-write`, at \
+         /etc/cocode/policy.toml:2"
+    );
+    assert_eq!(bounds.objection_to_policy(Ask::OnRequest), None);
+    // Who wants to be asked more may.
+    assert_eq!(bounds.objection_to_policy(Ask::Untrusted), None);
+    assert!(bounds.objection_to_policy(Ask::OnFailure).is_some());
+    assert_eq!(
+        bounds.objection_to_policy(Ask::Never).unwrap(),
+        "your organization does not allow the approval policy `never`, only on-request, at \
+         /etc/cocode/policy.toml:3"
+    );
+}
+
+#[test]
+fn bounds_of_agents_that_are_not_understood_are_the_closest() {
+    use cocode_core::{ApprovalPolicy as Ask, SandboxMode as Mode};
+
+    for text in [
+        "[agent]\nmax_sandbox = \"most\"",
+        "[agent]\nmax_sandbox = 3",
+        "[agent]\nmax_sandbx = \"read-only\"",
+        "[agent]\napproval_policies = []",
+        "[agent]\napproval_policies = [\"allways\"]",
+        "[agent]\napproval_policies = \"never\"",
+        "agent = 3",
+    ] {
+        let broken = Policy::parse(text, Path::new(FILE));
+        assert!(broken.is_broken(), "{text}");
+        let bounds = broken.agent_bounds();
+        assert!(bounds.objection_to_sandbox(Mode::WorkspaceWrite).is_some());
+        assert_eq!(bounds.objection_to_sandbox(Mode::ReadOnly), None);
+        assert!(bounds.objection_to_policy(Ask::OnRequest).is_some());
+        assert!(bounds.objection_to_policy(Ask::Never).is_some());
+        assert_eq!(bounds.objection_to_policy(Ask::Untrusted), None);
+    }
+}
+
+#[test]
 fn only_a_file_that_does_not_exist_is_no_policy() {
     let folder = std::env::temp_dir().join(format!("cocode-policy-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

@@ -193,6 +193,10 @@ fn setting(key: &SettingKey) -> Value {
         SettingKind::Count => count(),
         SettingKind::CountOrAll => json!({ "anyOf": [count(), { "const": "all" }] }),
         SettingKind::Percent => json!({ "type": "number", "minimum": 1, "maximum": 100 }),
+        SettingKind::Between(least, most) => {
+            json!({ "type": "integer", "minimum": least, "maximum": most })
+        }
+        SettingKind::Price => json!({ "type": "number", "minimum": 0 }),
         SettingKind::SearchMode => json!({
             "anyOf": [
                 { "type": "boolean" },
@@ -206,6 +210,12 @@ fn setting(key: &SettingKey) -> Value {
         SettingKind::Port => port(),
         SettingKind::SecretReference => pattern(r"^(keyring:.+|cmd:.+|\$\{[^}]+\})$"),
         SettingKind::TextList => texts(),
+        SettingKind::SomeOf(words) => json!({
+            "type": "array",
+            "items": { "enum": words },
+            "minItems": 1,
+        }),
+        SettingKind::Directories => json!({ "type": "array", "items": pattern("^(/|~/)") }),
         SettingKind::Command => json!({
             "type": "array",
             "items": { "type": "string" },

@@ -4,8 +4,9 @@
 //! For each key the most important file that has it counts. Providers and models count as a whole,
 //! so that nobody's key goes to another's address. Permissions are united. A file that comes with a
 //! work tree and is not approved can only make things stricter: of it count deny and ask rules, a
-//! stricter default, and nothing else. Remembered answers count in the user's own file alone.
+//! stricter default, what makes agents stricter, and nothing else. Remembered answers count in the user's own file alone.
 
+mod agent;
 mod keys;
 mod merge;
 mod parse;
@@ -20,9 +21,10 @@ use cocode_core::ToolSearchMode;
 
 use crate::problem::Origin;
 
+pub use agent::{AgentBounds, AgentProfile, AgentSettings};
 pub(crate) use keys::{
-    ALLOWED, ANSWERS, DENIED, POLICY, POLICY_PERMISSIONS, RULE, SCHEMA_KEY, SECTIONS, SETTINGS,
-    SettingKey, SettingKind,
+    ALLOWED, ANSWERS, DENIED, POLICY, POLICY_AGENT, POLICY_PERMISSIONS, RULE, SCHEMA_KEY, SECTIONS,
+    SETTINGS, SettingKey, SettingKind,
 };
 pub use merge::merge_settings;
 pub(crate) use parse::told_of_organization;
@@ -30,6 +32,9 @@ pub use parse::{RawSettings, SettingsFile, read_settings, settings_of_text};
 pub use permissions::{Permissions, remembered_path};
 pub(crate) use permissions::{RawPermissions, permissions};
 pub(crate) use reader::{Given, Reader};
+
+/// A request is not made again more often than this.
+const MAX_RETRIES: u64 = 20;
 
 /// The settings of one file, and what the file may decide.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,6 +97,9 @@ pub struct Settings {
     pub providers: BTreeMap<String, ProviderSettings>,
     /// What models can do, by name.
     pub models: BTreeMap<String, ModelSettings>,
+    /// What agents may do, before the organization bounds it: see
+    /// [`Config::agent`](crate::Config::agent).
+    pub agent: AgentSettings,
     /// How the gateway serves.
     pub gateway: GatewaySettings,
     /// How servers are watched.
@@ -137,6 +145,8 @@ pub struct ProviderSettings {
     pub api_key_env: Option<String>,
     /// A reference to the key: `keyring:NAME`, `cmd:LINE` or `${VAR}`.
     pub api_key: Option<String>,
+    /// How often a request is made again that failed for a reason that may pass.
+    pub max_retries: Option<u64>,
 }
 
 /// `[models.NAME]`.
@@ -154,6 +164,14 @@ pub struct ModelSettings {
     pub vision: Option<bool>,
     /// Whether it can call tools.
     pub tools: Option<bool>,
+    /// US dollars for a million tokens that it reads.
+    pub input_price: Option<f64>,
+    /// US dollars for a million tokens that it writes.
+    pub output_price: Option<f64>,
+    /// US dollars for a million tokens that it reads from a cache; as `input_price`, if not given.
+    pub cache_read_price: Option<f64>,
+    /// US dollars for a million tokens that it puts into a cache; as `input_price`, if not given.
+    pub cache_write_price: Option<f64>,
 }
 
 /// `[gateway]`.

@@ -8,6 +8,7 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::confinement::{self, Support};
 use crate::error::SpawnError;
 use crate::exit::ExitReport;
 use crate::guard;
@@ -56,8 +57,23 @@ pub struct GuardedChild {
 /// Needs a tokio runtime with IO and time enabled: without any runtime it fails with
 /// [`SpawnError::NoRuntime`], but tokio panics when the runtime has no IO driver.
 pub fn spawn(spec: &ProcessSpec) -> Result<GuardedChild, SpawnError> {
+    spawn_where(spec, confinement::probe)
+}
+
+/// The same, on a system that can do this to confine programs.
+fn spawn_where(
+    spec: &ProcessSpec,
+    support: impl FnOnce() -> Support,
+) -> Result<GuardedChild, SpawnError> {
     // Checked before anything exists, because tokio panics where it finds no runtime.
     let runtime = tokio::runtime::Handle::try_current().map_err(SpawnError::NoRuntime)?;
+
+    let ruleset = match &spec.confinement {
+        Some(asked) => confinement::prepare(asked, spec.cwd.as_deref(), support())
+            .map(Some)
+            .map_err(SpawnError::confinement(spec))?,
+        None => None,
+    };
 
     let (stdin_child, stdin_own) = io::pipe().map_err(SpawnError::pipe(spec, "stdin"))?;
     let (stdout_own, stdout_child) = io::pipe().map_err(SpawnError::pipe(spec, "stdout"))?;
@@ -78,10 +94,15 @@ pub fn spawn(spec: &ProcessSpec) -> Result<GuardedChild, SpawnError> {
         .stdin(stdin_child)
         .stdout(stdout_child)
         .stderr(stderr_child);
-    let guard = guard::install(&mut command, guard_end.descriptor(), spec.stop.term_grace)
+    let orders = guard::Given {
+        lifeline: guard_end.descriptor(),
+        term_grace: spec.stop.term_grace,
+        ruleset,
+    };
+    let guard = guard::install(&mut command, orders)
         .and_then(|()| command.spawn())
         .map_err(|source| SpawnError::classify(spec, source))?;
-    // The command owns our copies of the child's ends: while one is open, the pipes never end.
+    // The command owns the rules, and our copies of the child's ends: while one is open, the pipes never end.
     drop(command);
     drop(guard_end);
     let server = lifeline
@@ -206,3 +227,7 @@ impl GuardedChild {
         ExitReport::Unknown
     }
 }
+
+#[cfg(test)]
+#[path = "child_tests.rs"]
+mod tests;

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, PipeReader};
 use std::process::{Command, Stdio};
 
+use crate::confinement;
 use crate::error::SpawnError;
 use crate::guard;
 use crate::spec::ProcessSpec;
@@ -15,6 +16,12 @@ use crate::spec::ProcessSpec;
 ///
 /// Returns when the program has been executed. Needs no runtime.
 pub fn spawn_detached(spec: &ProcessSpec, stderr: Option<File>) -> Result<PipeReader, SpawnError> {
+    let ruleset = match &spec.confinement {
+        Some(asked) => confinement::prepare(asked, spec.cwd.as_deref(), confinement::probe())
+            .map(Some)
+            .map_err(SpawnError::confinement(spec))?,
+        None => None,
+    };
     let (reader, writer) = io::pipe().map_err(SpawnError::pipe(spec, "stdout"))?;
     #[expect(
         clippy::disallowed_methods,
@@ -30,7 +37,7 @@ pub fn spawn_detached(spec: &ProcessSpec, stderr: Option<File>) -> Result<PipeRe
         .stdin(Stdio::null())
         .stdout(writer)
         .stderr(stderr.map_or_else(Stdio::null, Stdio::from));
-    guard::install_detachment(&mut command);
+    guard::install_detachment(&mut command, ruleset);
     let spawned = command.spawn();
     // It owns our copy of the writing end: while that is open, the pipe never ends.
     drop(command);

@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::confinement::ConfineError;
+use crate::guard;
 use crate::spec::ProcessSpec;
 
 /// Where a program is searched when its environment has no `PATH`.
@@ -67,6 +69,15 @@ pub enum SpawnError {
         #[source]
         source: io::Error,
     },
+    /// The program is to be confined, and cannot be.
+    #[error("cannot start program `{}` in a sandbox", program.display())]
+    Confinement {
+        /// The program as it was asked for.
+        program: OsString,
+        /// Why not.
+        #[source]
+        source: ConfineError,
+    },
     /// There is no tokio runtime to watch the child.
     #[error("cannot start a process outside a tokio runtime")]
     NoRuntime(#[source] tokio::runtime::TryCurrentError),
@@ -91,9 +102,17 @@ impl SpawnError {
         }
     }
 
+    pub(crate) fn confinement(spec: &ProcessSpec) -> impl FnOnce(ConfineError) -> Self {
+        let program = spec.program.clone();
+        move |source| Self::Confinement { program, source }
+    }
+
     /// Finds out what an error of `fork`, `chdir` or `execvp` was about. The system gives one
     /// error number for all of them, so this looks at the files once more.
     pub(crate) fn classify(spec: &ProcessSpec, source: io::Error) -> Self {
+        if let Some(refused) = guard::refused_confinement(&source) {
+            return Self::confinement(spec)(ConfineError::Rules(refused));
+        }
         let about_files = matches!(
             source.raw_os_error(),
             Some(libc::ENOENT | libc::ENOTDIR | libc::EACCES | libc::EPERM | libc::ENOEXEC)

@@ -22,6 +22,7 @@ use std::time::Duration;
 use libc::{c_int, pid_t};
 use tokio::process::Command;
 
+use crate::confinement::Ruleset;
 use system::LIFELINE;
 use tree::Tree;
 
@@ -34,9 +35,39 @@ pub(crate) const KILL_LIMIT: Duration = Duration::from_secs(5);
 #[cfg(target_os = "linux")]
 const GUARD_NAME: &std::ffi::CStr = c"process-guard";
 
+/// Added to the error number with which the system refuses to confine a program, on its way to the
+/// owner. The numbers of the system are smaller.
+const CONFINEMENT_REFUSED: c_int = 0x1_0000;
+
+/// What a guard is told by its owner.
+pub(crate) struct Given {
+    /// The guard's end of the socket to the owner, which must stay open until the command has been
+    /// spawned.
+    pub(crate) lifeline: RawFd,
+    /// How patient a stop is.
+    pub(crate) term_grace: Duration,
+    /// What confines the program, but not the guard.
+    pub(crate) ruleset: Option<Ruleset>,
+}
+
+/// What the system said when it refused to confine a program, if this error is about that.
+pub(crate) fn refused_confinement(error: &io::Error) -> Option<io::Error> {
+    let number = error.raw_os_error()?.checked_sub(CONFINEMENT_REFUSED)?;
+    (number >= 0).then(|| io::Error::from_raw_os_error(number))
+}
+
+/// Confines the calling process. An error is marked as one of this.
+fn confine(ruleset: Option<&Ruleset>) -> io::Result<()> {
+    let Some(ruleset) = ruleset else {
+        return Ok(());
+    };
+    ruleset.enter().map_err(|error| {
+        let number = error.raw_os_error().unwrap_or(libc::EINVAL);
+        io::Error::from_raw_os_error(number.saturating_add(CONFINEMENT_REFUSED))
+    })
+}
+
 /// Makes the command, complete but for its standard streams, start its program behind a guard.
-/// `lifeline` is the guard's end of the socket to the owner and must stay open until the command
-/// has been spawned.
 #[cfg_attr(
     not(target_os = "linux"),
     expect(
@@ -44,14 +75,9 @@ const GUARD_NAME: &std::ffi::CStr = c"process-guard";
         reason = "only Linux lays the program out here"
     )
 )]
-pub(crate) fn install(
-    command: &mut Command,
-    lifeline: RawFd,
-    term_grace: Duration,
-) -> io::Result<()> {
+pub(crate) fn install(command: &mut Command, given: Given) -> io::Result<()> {
     let orders = Orders {
-        lifeline,
-        term_grace,
+        given,
         #[cfg(target_os = "linux")]
         program: launch::Program::of(command)?,
         #[cfg(target_os = "linux")]
@@ -68,12 +94,12 @@ pub(crate) fn install(
 
 /// Makes the command start its program in a session of its own, as a child of nobody. What is spawned
 /// ends as soon as the program is under way.
-pub(crate) fn install_detachment(command: &mut std::process::Command) {
+pub(crate) fn install_detachment(command: &mut std::process::Command, ruleset: Option<Ruleset>) {
     use std::os::unix::process::CommandExt as _;
     #[expect(unsafe_code, reason = "the program is let go between fork and exec")]
     // SAFETY: as above: the closure only makes system calls.
     unsafe {
-        command.pre_exec(|| {
+        command.pre_exec(move || {
             system::leave_session();
             // Who is not the leader of its session can never get a terminal.
             if system::fork()?.is_some() {
@@ -81,7 +107,7 @@ pub(crate) fn install_detachment(command: &mut std::process::Command) {
             }
             system::close_all_on_exec();
             system::reset_signals();
-            Ok(())
+            confine(ruleset.as_ref())
         });
     }
 }
@@ -98,8 +124,7 @@ pub(crate) fn kill_group(group: pid_t) {
 
 /// What a guard must know, gathered before the fork.
 struct Orders {
-    lifeline: c_int,
-    term_grace: Duration,
+    given: Given,
     #[cfg(target_os = "linux")]
     program: launch::Program,
     #[cfg(target_os = "linux")]
@@ -118,20 +143,19 @@ fn split(orders: &Orders) -> io::Result<()> {
     let guard = system::getpid();
     system::setpgid(guard, guard);
     #[cfg(target_os = "linux")]
-    watch(orders.program.start(guard, orders.lifeline)?, orders);
+    watch(orders.program.start(guard, &orders.given)?, orders);
     // Elsewhere the second copy returns, and the standard library turns it into the program.
     #[cfg(not(target_os = "linux"))]
-    match system::fork()? {
-        Some(server) => watch(server, orders),
-        None => {
-            prepare_program(guard, orders.lifeline);
-            Ok(())
-        }
+    if let Some(server) = system::fork()? {
+        watch(server, orders)
+    } else {
+        prepare_program(guard, &orders.given);
+        confine(orders.given.ruleset.as_ref())
     }
 }
 
 /// Runs in the process that becomes the program.
-fn prepare_program(guard: pid_t, lifeline: c_int) {
+fn prepare_program(guard: pid_t, given: &Given) {
     #[cfg(target_os = "linux")]
     system::die_with_parent();
     if system::getppid() != guard {
@@ -139,8 +163,14 @@ fn prepare_program(guard: pid_t, lifeline: c_int) {
         system::exit(1);
     }
     let own = system::getpid();
-    system::setpgid(own, own);
-    system::write(lifeline, &own.to_ne_bytes());
+    if given.ruleset.is_some() {
+        // A session of its own, whose only group is the program's: it then has no terminal, and
+        // cannot type into the user's.
+        system::leave_session();
+    } else {
+        system::setpgid(own, own);
+    }
+    system::write(given.lifeline, &own.to_ne_bytes());
     system::close_all_on_exec();
     system::reset_signals();
 }
@@ -148,11 +178,11 @@ fn prepare_program(guard: pid_t, lifeline: c_int) {
 /// The life of the guard.
 fn watch(server: pid_t, orders: &Orders) -> ! {
     // First of all: the owner's spawn returns when the last copy of its error pipe is closed.
-    system::keep_only_lifeline(orders.lifeline);
+    system::keep_only_lifeline(orders.given.lifeline);
     // The program does the same; whoever comes first, the group exists before it is signaled.
     system::setpgid(server, server);
     system::enter_root_directory();
-    let term_grace = orders.term_grace;
+    let term_grace = orders.given.term_grace;
     // This takes the memory of `orders` away.
     #[cfg(target_os = "linux")]
     slim::shed_inherited_memory(&orders.layout, GUARD_NAME);
@@ -173,4 +203,18 @@ fn watch(server: pid_t, orders: &Orders) -> ! {
         system::write(LIFELINE, &status.to_ne_bytes());
     }
     system::exit(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_confinement_is_told_from_other_errors() {
+        let marked = io::Error::from_raw_os_error(CONFINEMENT_REFUSED.saturating_add(libc::E2BIG));
+        let refused = refused_confinement(&marked).and_then(|error| error.raw_os_error());
+        assert_eq!(refused, Some(libc::E2BIG));
+        let other = io::Error::from_raw_os_error(libc::E2BIG);
+        assert!(refused_confinement(&other).is_none());
+    }
 }

@@ -7,6 +7,9 @@
 //!
 //! [`spawn_detached`] does the opposite, for the rare program that is to outlive whoever starts it.
 //!
+//! A program may be started with a [`Confinement`]: then it, and all that it starts, can write only where
+//! that says, and the guard stays free to end it.
+//!
 //! Nothing here reads the environment of the own process, and nothing knows what travels through
 //! the pipes. `docs/decisions/0002-guard-process.md` explains why the guard exists and what it
 //! costs.
@@ -15,6 +18,7 @@
 compile_error!("cocode-process needs a Unix system");
 
 mod child;
+mod confinement;
 mod detached;
 mod environment;
 mod error;
@@ -25,6 +29,7 @@ mod spec;
 mod stderr;
 
 pub use child::{GuardedChild, spawn};
+pub use confinement::{ConfineError, Confinement, Support, confinement_support};
 pub use detached::spawn_detached;
 pub use environment::baseline_environment;
 pub use error::{ProgramLookup, SpawnError};

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::confinement::Confinement;
+
 /// Receives each line of a child's stderr, without its line end, while the child runs.
 ///
 /// It is called on the runtime thread that reads the pipe, so it must be quick and must not panic.
@@ -26,6 +28,9 @@ pub struct ProcessSpec {
     pub cwd: Option<PathBuf>,
     /// How patient a stop is.
     pub stop: StopPolicy,
+    /// What the program may do; without one, whatever the own process may. Where a confinement cannot be
+    /// had, the program is not started.
+    pub confinement: Option<Confinement>,
     /// Sees stderr live, besides the tail that is always kept.
     pub stderr_tap: Option<StderrTap>,
 }
@@ -39,6 +44,7 @@ impl ProcessSpec {
             env: Vec::new(),
             cwd: None,
             stop: StopPolicy::default(),
+            confinement: None,
             stderr_tap: None,
         }
     }
@@ -53,6 +59,7 @@ impl fmt::Debug for ProcessSpec {
             env,
             cwd,
             stop,
+            confinement,
             stderr_tap,
         } = self;
         let names: Vec<&OsString> = env.iter().map(|(name, _)| name).collect();
@@ -63,6 +70,7 @@ impl fmt::Debug for ProcessSpec {
             .field("env", &names)
             .field("cwd", cwd)
             .field("stop", stop)
+            .field("confinement", confinement)
             .field("stderr_tap", &stderr_tap.is_some())
             .finish()
     }

@@ -2,7 +2,7 @@
 
 mod exchange;
 mod request;
-mod response;
+pub(crate) mod response;
 mod streams;
 mod usual;
 

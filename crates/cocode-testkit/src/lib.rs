@@ -8,6 +8,9 @@
 //! An [`OAuthPeer`] is no script but a real authorization server, with an MCP server that wants its
 //! tokens and a user who logs in.
 //!
+//! A [`ModelScript`] is the turns of a model; it becomes a provider of models in any of the three
+//! interfaces that are in use with [`ModelScript::start`].
+//!
 //! Every server can also be ended with `kill`, started as another script at the same place with
 //! `restart`, and left standing still with `hang` until `resume`. So one test can play the whole
 //! life of a server whose client should notice:
@@ -53,6 +56,7 @@ mod http;
 mod launch;
 mod lines;
 mod message;
+mod model;
 mod oauth_peer;
 mod presence;
 mod process;
@@ -71,6 +75,7 @@ pub use gate::Gate;
 pub use http::{HttpRequest, HttpServer};
 pub use launch::{StdioServer, program};
 pub use message::Message;
+pub use model::{ModelFormat, ModelScript, ModelTurn, ScriptedModel, scripted_model_main};
 pub use oauth_peer::{Browser, Decision, OAuthPeer};
 pub use provider_rules::violations;
 pub use recorder::Recorder;

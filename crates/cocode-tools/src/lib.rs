@@ -7,7 +7,8 @@
 //!
 //! All work on files goes through descriptors below that of the root, opened without following a
 //! link that the crate has not read itself, so that neither paths nor links nor races lead out.
-//! The shell is not confined: it only starts in the root. Nothing here reads the environment.
+//! The shell only starts in the root. What its commands may write is up to a [`Confinement`] that the
+//! caller gives; without one they can do whatever this process can. Nothing here reads the environment.
 
 #[cfg(not(unix))]
 compile_error!("cocode-tools needs a Unix system");
@@ -21,14 +22,17 @@ mod limits;
 mod output;
 mod progress;
 mod refusal;
+mod sandbox;
 mod text;
 mod tool;
 mod tools;
 mod walk;
 mod workspace;
 
+pub use cocode_process::Confinement;
 pub use definition::ToolDefinition;
 pub use error::{OpenError, ToolError};
-pub use output::{Block, ToolOutput};
+pub use output::{Block, Denial, ToolOutput};
 pub use progress::{NoProgress, Progress};
+pub use sandbox::{LeaveRequest, Leaving};
 pub use workspace::{Permissions, Workspace};

@@ -13,6 +13,18 @@ pub struct ToolOutput {
     pub structured: Option<Value>,
     /// The tool did not do what was asked; the content says why.
     pub is_error: bool,
+    /// The sandbox kept the tool from what was asked. Whoever decides may make the call again without:
+    /// [`Workspace::unconfined`](crate::Workspace::unconfined).
+    pub denial: Option<Denial>,
+}
+
+/// How sure it is that the sandbox was in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denial {
+    /// A confined command failed, and its output reads like it. The kernel tells the command alone.
+    Likely,
+    /// The tool itself refused.
+    Certain,
 }
 
 /// One piece of content.
@@ -36,6 +48,7 @@ impl ToolOutput {
             content: vec![Block::Text(text.into())],
             structured: None,
             is_error: false,
+            denial: None,
         }
     }
 
@@ -52,6 +65,7 @@ impl From<Refusal> for ToolOutput {
     fn from(refusal: Refusal) -> Self {
         Self {
             is_error: true,
+            denial: refusal.is_denial().then_some(Denial::Certain),
             ..Self::text(refusal.to_string())
         }
     }

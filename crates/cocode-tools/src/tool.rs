@@ -15,6 +15,7 @@ use crate::job::{self, Job};
 use crate::output::ToolOutput;
 use crate::progress::Progress;
 use crate::refusal::Refusal;
+use crate::sandbox::Sandbox;
 
 /// The answer to one call. Dropping it ends whatever the call has started.
 pub(crate) type Answer<'a> =
@@ -45,6 +46,7 @@ pub(crate) struct Call<'a> {
     pub(crate) shared: &'a Arc<Shared>,
     /// The complete environment of shell commands.
     pub(crate) environment: &'a [(OsString, OsString)],
+    pub(crate) sandbox: &'a Sandbox,
     pub(crate) arguments: &'a Value,
     pub(crate) progress: &'a dyn Progress,
 }

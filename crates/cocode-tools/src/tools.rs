@@ -13,7 +13,7 @@ pub(crate) use find::Find;
 pub(crate) use grep::Grep;
 pub(crate) use list::List;
 pub(crate) use read::Read;
-pub(crate) use shell::Shell;
+pub(crate) use shell::{NAME as SHELL, Shell};
 pub(crate) use write::Write;
 
 /// Adds notes about what was left out, below the text and apart from it.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use cocode_process::Confinement;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -14,8 +15,9 @@ use crate::error::{OpenError, ToolError};
 use crate::limits::{MAX_FILE_CALLS, MAX_SEARCH_CALLS, MAX_SHELL_CALLS};
 use crate::output::ToolOutput;
 use crate::progress::Progress;
+use crate::sandbox::{LeaveRequest, Leaving, Sandbox};
 use crate::tool::{Call, Shared, Tool};
-use crate::tools::{Edit, Find, Grep, List, Read, Shell, Write};
+use crate::tools::{Edit, Find, Grep, List, Read, SHELL, Shell, Write};
 
 /// Where a shell command finds its programs when no environment is given.
 const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -25,16 +27,21 @@ const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 pub struct Permissions {
     /// Files may be written: `edit` and `write`.
     pub write: bool,
-    /// Commands may be run: `shell`. They can do whatever this process can.
+    /// Commands may be run: `shell`. They can do whatever this process can, unless the workspace is given a
+    /// confinement.
     pub shell: bool,
 }
 
 /// A directory, and the tools that work in it and nowhere else.
+///
+/// Clones are cheap. They share the directory, and wait for each other as calls of one workspace do.
+#[derive(Clone)]
 pub struct Workspace {
     shared: Arc<Shared>,
-    tools: Vec<Entry>,
+    tools: Arc<[Entry]>,
     permissions: Permissions,
     environment: Arc<[(OsString, OsString)]>,
+    sandbox: Sandbox,
 }
 
 /// Values of an environment may be secret.
@@ -45,11 +52,13 @@ impl fmt::Debug for Workspace {
             tools: _,
             permissions,
             environment: _,
+            sandbox,
         } = self;
         formatter
             .debug_struct("Workspace")
             .field("root", &shared.root.path())
             .field("permissions", permissions)
+            .field("sandbox", sandbox)
             .finish_non_exhaustive()
     }
 }
@@ -104,6 +113,7 @@ impl Workspace {
                 .collect(),
             permissions,
             environment: environment.into(),
+            sandbox: Sandbox::None,
         }
     }
 
@@ -118,6 +128,45 @@ impl Workspace {
         self
     }
 
+    /// Confines shell commands, and keeps `edit` and `write` from files that decide what other programs do:
+    /// those of git, and the configuration of cocode. Whether a command may ask to run without is up to
+    /// `leaving`; it never does so by itself.
+    #[must_use]
+    pub fn with_confinement(mut self, confinement: Confinement, leaving: Leaving) -> Self {
+        self.sandbox = Sandbox::Confined(Arc::new(confinement), leaving);
+        self
+    }
+
+    /// The same workspace, for calls that somebody lets out of the sandbox. Their arguments mean the same.
+    #[must_use]
+    pub fn unconfined(&self) -> Self {
+        Self {
+            sandbox: Sandbox::None,
+            ..self.clone()
+        }
+    }
+
+    /// The same workspace with other permissions, for calls that somebody allows or no longer does.
+    #[must_use]
+    pub fn with_permissions(&self, permissions: Permissions) -> Self {
+        Self {
+            permissions,
+            ..self.clone()
+        }
+    }
+
+    /// What confines the commands, if anything does.
+    pub fn confinement(&self) -> Option<&Confinement> {
+        self.sandbox.confinement()
+    }
+
+    /// Whether a call asks to run without the sandbox, and why. [`call`](Self::call) refuses it then; whoever
+    /// decides makes it by [`unconfined`](Self::unconfined). Always nothing where there is no sandbox.
+    pub fn asks_to_leave(&self, tool: &str, arguments: &Value) -> Option<LeaveRequest> {
+        self.confinement()?;
+        (tool == SHELL).then(|| LeaveRequest::read(arguments))?
+    }
+
     /// The root, without links.
     pub fn root(&self) -> &Path {
         self.shared.root.path()
@@ -128,7 +177,12 @@ impl Workspace {
         self.tools
             .iter()
             .filter(|entry| self.missing(entry.needs).is_none())
-            .map(|entry| entry.definition.clone())
+            .map(|entry| match (&self.sandbox, entry.needs) {
+                (Sandbox::Confined(_, leaving), Need::Shell) => {
+                    Shell::confined_definition(*leaving)
+                }
+                _ => entry.definition.clone(),
+            })
             .collect()
     }
 
@@ -162,6 +216,7 @@ impl Workspace {
             tool: name,
             shared: &self.shared,
             environment: &self.environment,
+            sandbox: &self.sandbox,
             arguments,
             progress,
         };

@@ -2,6 +2,7 @@
 
 pub(crate) mod addresses;
 pub(crate) mod client;
+pub(crate) mod event_body;
 pub(crate) mod events;
 mod exchange;
 pub(crate) mod fetch;

@@ -25,10 +25,12 @@ pub mod serve;
 mod websocket;
 
 pub use cocode_process::{
-    ExitReport, ProcessSpec, SpawnError, StderrTail, StderrTap, StopPolicy, baseline_environment,
+    ConfineError, Confinement, ExitReport, ProcessSpec, SpawnError, StderrTail, StderrTap,
+    StopPolicy, baseline_environment,
 };
 pub use http::addresses::{AddressFilter, AddressRefused, Admitted};
 pub use http::client::{HttpClient, HttpSettings, HttpSetupError, chain};
+pub use http::event_body::{EventBody, EventLimits, StreamEvent};
 pub use http::fetch::FetchError;
 pub use http::streamable::HttpTarget;
 pub use http::values::{header_text, header_value};

@@ -210,7 +210,11 @@ fn spawn_hints(error: &SpawnError) -> Vec<String> {
             "look at its first line: the interpreter named there is not installed".into()
         }
         SpawnError::WorkingDirectory { .. } => "check the directory in `--cwd`".into(),
-        SpawnError::Pipe { .. } | SpawnError::Process { .. } | SpawnError::NoRuntime(_) => {
+        // What to do about it is among its causes.
+        SpawnError::Confinement { .. }
+        | SpawnError::Pipe { .. }
+        | SpawnError::Process { .. }
+        | SpawnError::NoRuntime(_) => {
             return Vec::new();
         }
     };

@@ -15,6 +15,7 @@ use cocode_client::{
 use cocode_core::{
     Program, Reach, Remote, RemoteTransport, Sandbox, ServerSpec, Template, TemplatePart,
 };
+use cocode_process::{Support, confinement_support};
 
 use crate::admission::{Admission, Admissions};
 use crate::args::TargetArgs;
@@ -249,18 +250,20 @@ pub(crate) fn for_manager(error: CliError) -> ReachError {
     }
 }
 
-/// A server that wants a sandbox is not started without one.
-pub(crate) fn refused_sandbox(spec: &ServerSpec) -> Option<CliError> {
+/// A server that wants a sandbox is not started without one, and this system may have none.
+pub(crate) fn refused_sandbox(spec: &ServerSpec, support: Support) -> Option<CliError> {
     if spec.sandbox == Sandbox::Off || !matches!(spec.reach, Reach::Program(_)) {
         return None;
     }
+    let refused = support.check().err()?;
     let message = format!(
-        "server `{}` is to run in a sandbox, which this version cannot do",
+        "server `{}` is to run in a sandbox, which this system cannot do",
         spec.name
     );
     Some(
         CliError::new(Code::InvalidConfig, message)
-            .hint("nothing was started; take the key `sandbox` out to run it without one"),
+            .because(&refused)
+            .hint("take the key `sandbox` out to run it without one"),
     )
 }
 
@@ -282,7 +285,7 @@ impl Work<'_> {
             beside: _,
         } = program;
         let cwd = program.directory().or(self.by.directory.as_deref());
-        if let Some(error) = refused_sandbox(self.spec) {
+        if let Some(error) = refused_sandbox(self.spec, confinement_support()) {
             return Err(error);
         }
         let mut variables = self.by.variables.for_servers();
@@ -303,6 +306,7 @@ impl Work<'_> {
         let mut target = stdio(program.path(), args, variables);
         if let Target::Stdio(StdioTarget { process, .. }) = &mut target {
             process.cwd = cwd.map(Path::to_owned);
+            process.confinement = cocode_client::confinement(self.spec.sandbox, cwd, &process.env);
             if self.by.printer.verbose() {
                 let printer = Arc::clone(&self.by.printer);
                 process.stderr_tap = Some(Arc::new(move |line: &str| {
@@ -433,5 +437,41 @@ impl Work<'_> {
             "`cocode mcp explain {}` shows the file",
             self.spec.name
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn spec(sandbox: Sandbox) -> ServerSpec {
+        let program = Program {
+            command: "true".to_owned(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            env_vars: Vec::new(),
+            cwd: None,
+            base: None,
+            beside: None,
+        };
+        let mut spec = ServerSpec::new("s".parse().unwrap(), Reach::Program(program));
+        spec.sandbox = sandbox;
+        spec
+    }
+
+    #[test]
+    fn a_sandbox_that_cannot_be_had_is_a_matter_of_the_entry() {
+        for sandbox in [Sandbox::ReadOnly, Sandbox::WorkspaceWrite] {
+            let error = refused_sandbox(&spec(sandbox), Support::Missing).unwrap();
+            assert_eq!(error.code, Code::InvalidConfig.as_str());
+            assert!(error.message.contains("server `s`"), "{error:?}");
+            let why = error.causes.concat();
+            assert!(why.contains("no Landlock") && why.contains("Nothing was started"));
+            let can = Support::Landlock { abi: 7 };
+            assert!(refused_sandbox(&spec(sandbox), can).is_none());
+        }
+        assert!(refused_sandbox(&spec(Sandbox::Off), Support::Missing).is_none());
     }
 }

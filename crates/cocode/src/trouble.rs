@@ -7,7 +7,7 @@ use cocode_client::{
     CallError, Cause, Closed, ConnectError, CredentialsErrorKind, LinkError, OpenError, ReachError,
     RequestError, ServerState, Trouble,
 };
-use cocode_core::{Protocol, Reach, ServerSpec};
+use cocode_core::{Protocol, Reach, Sandbox, ServerSpec};
 
 use crate::admission::Way;
 use crate::error::{CliError, Code, Exit};
@@ -221,6 +221,13 @@ impl About {
             return error;
         };
         let name = &spec.name;
+        if spec.sandbox != Sandbox::Off && error.stderr.iter().any(|line| is_denial(line)) {
+            error.hints.push(
+                "its sandbox may be in the way: in your home (`~/.npm`, `~/.cache`) it writes nothing; \
+                 see docs/sandbox.md, or take the key `sandbox` out"
+                    .to_owned(),
+            );
+        }
         match error.code {
             "auth-required" => error.hints = vec![auth_hint(spec)],
             "connect-timeout" => {
@@ -254,6 +261,18 @@ impl About {
         }
         error
     }
+}
+
+/// Whether a server says that the system did not let it write.
+fn is_denial(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    let words = [
+        "eacces",
+        "erofs",
+        "permission denied",
+        "read-only file system",
+    ];
+    words.iter().any(|word| line.contains(word))
 }
 
 fn auth_hint(spec: &ServerSpec) -> String {

@@ -5,26 +5,23 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cocode_core::{
-    Dialect, Doing, OutputLimits, ProviderTool, SandboxMode, estimate_tokens, split_at_tokens,
+    ApprovalPolicy, Dialect, Doing, OutputLimits, ProviderTool, SandboxMode, estimate_tokens,
+    split_at_tokens,
 };
 use cocode_tools::{
-    Block as ToolBlock, Permissions, ToolDefinition, ToolError, ToolOutput, Workspace,
+    Block as ToolBlock, Confinement, Leaving, Permissions, ToolDefinition, ToolError, ToolOutput,
+    Workspace,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{OnProgress, Outcome, Own};
 use crate::content::Block;
 use crate::record::Settings;
 
-/// The argument of `shell` by which a model asks to leave the sandbox, and the one that says why.
-const OUTSIDE: &str = "outside_sandbox";
-const JUSTIFICATION: &str = "justification";
-
 /// The tools of a workspace.
 pub(crate) struct Hands {
     workspace: Workspace,
     tools: Vec<Tool>,
-    is_confined: bool,
 }
 
 struct Tool {
@@ -39,13 +36,6 @@ pub struct HandsError {
     path: std::path::PathBuf,
     #[source]
     source: cocode_tools::OpenError,
-}
-
-/// What a call is to these tools.
-pub(super) enum Handled {
-    Planned(Own),
-    Mistaken(String),
-    NotOurs,
 }
 
 impl Hands {
@@ -64,7 +54,10 @@ impl Hands {
             source,
         })?;
         let workspace = workspace.with_environment(environment.iter().cloned());
-        let is_confined = settings.sandbox != SandboxMode::DangerFullAccess;
+        let workspace = match confinement(settings, environment) {
+            Some(confinement) => workspace.with_confinement(confinement, leaving(settings)),
+            None => workspace,
+        };
         let tools = workspace.definitions().into_iter();
         Ok(Self {
             tools: tools
@@ -74,7 +67,6 @@ impl Hands {
                 })
                 .collect(),
             workspace,
-            is_confined,
         })
     }
 
@@ -87,11 +79,7 @@ impl Hands {
                 input_schema,
                 ..
             } = &tool.definition;
-            let mut schema = input_schema.clone();
-            if *name == "shell" && self.is_confined {
-                with_way_out(&mut schema);
-            }
-            tool.shown = super::own_tool(dialect, name, description, &schema);
+            tool.shown = super::own_tool(dialect, name, description, input_schema);
         }
         self
     }
@@ -108,39 +96,28 @@ impl Hands {
         self.tools.iter().map(|tool| tool.definition.name).collect()
     }
 
-    pub(super) fn plan(&self, name: &str, arguments: &Value) -> Handled {
-        let found = self.tools.iter().find(|tool| tool.definition.name == name);
-        let Some(Tool { definition, shown }) = found else {
-            return Handled::NotOurs;
-        };
-        let mut arguments = match shown {
+    /// What a call would do, if it is one of these tools.
+    pub(super) fn plan(&self, name: &str, arguments: &Value) -> Option<Own> {
+        let mut tools = self.tools.iter();
+        let Tool { definition, shown } = tools.find(|tool| tool.definition.name == name)?;
+        let arguments = match shown {
             Some(shown) => shown.arguments_back(arguments.clone()),
             None => arguments.clone(),
         };
-        let mut doing = match definition.name {
-            "shell" => Doing::Command,
+        let leaves = self.workspace.asks_to_leave(definition.name, &arguments);
+        let doing = match (definition.name, &leaves) {
+            ("shell", Some(_)) => Doing::UnconfinedCommand,
+            ("shell", None) => Doing::Command,
             _ if definition.read_only => Doing::Reading,
             _ => Doing::Writing,
         };
-        let mut justification = None;
-        if doing == Doing::Command
-            && let Some(members) = arguments.as_object_mut()
-        {
-            let outside = members.remove(OUTSIDE);
-            justification = members.remove(JUSTIFICATION);
-            match outside {
-                Some(Value::Bool(true)) => doing = Doing::UnconfinedCommand,
-                None | Some(Value::Bool(false) | Value::Null) => {}
-                Some(_) => {
-                    return Handled::Mistaken(format!("`{OUTSIDE}` must be true or false."));
-                }
-            }
-        }
-        Handled::Planned(Own {
+        Some(Own {
             name: definition.name,
             arguments,
             doing,
-            justification: justification.and_then(|words| words.as_str().map(str::to_owned)),
+            // What is not let out is never run that way: somebody is asked first.
+            is_let_out: leaves.is_some(),
+            justification: leaves.and_then(|leaves| leaves.justification),
         })
     }
 
@@ -151,7 +128,12 @@ impl Hands {
         limits: &OutputLimits,
     ) -> Outcome {
         let heard = Heard(on_progress);
-        match self.workspace.call(own.name, &own.arguments, &heard).await {
+        let workspace = if own.is_let_out {
+            &self.workspace.unconfined()
+        } else {
+            &self.workspace
+        };
+        match workspace.call(own.name, &own.arguments, &heard).await {
             Ok(output) => outcome(output, limits),
             Err(error @ ToolError::Arguments { .. }) => Outcome::error(error.to_string()),
             Err(error) => {
@@ -162,31 +144,37 @@ impl Hands {
     }
 }
 
-/// Lets a model ask for what the sandbox does not allow.
-fn with_way_out(schema: &mut Value) {
-    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.insert(
-            OUTSIDE.to_owned(),
-            json!({
-                "type": "boolean",
-                "description": "Run it outside of the sandbox, after a person has agreed. Only for \
-                    what cannot work inside; then say why in `justification`."
-            }),
-        );
-        properties.insert(
-            JUSTIFICATION.to_owned(),
-            json!({
-                "type": "string",
-                "description": "Why this has to run outside of the sandbox, in one sentence for the \
-                    person who is asked."
-            }),
-        );
+/// What the sandbox of a conversation lets commands do; nothing if there is none.
+fn confinement(settings: &Settings, environment: &[(OsString, OsString)]) -> Option<Confinement> {
+    let confinement = match settings.sandbox {
+        SandboxMode::DangerFullAccess => return None,
+        SandboxMode::ReadOnly => Confinement::read_only(),
+        SandboxMode::WorkspaceWrite => {
+            let confinement = Confinement::workspace_write(&settings.cwd, environment);
+            confinement.with_writable(settings.writable.iter().cloned())
+        }
+    };
+    Some(if settings.network {
+        confinement.with_network()
+    } else {
+        confinement
+    })
+}
+
+/// Whether a model may ask to leave the sandbox: not where nobody is asked.
+fn leaving(settings: &Settings) -> Leaving {
+    match settings.approval {
+        ApprovalPolicy::Never => Leaving::NotOffered,
+        _ => Leaving::Offered,
     }
 }
 
 fn outcome(output: ToolOutput, limits: &OutputLimits) -> Outcome {
     let ToolOutput {
-        content, is_error, ..
+        content,
+        structured: _,
+        is_error,
+        denial,
     } = output;
     let content = content.into_iter().map(|block| match block {
         ToolBlock::Text(text) => Block::text(cut(text, limits.cap_tokens)),
@@ -198,7 +186,7 @@ fn outcome(output: ToolOutput, limits: &OutputLimits) -> Outcome {
     Outcome {
         content: content.collect(),
         is_error,
-        was_confined: false,
+        was_confined: denial.is_some(),
     }
 }
 
@@ -235,12 +223,10 @@ impl std::fmt::Debug for Hands {
         let Self {
             workspace,
             tools: _,
-            is_confined,
         } = self;
         formatter
             .debug_struct("Hands")
             .field("workspace", workspace)
-            .field("is_confined", is_confined)
             .finish_non_exhaustive()
     }
 }

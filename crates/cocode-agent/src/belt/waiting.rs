@@ -39,25 +39,16 @@ pub(super) fn on_their_way(manager: &Manager) -> Vec<ServerName> {
 }
 
 pub(super) async fn wait(manager: &Manager) -> Outcome {
-    let before = on_their_way(manager);
     // What has come up until then is told, whether all have or not.
     let _in_time = timeout(LONGEST, manager.wait_for_startup()).await;
     let catalog = manager.catalog();
-    let told = before.iter().map(|name| {
-        let server = catalog
-            .server(name)
-            .filter(|server| !server.tools.is_empty());
-        match server {
-            Some(server) => {
-                let tools = server.tools.len();
-                format!("`{name}` is there, with {tools} tools.")
-            }
-            None => format!("`{name}` is not there."),
+    let told = manager.status().into_iter().map(|server| {
+        let name = &server.name;
+        let known = catalog.server(name).filter(|known| known.is_offered);
+        match known.map(|known| known.tools.len()) {
+            Some(tools) if tools > 0 => format!("`{name}` is there: {tools} tools."),
+            _ => format!("`{name}` has no tools: it is {}.", server.state.kind()),
         }
     });
-    let told: Vec<String> = told.collect();
-    if told.is_empty() {
-        return Outcome::text("All servers that can be there are there.");
-    }
-    Outcome::text(told.join("\n"))
+    Outcome::text(told.collect::<Vec<_>>().join("\n"))
 }

@@ -242,13 +242,25 @@ impl Shared<'_> {
         let Plan::Own(own) = plan else {
             return Ok(Ok(outcome));
         };
-        let asks = policy == ApprovalPolicy::OnFailure && self.company.approver.can_ask();
-        if !outcome.was_confined || own.doing != Doing::Command || !asks {
+        let (is_wanted, why, doing) = match own.doing {
+            Doing::Command => (
+                policy == ApprovalPolicy::OnFailure,
+                "it failed in the sandbox, and would run again outside of it",
+                Doing::UnconfinedCommand,
+            ),
+            doing => (
+                policy != ApprovalPolicy::Never,
+                "the file decides what other programs do, and is not written without asking",
+                doing,
+            ),
+        };
+        let is_asked = is_wanted && self.company.approver.can_ask();
+        if !outcome.was_confined || own.is_let_out || !is_asked {
             return Ok(Ok(outcome));
         }
-        let why = "it failed in the sandbox, and would run again outside of it";
         let again = Plan::Own(Own {
-            doing: Doing::UnconfinedCommand,
+            doing,
+            is_let_out: true,
             ..own.clone()
         });
         match self.ask(call, &again, why, records).await? {

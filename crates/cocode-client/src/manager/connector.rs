@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-use cocode_core::{Program, Reach, Remote, RemoteTransport, Sandbox, ServerSpec, Template};
+use cocode_core::{Program, Reach, Remote, RemoteTransport, ServerSpec, Template};
 use cocode_wire::{HttpClient, StdioTarget, Target, baseline_environment};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use url::Url;
@@ -102,7 +102,7 @@ impl ReachError {
 }
 
 /// A connector that knows an environment and nothing of secret stores: a specification that refers
-/// to a keyring, to commands or to a sandbox is refused.
+/// to a keyring or to commands is refused.
 #[derive(Clone, Debug, Default)]
 pub struct PlainConnector {
     /// The variables that programs get besides those of their specification; see
@@ -164,9 +164,6 @@ impl PlainConnector {
     }
 
     fn program(&self, spec: &ServerSpec, program: &Program) -> Result<Reached, ReachError> {
-        if spec.sandbox != Sandbox::Off {
-            return Err(unusable(spec, "it wants a sandbox, and there is none"));
-        }
         let mut environment = self.environment.clone();
         let mut set = |name: &str, value: &str| {
             environment.retain(|(other, _)| other != name);
@@ -183,6 +180,8 @@ impl PlainConnector {
         let mut target = stdio(program.path(), &program.args, environment);
         if let Target::Stdio(StdioTarget { process, .. }) = &mut target {
             process.cwd = program.directory().map(Path::to_owned);
+            process.confinement =
+                target::confinement(spec.sandbox, program.directory(), &process.env);
         }
         Ok(Reached {
             target,

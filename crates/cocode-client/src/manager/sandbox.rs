@@ -4,6 +4,8 @@
 //! notification and as a request: servers in use know one or the other. The state replaces the one
 //! before, so that who understands both loses nothing by hearing it twice.
 
+mod state;
+
 use std::time::Duration;
 
 use cocode_core::ServerName;
@@ -13,6 +15,8 @@ use tokio::sync::watch;
 use crate::error::RequestError;
 use crate::options::RequestOptions;
 use crate::session::Session;
+
+pub use state::SandboxState;
 
 /// The capability that a server declares, at the top or among the experimental ones.
 pub const SANDBOX_STATE_CAPABILITY: &str = "codex/sandbox-state";

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use cocode_core::Wildcard;
 
-use super::{Matcher, Policy, Rules, State};
+use super::{Matcher, Policy, Rules, State, place};
 use crate::document::{Format, Member, Node};
 use crate::problem::{Origin, Problem};
 use crate::read;
 use crate::settings::{
-    ALLOWED, DENIED, Given, POLICY, POLICY_PERMISSIONS, RawPermissions, Reader, SCHEMA_KEY,
-    SettingKey, permissions,
+    ALLOWED, AgentBounds, DENIED, Given, POLICY, POLICY_AGENT, POLICY_PERMISSIONS, RawPermissions,
+    Reader, SCHEMA_KEY, Setting, SettingKey, permissions,
 };
 
 pub(super) fn read(path: &Path) -> Policy {
@@ -43,6 +43,7 @@ fn tree(root: &Node, origin: &Origin) -> Policy {
         allowed: None,
         denied: Vec::new(),
         permissions: RawPermissions::default(),
+        agent: AgentBounds::default(),
     };
     for member in root.members().unwrap_or_default() {
         if member.key == SCHEMA_KEY {
@@ -60,13 +61,43 @@ fn tree(root: &Node, origin: &Origin) -> Policy {
             "permissions" => {
                 rules.permissions = permissions(&mut reader, member, POLICY_PERMISSIONS);
             }
+            "agent" => rules.agent = agent(&mut reader, member),
             other => debug_assert!(false, "the key {other} is in the table, but not read"),
         }
     }
     match reader.problems.first() {
-        None => Policy(State::Usable(rules)),
+        None => Policy(State::Usable(Box::new(rules))),
         Some(first) => Policy::broken(first.origin.clone(), reader.problems),
     }
+}
+
+fn agent(reader: &mut Reader<'_>, member: &Member) -> AgentBounds {
+    let mut bounds = AgentBounds::default();
+    let members = reader.table(&member.key, &member.node).unwrap_or_default();
+    for member in members {
+        let Some(key) = reader.known(POLICY_AGENT, "agent.", member) else {
+            continue;
+        };
+        let path = format!("agent.{}", key.name);
+        let from = Some(place(&reader.origin.at(member.line)));
+        match (key.name, reader.value(key, &path, &member.node)) {
+            // What is wrong was said, and makes the policy unusable.
+            (_, None) => {}
+            ("max_sandbox", Some(Given::Text(word))) => {
+                let value = word.parse().ok();
+                bounds.max_sandbox = value.map(|value| Setting { value, from });
+            }
+            ("approval_policies", Some(Given::Texts(words))) => {
+                let value = words.iter().filter_map(|word| word.parse().ok()).collect();
+                bounds.approval_policies = Some(Setting { value, from });
+            }
+            (other, Some(_)) => {
+                reader.error(member.line, &path, "this kind of value is not understood");
+                debug_assert!(false, "the key {other} is in the table, but not read");
+            }
+        }
+    }
+    bounds
 }
 
 fn matchers(reader: &mut Reader<'_>, keys: &'static [SettingKey], member: &Member) -> Vec<Matcher> {

@@ -1,7 +1,14 @@
 //! Every key of `config.toml` and `policy.toml`: what it holds and what it is for. The parsers, the
 //! suggestions for misspelled keys and the JSON Schemas are all made from these tables.
 
-use super::{CredentialStore, Prefix, ProviderKind};
+mod agent;
+mod models;
+
+use super::{CredentialStore, Prefix};
+
+use agent::AGENT;
+pub(crate) use agent::POLICY_AGENT;
+use models::{MODEL, PROVIDER};
 
 /// A key of a table.
 #[derive(Debug)]
@@ -25,6 +32,10 @@ pub(crate) enum SettingKind {
     CountOrAll,
     /// From 1 to 100.
     Percent,
+    /// A whole number from the first to the second.
+    Between(u64, u64),
+    /// A number that is not negative.
+    Price,
     /// true, false, "auto", or "auto:N".
     SearchMode,
     /// `HOST:PORT`.
@@ -37,6 +48,10 @@ pub(crate) enum SettingKind {
     /// `keyring:NAME`, `cmd:LINE` or `${VAR}`, but never the secret itself.
     SecretReference,
     TextList,
+    /// A list of at least one of these words.
+    SomeOf(&'static [&'static str]),
+    /// A list of directories: absolute, or in the home of the user.
+    Directories,
     /// A list of texts with at least one in it.
     Command,
     /// A [`crate::UrlPattern`].
@@ -105,6 +120,12 @@ pub(crate) const SETTINGS: &[SettingKey] = &[
         "models",
         Kind::Named(MODEL),
         "What models can do, by the name that the provider knows them by.",
+    ),
+    key(
+        "agent",
+        Kind::Table(AGENT),
+        "What agents may do, and how they work. A file that came with a work tree and is not \
+         approved can only make `approval_policy`, `sandbox` and `network` stricter.",
     ),
     key("gateway", Kind::Table(GATEWAY), "How the gateway serves."),
     key(
@@ -223,50 +244,6 @@ const TOOL_SEARCH: &[SettingKey] = &[
         Kind::Boolean,
         "Whether a server that changes its tools makes the decision anew (true).",
     ),
-];
-
-const PROVIDER: &[SettingKey] = &[
-    key(
-        "kind",
-        Kind::OneOf(ProviderKind::WORDS),
-        "What the provider speaks. With sampling, the client that called cocode is asked.",
-    ),
-    key(
-        "base_url",
-        Kind::HttpUrl,
-        "The address of the provider; openai-compatible needs it.",
-    ),
-    key(
-        "model",
-        Kind::Text,
-        "The model that is used where none is named.",
-    ),
-    key(
-        "api_key_env",
-        Kind::Text,
-        "The variable that holds the key.",
-    ),
-    key(
-        "api_key",
-        Kind::SecretReference,
-        "Where the key is: `keyring:NAME`, `cmd:COMMAND` or `${VAR}`. Never the key itself.",
-    ),
-];
-
-const MODEL: &[SettingKey] = &[
-    key("provider", Kind::Text, "The provider that has the model."),
-    key(
-        "context_window",
-        Kind::Count,
-        "How many tokens the model can see at once.",
-    ),
-    key(
-        "max_output_tokens",
-        Kind::Count,
-        "How many tokens the model can write at once.",
-    ),
-    key("vision", Kind::Boolean, "Whether the model can see images."),
-    key("tools", Kind::Boolean, "Whether the model can call tools."),
 ];
 
 const GATEWAY: &[SettingKey] = &[
@@ -428,6 +405,11 @@ pub(crate) const POLICY: &[SettingKey] = &[
         "permissions",
         Kind::Table(POLICY_PERMISSIONS),
         "Which tools may run, for everybody. Nobody's own rules or answers weaken these.",
+    ),
+    key(
+        "agent",
+        Kind::Table(POLICY_AGENT),
+        "What anybody may ask of an agent.",
     ),
 ];
 

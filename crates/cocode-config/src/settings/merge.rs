@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cocode_core::{Authority, Rule, RuleEntry, ToolSearchMode, Verdict};
+use cocode_core::{
+    ApprovalPolicy, Authority, Rule, RuleEntry, SandboxMode, ToolSearchMode, Verdict,
+};
 
-use super::parse::PROFILES;
+use super::agent::{self, AgentProfile, AgentSettings};
+use super::parse::{AGENT_PROFILES, GATEWAY_PROFILES};
 use super::permissions::Permissions;
 use super::reader::Given;
 use super::{
@@ -28,7 +31,6 @@ pub fn merge_settings(layers: &[SettingsLayer]) -> (Settings, Vec<Problem>) {
             settings,
         } = layer;
         if *trust == LayerTrust::Unapproved {
-            problems.extend(what_does_not_count(layer));
             continue;
         }
         for (path, (given, origin)) in &settings.values {
@@ -43,6 +45,13 @@ pub fn merge_settings(layers: &[SettingsLayer]) -> (Settings, Vec<Problem>) {
     }
     let mut settings = values.settings();
     settings.permissions = permissions(layers);
+    for layer in layers {
+        if layer.trust == LayerTrust::Unapproved {
+            let origin = |origin: &Origin| SettingOrigin::new(layer.scope, origin);
+            let heard = settings.agent.tighten(&layer.settings, origin);
+            problems.extend(what_does_not_count(layer, &heard));
+        }
+    }
     for ((table, name), (entry, scope)) in named {
         let from = SettingOrigin::new(scope, &entry.origin);
         let given = entry.values.iter();
@@ -51,14 +60,17 @@ pub fn merge_settings(layers: &[SettingsLayer]) -> (Settings, Vec<Problem>) {
             (*key, (given, origin))
         });
         let values = Values(given.collect());
-        if table == PROFILES {
+        let name = name.to_owned();
+        if table == GATEWAY_PROFILES {
             let profile = values.profile(from);
-            settings.gateway.profiles.insert(name.to_owned(), profile);
+            settings.gateway.profiles.insert(name, profile);
+        } else if table == AGENT_PROFILES {
+            let profile = values.agent_profile(from);
+            settings.agent.profiles.insert(name, profile);
         } else if table == "models" {
-            let model = values.model(from);
-            settings.models.insert(name.to_owned(), model);
+            settings.models.insert(name, values.model(from));
         } else if let Some(provider) = values.provider(from) {
-            settings.providers.insert(name.to_owned(), provider);
+            settings.providers.insert(name, provider);
         }
     }
     (settings, problems)
@@ -77,10 +89,12 @@ impl SettingOrigin {
     }
 }
 
-/// One sentence for a file of which only the stricter part counts.
-fn what_does_not_count(layer: &SettingsLayer) -> Option<Problem> {
+/// One sentence for a file of which only the stricter part counts; but for the paths that were heard.
+fn what_does_not_count(layer: &SettingsLayer, heard: &[&str]) -> Option<Problem> {
     let SettingsLayer { settings, .. } = layer;
-    let values = settings.values.values().map(|(_, origin)| origin);
+    let values = settings.values.iter();
+    let values = values.filter(|(path, _)| !heard.contains(&path.as_str()));
+    let values = values.map(|(_, (_, origin))| origin);
     let entries = settings.named.values().map(|entry| &entry.origin);
     let rules = settings.permissions.rules.iter();
     let rules = rules.filter(|(verdict, ..)| *verdict == Verdict::Allow);
@@ -89,7 +103,7 @@ fn what_does_not_count(layer: &SettingsLayer) -> Option<Problem> {
     ignored.sort_unstable();
     let first = (*ignored.first()?).clone();
     let message = "this file came with the work tree and is not approved: of its settings only \
-                   deny rules, ask rules and a stricter default count";
+                   deny rules, ask rules, a stricter default and stricter bounds of agents count";
     Some(Problem::warning(first, message))
 }
 
@@ -188,6 +202,7 @@ impl Values<'_> {
             tool_search: self.tool_search(),
             providers: BTreeMap::new(),
             models: BTreeMap::new(),
+            agent: self.agent(),
             gateway: self.gateway(),
             health: self.health(),
             retention: self.retention(),
@@ -203,6 +218,36 @@ impl Values<'_> {
             }),
             min_context_window: self.or("tool_search.min_context_window", 32_000, count),
             on_list_changed: self.or("tool_search.on_list_changed", true, boolean),
+        }
+    }
+
+    fn agent(&self) -> AgentSettings {
+        AgentSettings {
+            approval_policy: self.or(
+                agent::APPROVAL_POLICY,
+                ApprovalPolicy::default(),
+                agent::policy_of,
+            ),
+            sandbox: self.or(agent::SANDBOX, SandboxMode::default(), agent::sandbox_of),
+            network: self.or(agent::NETWORK, false, boolean),
+            writable_roots: self.or("agent.writable_roots", Vec::new(), texts),
+            instructions: self.text("agent.instructions"),
+            max_steps: self.or("agent.max_steps", 100, small),
+            compact_percent: self.or("agent.compact_percent", 80, small),
+            profiles: BTreeMap::new(),
+        }
+    }
+
+    fn agent_profile(&self, from: SettingOrigin) -> AgentProfile {
+        AgentProfile {
+            from,
+            model: self.text("model").map(value),
+            provider: self.text("provider").map(value),
+            approval_policy: self.get("approval_policy", agent::policy_of).map(value),
+            sandbox: self.get("sandbox", agent::sandbox_of).map(value),
+            network: self.get("network", boolean).map(value),
+            instructions: self.text("instructions").map(value),
+            max_steps: self.get("max_steps", small).map(value),
         }
     }
 
@@ -275,6 +320,7 @@ impl Values<'_> {
             model: self.text("model").map(value),
             api_key_env: self.text("api_key_env").map(value),
             api_key: self.text("api_key").map(value),
+            max_retries: self.count("max_retries").map(value),
         })
     }
 
@@ -286,6 +332,10 @@ impl Values<'_> {
             max_output_tokens: self.count("max_output_tokens").map(value),
             vision: self.get("vision", boolean).map(value),
             tools: self.get("tools", boolean).map(value),
+            input_price: self.get("input_price", price).map(value),
+            output_price: self.get("output_price", price).map(value),
+            cache_read_price: self.get("cache_read_price", price).map(value),
+            cache_write_price: self.get("cache_write_price", price).map(value),
         }
     }
 }
@@ -318,6 +368,25 @@ fn search_mode(given: &Given) -> Option<ToolSearchMode> {
 fn count(given: &Given) -> Option<u64> {
     match given {
         Given::Count(number) => Some(*number),
+        _ => None,
+    }
+}
+
+/// A number that the table of keys keeps small.
+fn small<T: TryFrom<u64>>(given: &Given) -> Option<T> {
+    count(given)?.try_into().ok()
+}
+
+fn price(given: &Given) -> Option<f64> {
+    match given {
+        Given::Price(price) => Some(*price),
+        _ => None,
+    }
+}
+
+fn texts(given: &Given) -> Option<Vec<String>> {
+    match given {
+        Given::Texts(texts) => Some(texts.clone()),
         _ => None,
     }
 }

@@ -144,7 +144,12 @@ fn every_key_of_the_tables_is_read_into_the_settings() {
             SettingKind::Text => "\"some text\"".to_owned(),
             SettingKind::OneOf(words) => format!("\"{}\"", words.last().unwrap()),
             SettingKind::Boolean => "false".to_owned(),
-            SettingKind::Seconds | SettingKind::Count | SettingKind::Percent => "7".to_owned(),
+            SettingKind::Seconds
+            | SettingKind::Count
+            | SettingKind::Percent
+            | SettingKind::Between(..)
+            | SettingKind::Price => "7".to_owned(),
+            SettingKind::Directories => "[\"/x\"]".to_owned(),
             SettingKind::CountOrAll => "\"all\"".to_owned(),
             SettingKind::SearchMode => "\"auto:7\"".to_owned(),
             SettingKind::Listen => "\"localhost:7\"".to_owned(),

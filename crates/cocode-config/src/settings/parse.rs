@@ -15,8 +15,9 @@ use crate::layers::OVERRIDES;
 use crate::problem::{Origin, Problem};
 use crate::read;
 
-/// The only named entries that are not at the top of a file.
-pub(super) const PROFILES: &str = "gateway.profiles";
+/// The named entries that are not at the top of a file.
+pub(super) const GATEWAY_PROFILES: &str = "gateway.profiles";
+pub(super) const AGENT_PROFILES: &str = "agent.profiles";
 
 /// What one file says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -222,7 +223,11 @@ fn table(
             continue;
         };
         if let SettingKind::Named(keys) = &key.kind {
-            named(reader, PROFILES, keys, member, settings);
+            let table = match name {
+                "agent" => AGENT_PROFILES,
+                _ => GATEWAY_PROFILES,
+            };
+            named(reader, table, keys, member, settings);
             continue;
         }
         let path = format!("{prefix}{}", key.name);

@@ -24,6 +24,52 @@ fn settings(raw: RawSettings) -> Settings {
 /// What is written, what is said about it, and the hint.
 const WRONG: &[(&str, &str, &str)] = &[
     (
+        "[agent]\nsandbox = \"workspace\"",
+        "config.toml:2: key `agent.sandbox`: `workspace` is not one of read-only, workspace-write, \
+             danger-full-access",
+        "did you mean `workspace-write`?",
+    ),
+    (
+        "[agent]\napproval_policie = \"never\"",
+        "config.toml:2: key `agent.approval_policie`: there is no such key",
+        "did you mean `approval_policy`?",
+    ),
+    (
+        "[agent]\ncompact_percent = 96",
+        "config.toml:2: key `agent.compact_percent`: it must be from 1 to 95",
+        "",
+    ),
+    (
+        "[agent]\nmax_steps = -1",
+        "config.toml:2: key `agent.max_steps`: it must be from 1 to 10000",
+        "",
+    ),
+    (
+        "[agent]\nmax_steps = 1.5",
+        "config.toml:2: key `agent.max_steps`: it is a number, but must be a whole number",
+        "",
+    ),
+    (
+        "[agent]\nwritable_roots = [\"/a\", \"b\"]",
+        "config.toml:2: key `agent.writable_roots[1]`: this is a place in every directory",
+        "write an absolute path, or one that begins with ~/",
+    ),
+    (
+        "[agent.profiles.p]\nnetwrk = true",
+        "config.toml:2: key `agent.profiles.p.netwrk`: there is no such key",
+        "did you mean `network`?",
+    ),
+    (
+        "[models.m]\ninput_price = -0.5",
+        "config.toml:2: key `models.m.input_price`: it must be zero or more, and less than forever",
+        "",
+    ),
+    (
+        "[models.m]\noutput_price = inf",
+        "config.toml:2: key `models.m.output_price`: it must be zero or more, and less than forever",
+        "",
+    ),
+    (
         "credential_store = \"keyrng\"",
         "config.toml:1: key `credential_store`: `keyrng` is not one of auto, keyring, file",
         "did you mean `keyring`?",

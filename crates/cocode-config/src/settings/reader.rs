@@ -20,6 +20,7 @@ pub(crate) enum Given {
     Count(u64),
     Port(u16),
     Percent(f64),
+    Price(f64),
     Seconds(Seconds),
     StartConcurrency(StartConcurrency),
     SearchMode(ToolSearchMode),
@@ -86,6 +87,10 @@ impl<'a> Reader<'a> {
             SettingKind::Count => Given::Count(self.count(path, node)?),
             SettingKind::CountOrAll => Given::StartConcurrency(self.count_or_all(path, node)?),
             SettingKind::Percent => Given::Percent(self.percent(path, node)?),
+            SettingKind::Between(least, most) => {
+                Given::Count(self.between(*least, *most, path, node)?)
+            }
+            SettingKind::Price => Given::Price(self.price(path, node)?),
             SettingKind::SearchMode => Given::SearchMode(self.search_mode(path, node)?),
             SettingKind::Listen => Given::Text(self.listen(path, node)?),
             SettingKind::HttpUrl => Given::Text(self.http_url(path, node)?),
@@ -93,6 +98,8 @@ impl<'a> Reader<'a> {
             SettingKind::Port => Given::Port(self.port(path, node)?),
             SettingKind::SecretReference => Given::Text(self.reference(path, node)?),
             SettingKind::TextList => Given::Texts(self.texts(path, node)?),
+            SettingKind::SomeOf(words) => Given::Texts(self.some_of(words, path, node)?),
+            SettingKind::Directories => Given::Texts(self.directories(path, node)?),
             SettingKind::Command => Given::Texts(self.command(path, node)?),
             SettingKind::UrlPattern => Given::UrlPattern(self.url_pattern(path, node)?),
             SettingKind::Rules
@@ -190,6 +197,32 @@ impl<'a> Reader<'a> {
         None
     }
 
+    fn between(&mut self, least: u64, most: u64, path: &str, node: &Node) -> Option<u64> {
+        let Value::Integer(number) = node.value else {
+            return self.wrong(path, node, "a whole number");
+        };
+        let number = u64::try_from(number).ok();
+        let number = number.filter(|number| (least..=most).contains(number));
+        if number.is_none() {
+            let message = format!("it must be from {least} to {most}");
+            self.error(node.line, path, &message);
+        }
+        number
+    }
+
+    fn price(&mut self, path: &str, node: &Node) -> Option<f64> {
+        let number = self.number(path, node)?;
+        if number.is_finite() && number >= 0.0 {
+            return Some(number);
+        }
+        self.error(
+            node.line,
+            path,
+            "it must be zero or more, and less than forever",
+        );
+        None
+    }
+
     fn search_mode(&mut self, path: &str, node: &Node) -> Option<ToolSearchMode> {
         match &node.value {
             Value::Boolean(true) => Some(ToolSearchMode::On),
@@ -279,6 +312,33 @@ impl<'a> Reader<'a> {
             }
         }
         Some(texts)
+    }
+
+    fn some_of(&mut self, words: &[&str], path: &str, node: &Node) -> Option<Vec<String>> {
+        let nodes = self.list(path, node)?;
+        if nodes.is_empty() {
+            let message = format!("it must name at least one of {}", words.join(", "));
+            self.error(node.line, path, &message);
+            return None;
+        }
+        let places = nodes.iter().enumerate();
+        places
+            .map(|(index, node)| self.one_of(words, &format!("{path}[{index}]"), node))
+            .collect()
+    }
+
+    fn directories(&mut self, path: &str, node: &Node) -> Option<Vec<String>> {
+        let directories = self.texts(path, node)?;
+        for (index, directory) in directories.iter().enumerate() {
+            if !directory.starts_with('/') && !directory.starts_with("~/") {
+                let hint = "write an absolute path, or one that begins with ~/".to_owned();
+                let message = "this is a place in every directory";
+                let path = format!("{path}[{index}]");
+                self.report(node.line, &path, message, Some(hint));
+                return None;
+            }
+        }
+        Some(directories)
     }
 
     fn command(&mut self, path: &str, node: &Node) -> Option<Vec<String>> {

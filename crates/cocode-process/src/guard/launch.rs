@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use libc::{c_int, pid_t};
 use tokio::process::Command;
 
-use super::{prepare_program, system};
+use super::{Given, confine, prepare_program, system};
 
 /// Stack for the child's few calls. The C library's search in `PATH` takes some pages of it, and
 /// room for the arguments when it hands a script without interpreter line to the shell.
@@ -81,11 +81,11 @@ impl Program {
     }
 
     /// Starts the program as a child of the calling guard, and returns when it is executed.
-    pub(super) fn start(&self, guard: pid_t, lifeline: c_int) -> io::Result<pid_t> {
+    pub(super) fn start(&self, guard: pid_t, given: &Given) -> io::Result<pid_t> {
         let launch = Launch {
             program: self,
             guard,
-            lifeline,
+            given,
             failure: AtomicI32::new(0),
         };
         let argument_bytes = self
@@ -143,7 +143,7 @@ fn map_stack(bytes: usize) -> io::Result<*mut c_void> {
 struct Launch<'guard> {
     program: &'guard Program,
     guard: pid_t,
-    lifeline: c_int,
+    given: &'guard Given,
     failure: AtomicI32,
 }
 
@@ -157,7 +157,12 @@ unsafe extern "C" {
 extern "C" fn execute(launch: *mut c_void) -> c_int {
     // SAFETY: `start` passes its own `Launch`, which lives while the guard sleeps.
     let launch = unsafe { &*launch.cast::<Launch<'_>>() };
-    prepare_program(launch.guard, launch.lifeline);
+    prepare_program(launch.guard, launch.given);
+    if let Err(error) = confine(launch.given.ruleset.as_ref()) {
+        let number = error.raw_os_error().unwrap_or(libc::EINVAL);
+        launch.failure.store(number, Ordering::Relaxed);
+        system::exit(1);
+    }
     let Program {
         file,
         arguments,

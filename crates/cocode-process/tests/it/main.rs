@@ -6,6 +6,8 @@
 )]
 
 #[cfg(target_os = "linux")]
+mod confinement;
+#[cfg(target_os = "linux")]
 mod detached;
 mod lifecycle;
 #[cfg(target_os = "linux")]

@@ -14,6 +14,7 @@ use crate::job::Job;
 use crate::limits::{MAX_EDIT_BYTES, MAX_PLACES};
 use crate::output::ToolOutput;
 use crate::refusal::Refusal;
+use crate::sandbox::Protection;
 use crate::text::{count, shown};
 use crate::tool::{Answer, Call, Shared, Tool};
 
@@ -85,14 +86,21 @@ impl Tool for Edit {
             if arguments.old_string == arguments.new_string {
                 return Err(call.wrong("`old_string` and `new_string` are the same"));
             }
-            call.on_file(move |shared, job| edit(shared, &arguments, job))
+            let protection = call.sandbox.protection();
+            call.on_file(move |shared, job| edit(shared, &arguments, protection, job))
                 .await
         })
     }
 }
 
-fn edit(shared: &Shared, arguments: &Arguments, job: &Job) -> Result<ToolOutput, Refusal> {
+fn edit(
+    shared: &Shared,
+    arguments: &Arguments,
+    protection: Protection,
+    job: &Job,
+) -> Result<ToolOutput, Refusal> {
     let path = shared.root.inside(&arguments.path)?;
+    protection.check(path.relative())?;
     // Nothing is left half done by one who panicked: files are replaced whole.
     let _writing = shared
         .writing
@@ -100,6 +108,8 @@ fn edit(shared: &Shared, arguments: &Arguments, job: &Job) -> Result<ToolOutput,
         .unwrap_or_else(PoisonError::into_inner);
     job.check()?;
     let place = shared.root.locate(&path, Missing::Refused)?;
+    // A link may have led there by another name.
+    protection.check(&place.path())?;
     let (kept, content) = existing(&place, &path)?;
     let (content, n_replacements) = replaced(&content, arguments, &path)?;
     if content.len() as u64 > MAX_EDIT_BYTES {

@@ -1,11 +1,14 @@
 //! `shell`: a command, run in the root behind a guard that lets nothing it started survive.
 
 mod capture;
+mod denial;
 
 use std::ffi::OsString;
 use std::time::Duration;
 
-use cocode_process::{ExitReport, GuardedChild, ProcessSpec, StopPolicy, spawn};
+use cocode_process::{
+    Confinement, ExitReport, GuardedChild, ProcessSpec, SpawnError, StopPolicy, spawn,
+};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
@@ -18,15 +21,32 @@ use crate::limits::{
     CHUNK_BYTES, DEFAULT_SHELL_TIME, MAX_COMMAND_BYTES, MAX_SHELL_TIME, SHELL_DRAIN,
     SHELL_HEAD_BYTES, SHELL_REPORT, SHELL_TAIL_BYTES, SHELL_TERM_GRACE,
 };
-use crate::output::ToolOutput;
+use crate::output::{Denial, ToolOutput};
 use crate::progress::Progress;
 use crate::refusal::Refusal;
+use crate::sandbox::Leaving;
 use crate::text::count;
 use crate::tool::{Answer, Call, Tool};
 
 use capture::Capture;
 
+/// The name to call it by.
+pub(crate) const NAME: &str = "shell";
+
 pub(crate) struct Shell;
+
+const DESCRIPTION: &str = "Runs a command with `sh -c` in the workspace, without input, and gives \
+    its output (stdout and stderr together) and its exit code. Of a long output the beginning and \
+    the end are given. Whatever the command leaves running is ended with it.";
+
+const CONFINED_DESCRIPTION: &str = "Runs a command with `sh -c` in the workspace, without input, and \
+    gives its output (stdout and stderr together) and its exit code. Of a long output the beginning \
+    and the end are given. Whatever the command leaves running is ended with it. The command runs \
+    in a sandbox: it can read everything, but writes only where the sandbox lets it, and may have \
+    no network.";
+
+/// Said below the output of a command that the sandbox may have kept from its work.
+const DENIAL_NOTE: &str = "the sandbox may have denied this";
 
 /// Runs its argument with both outputs in one pipe, in their order, and with no input.
 const WRAPPER: &str = r#"exec sh -c -- "$1" </dev/null 2>&1"#;
@@ -36,18 +56,42 @@ const WRAPPER: &str = r#"exec sh -c -- "$1" </dev/null 2>&1"#;
 struct Arguments {
     command: String,
     timeout_seconds: Option<u64>,
+    /// Run without the sandbox, please. Where there is none, nothing has to be asked.
+    #[serde(default)]
+    unconfined: bool,
+    /// For whoever decides about that.
+    #[serde(rename = "justification")]
+    _justification: Option<String>,
+}
+
+impl Shell {
+    /// What it says of itself where commands are confined.
+    pub(crate) fn confined_definition(leaving: Leaving) -> ToolDefinition {
+        let mut definition = Self.definition();
+        definition.description = CONFINED_DESCRIPTION;
+        if leaving == Leaving::Offered {
+            let properties = &mut definition.input_schema["properties"];
+            properties["unconfined"] = json!({
+                "type": "boolean",
+                "description": "Run it outside of the sandbox, which a person has to allow. Only for a \
+                    command that cannot do its work inside. Default: false."
+            });
+            properties["justification"] = json!({
+                "type": "string",
+                "description": "For that person: why it has to be outside, in one sentence."
+            });
+        }
+        definition
+    }
 }
 
 impl Tool for Shell {
     fn definition(&self) -> ToolDefinition {
         let kept = (SHELL_HEAD_BYTES + SHELL_TAIL_BYTES) / 1024;
         ToolDefinition {
-            name: "shell",
+            name: NAME,
             title: "Run a command",
-            description: "Runs a command with `sh -c` in the workspace, without input, and gives \
-                its output (stdout and stderr together) and its exit code. Of a long output the \
-                beginning and the end are given. Whatever the command leaves running is ended \
-                with it.",
+            description: DESCRIPTION,
             input_schema: json!({
                 "type": "object",
                 "properties": {
@@ -131,6 +175,12 @@ async fn shell(call: &Call<'_>, arguments: &Arguments) -> Result<ToolOutput, Ref
             "the workspace was moved or removed; commands cannot be run in it",
         ));
     }
+    let confinement = call.sandbox.confinement();
+    if arguments.unconfined && confinement.is_some() {
+        return Err(Refusal::denied(
+            "the command asks to run outside of the sandbox, and nobody has allowed that",
+        ));
+    }
     let limit = arguments
         .timeout_seconds
         .map_or(DEFAULT_SHELL_TIME, Duration::from_secs)
@@ -145,8 +195,8 @@ async fn shell(call: &Call<'_>, arguments: &Arguments) -> Result<ToolOutput, Ref
         eof_grace: Duration::ZERO,
         term_grace: SHELL_TERM_GRACE,
     };
-    let mut child =
-        spawn(&spec).map_err(|error| Refusal::new(format!("cannot run a shell: {error}")))?;
+    spec.confinement = confinement.cloned();
+    let mut child = spawn(&spec).map_err(|error| not_run(&error))?;
     // The wrapper gives the command no input; this end would only be in the way.
     drop(child.take_stdin());
     let Some(stdout) = child.take_stdout() else {
@@ -156,19 +206,31 @@ async fn shell(call: &Call<'_>, arguments: &Arguments) -> Result<ToolOutput, Ref
         child,
         stdout,
         capture: Capture::default(),
+        confinement,
     }
     .finish(limit, call.progress)
     .await)
 }
 
+/// Why there is no shell. That it cannot be confined is something that the user can change.
+fn not_run(error: &SpawnError) -> Refusal {
+    match error {
+        SpawnError::Confinement { source, .. } => {
+            Refusal::denied(format!("cannot run a shell in a sandbox: {source}"))
+        }
+        other => Refusal::new(format!("cannot run a shell: {other}")),
+    }
+}
+
 /// A command at work. Dropping it ends every process of it.
-struct Running {
+struct Running<'a> {
     child: GuardedChild,
     stdout: pipe::Receiver,
     capture: Capture,
+    confinement: Option<&'a Confinement>,
 }
 
-impl Running {
+impl Running<'_> {
     async fn finish(mut self, limit: Duration, progress: &dyn Progress) -> ToolOutput {
         let started = Instant::now();
         let ended = timeout_at(started + limit, self.watch(started, limit, progress)).await;
@@ -180,7 +242,12 @@ impl Running {
         // All processes are gone, so the end of the output is near; unless one of another user
         // still holds it.
         drop(timeout(SHELL_DRAIN, self.capture.read_to_end(&mut self.stdout)).await);
-        output(self.capture, report, timed_out.then_some(limit))
+        output(
+            self.capture,
+            report,
+            timed_out.then_some(limit),
+            self.confinement,
+        )
     }
 
     /// Reads the output until the command has exited and all that it started is gone.
@@ -194,6 +261,7 @@ impl Running {
             child,
             stdout,
             capture,
+            confinement: _,
         } = self;
         let mut reports = interval_at(started + SHELL_REPORT, SHELL_REPORT);
         reports.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -219,8 +287,16 @@ impl Running {
     }
 }
 
-fn output(capture: Capture, report: ExitReport, limit: Option<Duration>) -> ToolOutput {
+fn output(
+    capture: Capture,
+    report: ExitReport,
+    limit: Option<Duration>,
+    confinement: Option<&Confinement>,
+) -> ToolOutput {
     let (text, is_cut) = capture.into_text();
+    let is_denial = confinement
+        .filter(|_| limit.is_none() && !report.success())
+        .is_some_and(|given| denial::is_likely(&text, given.network));
     let mut structured = json!({
         "output": text,
         "timed_out": limit.is_some(),
@@ -238,9 +314,12 @@ fn output(capture: Capture, report: ExitReport, limit: Option<Duration>) -> Tool
         }
         None => report.to_string(),
     };
-    let text = super::with_notes(text, &[note]);
+    let mut notes = vec![note];
+    notes.extend(is_denial.then(|| DENIAL_NOTE.to_owned()));
+    let text = super::with_notes(text, &notes);
     ToolOutput {
         is_error: limit.is_some(),
+        denial: is_denial.then_some(Denial::Likely),
         ..ToolOutput::structured(text, structured)
     }
 }

@@ -11,6 +11,7 @@ use crate::job::Job;
 use crate::limits::MAX_WRITE_BYTES;
 use crate::output::ToolOutput;
 use crate::refusal::Refusal;
+use crate::sandbox::Protection;
 use crate::text::{count, shown};
 use crate::tool::{Answer, Call, Shared, Tool};
 
@@ -65,15 +66,22 @@ impl Tool for Write {
                     "the content is longer than {MAX_WRITE_BYTES} bytes"
                 )));
             }
-            call.on_file(move |shared, job| write(shared, &arguments, job))
+            let protection = call.sandbox.protection();
+            call.on_file(move |shared, job| write(shared, &arguments, protection, job))
                 .await
         })
     }
 }
 
-fn write(shared: &Shared, arguments: &Arguments, job: &Job) -> Result<ToolOutput, Refusal> {
+fn write(
+    shared: &Shared,
+    arguments: &Arguments,
+    protection: Protection,
+    job: &Job,
+) -> Result<ToolOutput, Refusal> {
     let Arguments { path, content } = arguments;
     let path = shared.root.inside(path)?;
+    protection.check(path.relative())?;
     // Nothing is left half done by one who panicked: files are replaced whole.
     let _writing = shared
         .writing
@@ -81,6 +89,8 @@ fn write(shared: &Shared, arguments: &Arguments, job: &Job) -> Result<ToolOutput
         .unwrap_or_else(PoisonError::into_inner);
     job.check()?;
     let place = shared.root.locate(&path, Missing::DirectoriesMade)?;
+    // A link may have led there by another name.
+    protection.check(&place.path())?;
     let kept = Kept::look(&place, &path)?;
     replace(&place, &path, kept.as_ref(), content.as_bytes(), job)?;
 

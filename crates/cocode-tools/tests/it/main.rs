@@ -6,6 +6,8 @@
 )]
 
 mod reading;
+#[cfg(target_os = "linux")]
+mod sandbox;
 mod shell;
 mod writing;
 

@@ -1,5 +1,7 @@
 //! Plain HTTP exchanges that are no link: one request, and the whole of its answer.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::{Request, Response};
 use url::Url;
@@ -25,6 +27,18 @@ pub enum FetchError {
     /// The exchange failed.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// The answer has not begun in time.
+    #[error("no answer has begun within {} s", after.as_secs())]
+    NoAnswer {
+        /// The time that there was.
+        after: Duration,
+    },
+    /// The answer has begun, and then nothing more came of it.
+    #[error("nothing more of the answer came for {} s", after.as_secs())]
+    Silent {
+        /// How long.
+        after: Duration,
+    },
 }
 
 impl HttpClient {
@@ -47,7 +61,10 @@ impl HttpClient {
         Ok(head(&self.send(request).await?))
     }
 
-    async fn send(&self, request: Request<Bytes>) -> Result<reqwest::Response, FetchError> {
+    pub(super) async fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> Result<reqwest::Response, FetchError> {
         let (parts, body) = request.into_parts();
         let url = Url::parse(&parts.uri.to_string()).map_err(|_error| FetchError::Address)?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -69,7 +86,7 @@ impl HttpClient {
     }
 }
 
-fn head(response: &reqwest::Response) -> Response<()> {
+pub(super) fn head(response: &reqwest::Response) -> Response<()> {
     let mut answer = Response::new(());
     *answer.status_mut() = response.status();
     *answer.headers_mut() = response.headers().clone();

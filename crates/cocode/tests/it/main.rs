@@ -45,6 +45,8 @@ mod policy;
 mod providers;
 mod quiet;
 mod results;
+#[cfg(target_os = "linux")]
+mod sandbox_peer;
 mod searching;
 mod secrets;
 mod sign_in;

@@ -47,6 +47,8 @@ pub(super) fn called(output: ToolOutput) -> Value {
         content,
         structured,
         is_error,
+        // The tools of a gateway have no sandbox.
+        denial: _,
     } = output;
     let content: Vec<Value> = content.into_iter().map(block).collect();
     let mut result = json!({ "content": content, "isError": is_error });

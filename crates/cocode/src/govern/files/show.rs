@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use cocode_config::{
-    GatewayProfile, GatewaySettings, HealthSettings, ModelSettings, OAuthSettings,
-    ProviderSettings, RetentionSettings, Setting, SettingOrigin, Settings, StartConcurrency,
-    ToolSearchSettings,
+    AgentProfile, AgentSettings, GatewayProfile, GatewaySettings, HealthSettings, ModelSettings,
+    OAuthSettings, ProviderSettings, RetentionSettings, Setting, SettingOrigin, Settings,
+    StartConcurrency, ToolSearchSettings,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -124,6 +124,7 @@ fn rows(settings: &Settings) -> Vec<Row> {
         tool_search,
         providers,
         models,
+        agent,
         gateway,
         health,
         retention,
@@ -139,6 +140,7 @@ fn rows(settings: &Settings) -> Vec<Row> {
     rows.given("model", model.as_ref(), |text| json!(text));
     of_oauth(&mut rows, oauth);
     of_tool_search(&mut rows, tool_search);
+    of_agent(&mut rows, agent);
     of_gateway(&mut rows, gateway);
     of_health(&mut rows, health);
     of_retention(&mut rows, retention);
@@ -176,6 +178,66 @@ fn of_tool_search(rows: &mut Rows, settings: &ToolSearchSettings) {
     rows.add("threshold_percent", threshold_percent, number);
     rows.add("min_context_window", min_context_window, number);
     rows.add("on_list_changed", on_list_changed, |truth| json!(truth));
+}
+
+fn of_agent(rows: &mut Rows, settings: &AgentSettings) {
+    let AgentSettings {
+        approval_policy,
+        sandbox,
+        network,
+        writable_roots,
+        instructions,
+        max_steps,
+        compact_percent,
+        profiles,
+    } = settings;
+    rows.table = "agent";
+    rows.add("approval_policy", approval_policy, |policy| {
+        json!(policy.as_str())
+    });
+    rows.add("sandbox", sandbox, |mode| json!(mode.as_str()));
+    rows.add("network", network, number);
+    rows.add("writable_roots", writable_roots, number);
+    rows.given("instructions", instructions.as_ref(), number);
+    rows.add("max_steps", max_steps, number);
+    rows.add("compact_percent", compact_percent, number);
+    for (name, profile) in profiles {
+        rows.rows.push(of_agent_profile(name, profile));
+    }
+}
+
+fn of_agent_profile(name: &str, settings: &AgentProfile) -> Row {
+    let AgentProfile {
+        from,
+        model,
+        provider,
+        approval_policy,
+        sandbox,
+        network,
+        instructions,
+        max_steps,
+    } = settings;
+    let mut value = json!({});
+    for (key, given) in [
+        ("model", model.as_ref().map(|text| json!(text))),
+        ("provider", provider.as_ref().map(|text| json!(text))),
+        (
+            "approval_policy",
+            approval_policy.map(|policy| json!(policy.as_str())),
+        ),
+        ("sandbox", sandbox.map(|mode| json!(mode.as_str()))),
+        ("network", network.map(|truth| json!(truth))),
+        (
+            "instructions",
+            instructions.as_ref().map(|text| json!(text)),
+        ),
+        ("max_steps", max_steps.map(|many| json!(many))),
+    ] {
+        if let Some(given) = given {
+            value[key] = given;
+        }
+    }
+    Row::new(format!("agent.profiles.{name}"), value, Some(from))
 }
 
 fn of_gateway(rows: &mut Rows, settings: &GatewaySettings) {
@@ -286,6 +348,7 @@ fn of_provider(name: &str, settings: &ProviderSettings) -> Row {
         model,
         api_key_env,
         api_key,
+        max_retries,
     } = settings;
     let mut value = json!({ "kind": kind.as_str() });
     for (key, text) in [
@@ -297,6 +360,9 @@ fn of_provider(name: &str, settings: &ProviderSettings) -> Row {
         if let Some(text) = text {
             value[key] = json!(text);
         }
+    }
+    if let Some(many) = max_retries {
+        value["max_retries"] = json!(many);
     }
     Row::new(format!("providers.{name}"), value, Some(from))
 }
@@ -317,6 +383,10 @@ fn of_model(name: &str, settings: &ModelSettings) -> Row {
         max_output_tokens,
         vision,
         tools,
+        input_price,
+        output_price,
+        cache_read_price,
+        cache_write_price,
     } = settings;
     let mut value = json!({});
     for (key, given) in [
@@ -328,6 +398,16 @@ fn of_model(name: &str, settings: &ModelSettings) -> Row {
         ),
         ("vision", vision.map(|truth| json!(truth))),
         ("tools", tools.map(|truth| json!(truth))),
+        ("input_price", input_price.map(|price| json!(price))),
+        ("output_price", output_price.map(|price| json!(price))),
+        (
+            "cache_read_price",
+            cache_read_price.map(|price| json!(price)),
+        ),
+        (
+            "cache_write_price",
+            cache_write_price.map(|price| json!(price)),
+        ),
     ] {
         if let Some(given) = given {
             value[key] = given;

@@ -10,7 +10,8 @@ use cocode_client::Url;
 use cocode_config::{
     Config, Entry, ExpandError, Loss, PolicyVerdict, Problem, Server, State, variables_of,
 };
-use cocode_core::{Program, Reach, Remote, RemoteTransport, ServerSpec};
+use cocode_core::{Program, Reach, Remote, RemoteTransport, Sandbox, ServerSpec};
+use cocode_process::confinement_support;
 
 use super::super::report::pending;
 use super::check::Check;
@@ -42,16 +43,25 @@ pub(super) fn config(server: &Server) -> Check {
         let error = CliError::new(Code::InvalidConfig, message);
         return Check::failed("config", with_problems(error, &wrong));
     }
-    if let State::Ready(spec) = &server.state
-        && let Some(error) = reach::refused_sandbox(spec)
-    {
-        return Check::failed("config", error);
+    let mut sandboxed = "";
+    let mut gaps = Vec::new();
+    if let State::Ready(spec) = &server.state {
+        let support = confinement_support();
+        if let Some(error) = reach::refused_sandbox(spec, support) {
+            return Check::failed("config", error);
+        }
+        if spec.sandbox != Sandbox::Off && matches!(spec.reach, Reach::Program(_)) {
+            sandboxed = ", in a sandbox";
+            let all = support.gaps().into_iter();
+            gaps.extend(all.map(|gap| format!("in a sandbox of this system programs can {gap}")));
+        }
     }
-    let message = format!("{origin} ({scope})");
-    if odd.is_empty() {
+    let message = format!("{origin} ({scope}){sandboxed}");
+    if odd.is_empty() && gaps.is_empty() {
         return Check::ok("config", message);
     }
-    Check::warning("config", message).details(odd.iter().map(|problem| told(problem)))
+    let odd = odd.iter().map(|problem| told(problem));
+    Check::warning("config", message).details(odd.chain(gaps))
 }
 
 /// What it takes to reach a server, also where it is not ready: to look, not to use.

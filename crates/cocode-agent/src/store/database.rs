@@ -1,0 +1,315 @@
+//! The file of the store: made, opened and asked. What goes wrong with it is told here, with the file
+//! and what to do.
+
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+
+use super::hold::Locks;
+use super::schema::{self, Unfit};
+use super::{ConversationId, StoreError};
+
+/// How long to wait for other processes that write: each takes milliseconds.
+const BUSY_LIMIT: Duration = Duration::from_secs(10);
+/// How long to wait before a file is opened again that others are opening at the same time. SQLite
+/// does not wait there by itself.
+const OPENING_PAUSE: Duration = Duration::from_millis(5);
+/// Directories that are made here are for their owner only.
+const DIRECTORY_MODE: u32 = 0o700;
+/// So are files. SQLite gives those that it makes beside it (`-wal`, `-shm`) the same mode.
+pub(super) const FILE_MODE: u32 = 0o600;
+
+/// Held while a file is made and opened. The system frees all of a process's locks on a file when any
+/// descriptor of that file is closed, and the one that made the file is closed: nobody in this process
+/// may have opened it by then.
+static OPENING: Mutex<()> = Mutex::new(());
+
+/// An open store.
+#[derive(Debug)]
+pub(super) struct Database {
+    connection: Connection,
+    /// Who holds what.
+    pub(super) locks: Locks,
+    /// What the connection is set to.
+    safety: Safety,
+}
+
+/// What survives what.
+///
+/// A transaction is in the hands of the system when it is over, so the death of this process by any
+/// means loses nothing of it in either case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Safety {
+    /// It is on the disk, and survives a power cut as far as the disk tells the truth.
+    PowerCut,
+    /// A power cut may take it, and all that followed without [`Safety::PowerCut`]. The file is whole
+    /// nevertheless. For what is worth nothing once the process is gone that wrote it, and for drafts.
+    Crash,
+}
+
+/// What went wrong, before it is told with the name of the file.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    Sql(rusqlite::Error),
+    File {
+        action: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    Unfit(Unfit),
+    /// Nothing is wrong with the store.
+    Told(StoreError),
+}
+
+impl Database {
+    /// Opens the file, and makes it and its directory where they are missing.
+    pub(super) fn open(path: &Path) -> Result<Self, Trouble> {
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        make_directory(directory)?;
+        let locks = Locks::in_directory(directory.join("locks"));
+        let started = Instant::now();
+        loop {
+            match Self::open_once(path) {
+                Ok(connection) => return Ok(Self::new(connection, locks)),
+                Err(Trouble::Sql(error)) if is_busy(&error) && started.elapsed() < BUSY_LIMIT => {
+                    thread::sleep(OPENING_PAUSE);
+                }
+                Err(trouble) => return Err(trouble),
+            }
+        }
+    }
+
+    /// One that is gone with this value.
+    pub(super) fn in_memory() -> Result<Self, Trouble> {
+        let mut connection = Connection::open_in_memory()?;
+        prepare(&mut connection)?;
+        Ok(Self::new(connection, Locks::in_memory()))
+    }
+
+    fn new(connection: Connection, locks: Locks) -> Self {
+        Self {
+            connection,
+            locks,
+            safety: Safety::PowerCut,
+        }
+    }
+
+    fn open_once(path: &Path) -> Result<Connection, Trouble> {
+        let opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+        make_private_file(path)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = Connection::open_with_flags(path, flags)?;
+        drop(opening);
+        prepare(&mut connection)?;
+        Ok(connection)
+    }
+
+    /// Something that reads. It sees one state of the file.
+    pub(super) fn read(&mut self) -> Result<Transaction<'_>, Trouble> {
+        let behavior = TransactionBehavior::Deferred;
+        Ok(self.connection.transaction_with_behavior(behavior)?)
+    }
+
+    /// Something that writes, alone among all processes. Whoever looks at locks does it inside, so that
+    /// nobody takes a look for a holder.
+    pub(super) fn write(&mut self, safety: Safety) -> Result<(Transaction<'_>, &Locks), Trouble> {
+        if self.safety != safety {
+            let level = match safety {
+                Safety::PowerCut => "FULL",
+                Safety::Crash => "NORMAL",
+            };
+            self.connection.pragma_update(None, "synchronous", level)?;
+            self.safety = safety;
+        }
+        let behavior = TransactionBehavior::Immediate;
+        let transaction = self.connection.transaction_with_behavior(behavior)?;
+        Ok((transaction, &self.locks))
+    }
+
+    /// Outside of transactions.
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+}
+
+/// Sets up a connection, and the tables where they are missing.
+fn prepare(connection: &mut Connection) -> Result<(), Trouble> {
+    connection.busy_timeout(BUSY_LIMIT)?;
+    // Before anything is changed: the file may not be for us.
+    if schema::format_of(connection, schema::STEPS)? == 0 {
+        // What is removed can be given back to the disk piece by piece. Counts for files without tables,
+        // and would be written into others every time.
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    }
+    // Readers and a writer do not wait for each other. An answer comes with it, which is not the same in memory.
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_row| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    // What is overwritten anyway does not keep the text of what was removed.
+    connection.pragma_update_and_check(None, "secure_delete", "FAST", |_row| Ok(()))?;
+    // A log that has grown large is cut when it begins anew.
+    connection.pragma_update_and_check(None, "journal_size_limit", LOG_LIMIT, |_row| Ok(()))?;
+    schema::migrate(connection, schema::STEPS)
+}
+
+/// What is left of a log that has grown larger, in bytes.
+const LOG_LIMIT: i64 = 8 * 1024 * 1024;
+
+/// Makes a directory and those above it, where they are missing. Those that are there are left as they
+/// are: they may be anybody's.
+pub(super) fn make_directory(path: &Path) -> Result<(), Trouble> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(DIRECTORY_MODE)
+        .create(path)
+        .map_err(Trouble::file("make the directory", path))
+}
+
+/// Makes a file that only its owner can read, or closes one to others that is there.
+fn make_private_file(path: &Path) -> Result<(), Trouble> {
+    let made = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(FILE_MODE)
+        .open(path);
+    match made {
+        Ok(file) => drop(file),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(Trouble::file("make", path)(error)),
+    }
+    let mode = fs::metadata(path)
+        .map_err(Trouble::file("inspect", path))?
+        .mode();
+    if mode & 0o777 != FILE_MODE {
+        fs::set_permissions(path, Permissions::from_mode(FILE_MODE))
+            .map_err(Trouble::file("close to others", path))?;
+    }
+    Ok(())
+}
+
+/// The time as it is stored.
+pub(super) fn micros(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// The time that was stored.
+pub(super) fn time_of(micros: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+}
+
+/// A number as it is stored: SQLite has none that are larger.
+pub(super) fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A number that was stored.
+pub(super) fn unstored(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+/// The key of a conversation in the tables.
+pub(super) fn key_of(connection: &Connection, id: &ConversationId) -> Result<i64, Trouble> {
+    let found = connection.query_row(
+        "SELECT key FROM conversations WHERE id = ?1",
+        [id.as_str()],
+        |row| row.get(0),
+    );
+    match found {
+        Err(rusqlite::Error::QueryReturnedNoRows) => Err(StoreError::Unknown(id.clone()).into()),
+        other => Ok(other?),
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    )
+}
+
+impl Trouble {
+    /// With what was to be done, and to which file.
+    pub(super) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::File {
+            action,
+            path,
+            source,
+        }
+    }
+
+    /// For people.
+    pub(super) fn told(self, place: &str) -> StoreError {
+        let why = match self {
+            Self::Told(error) => return error,
+            Self::Unfit(Unfit::Newer { found, known }) => {
+                let place = place.to_owned();
+                return StoreError::Newer {
+                    place,
+                    found,
+                    known,
+                };
+            }
+            Self::Unfit(Unfit::Foreign) => {
+                "it is a database of another program; give cocode another place".to_owned()
+            }
+            Self::File {
+                action,
+                path,
+                source,
+            } => format!("cannot {action} {}: {source}", path.display()),
+            Self::Sql(error) => why(&error, place),
+        };
+        let place = place.to_owned();
+        StoreError::Broken { place, why }
+    }
+}
+
+/// What an error of SQLite means, and what to do.
+fn why(error: &rusqlite::Error, place: &str) -> String {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => format!(
+            "the file is damaged ({error}); move it away together with {place}-wal and {place}-shm and a new one is made, `sqlite3 {place} .recover` may save what was in it"
+        ),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => format!(
+            "other processes have kept it busy for {} s; try again",
+            BUSY_LIMIT.as_secs()
+        ),
+        Some(ErrorCode::DiskFull) => "the disk is full; make room and try again".to_owned(),
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+            format!("{error}; see who may write the file and its directory")
+        }
+        _ => error.to_string(),
+    }
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl From<Unfit> for Trouble {
+    fn from(unfit: Unfit) -> Self {
+        Self::Unfit(unfit)
+    }
+}
+
+impl From<StoreError> for Trouble {
+    fn from(error: StoreError) -> Self {
+        Self::Told(error)
+    }
+}
+
+#[cfg(test)]
+#[path = "database_tests.rs"]
+mod tests;

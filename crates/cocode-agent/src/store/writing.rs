@@ -1,0 +1,350 @@
+//! What adds to the store: conversations, leases, records, drafts.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::{Arc, Weak};
+use std::time::SystemTime;
+
+use rusqlite::{Transaction, named_params, params};
+use serde::Serialize;
+
+use super::database::{Database, Safety, Trouble, key_of, micros, stored, unstored};
+use super::{ConversationId, Hold, Lease, NewConversation, StoreError};
+use crate::content::Block;
+use crate::model::Usage;
+use crate::record::Record;
+
+/// One record, one draft or the settings of a conversation, as JSON. Images are the largest that is in them.
+pub(super) const MAX_RECORD_BYTES: usize = 16 * 1024 * 1024;
+/// All records of a conversation, as JSON: it is read as a whole.
+pub(super) const MAX_CONVERSATION_BYTES: u64 = 512 * 1024 * 1024;
+/// What is kept of a title, in characters.
+pub(super) const MAX_TITLE_CHARACTERS: usize = 200;
+/// The longest name of an owner, in bytes.
+pub(super) const MAX_OWNER_BYTES: usize = 1024;
+
+/// A conversation that begins, as it is written.
+#[derive(Debug)]
+pub(super) struct Beginning {
+    id: ConversationId,
+    owner: String,
+    title: String,
+    cwd: Vec<u8>,
+    settings: String,
+}
+
+/// Something that is written through a lease. It is not written once the lease is gone, even if it was
+/// asked for before.
+#[derive(Debug)]
+pub(super) struct Through {
+    id: ConversationId,
+    hold: Weak<dyn Hold>,
+}
+
+/// A record, as it is written.
+#[derive(Debug)]
+pub(super) struct Entry {
+    kind: &'static str,
+    json: String,
+    sums: Sums,
+}
+
+/// What a record changes in what lists say of the conversation.
+#[derive(Debug, Default, PartialEq)]
+struct Sums {
+    turns: u64,
+    usage: Usage,
+    cost: f64,
+    is_closed: bool,
+    cwd: Option<Vec<u8>>,
+}
+
+impl Beginning {
+    pub(super) fn new(new: NewConversation) -> Result<Self, StoreError> {
+        let NewConversation {
+            owner,
+            settings,
+            title,
+        } = new;
+        if owner.len() > MAX_OWNER_BYTES {
+            return Err(StoreError::NotStorable {
+                what: "the owner of a conversation",
+                why: format!(
+                    "the name has {} bytes, and {MAX_OWNER_BYTES} are the most",
+                    owner.len()
+                ),
+            });
+        }
+        Ok(Self {
+            id: ConversationId::random()?,
+            owner,
+            title: cut_title(&title),
+            cwd: settings.cwd.as_os_str().as_bytes().to_vec(),
+            settings: json_of("the settings of a conversation", &settings)?,
+        })
+    }
+}
+
+impl Through {
+    pub(super) fn new(lease: &Lease) -> Self {
+        Self {
+            id: lease.id.clone(),
+            hold: Arc::downgrade(&lease.hold),
+        }
+    }
+
+    /// Does something while the lease is held for sure: this process cannot let go meanwhile, and the
+    /// token says that nobody else has taken it.
+    fn with<T>(
+        self,
+        transaction: &Transaction<'_>,
+        work: impl FnOnce(i64) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let Self { id, hold } = self;
+        let lost = || StoreError::Lost(id.clone());
+        let hold = hold.upgrade().ok_or_else(lost)?;
+        let key = key_of(transaction, &id)?;
+        let is_ours: bool = transaction.query_row(
+            "SELECT holder IS ?2 FROM conversations WHERE key = ?1",
+            [key, hold.token()],
+            |row| row.get(0),
+        )?;
+        if !is_ours {
+            return Err(lost().into());
+        }
+        work(key)
+    }
+}
+
+impl Entry {
+    pub(super) fn new(record: &Record) -> Result<Self, StoreError> {
+        Ok(Self {
+            kind: record.kind(),
+            json: json_of("a record", record)?,
+            sums: Sums::of(record),
+        })
+    }
+}
+
+impl Sums {
+    fn of(record: &Record) -> Self {
+        let mut sums = Self::default();
+        match record {
+            Record::Asked { .. } => sums.turns = 1,
+            Record::Replied { usage, cost, .. } | Record::Compacted { usage, cost, .. } => {
+                sums.usage = *usage;
+                // Anything else is no price, and would spoil the sum.
+                sums.cost = cost.filter(|cost| cost.is_finite()).unwrap_or(0.0);
+            }
+            Record::Changed { settings } => {
+                sums.cwd = Some(settings.cwd.as_os_str().as_bytes().to_vec());
+            }
+            Record::Closed => sums.is_closed = true,
+            Record::BrokeOff { .. }
+            | Record::CallBegun { .. }
+            | Record::ApprovalAsked { .. }
+            | Record::ApprovalAnswered { .. }
+            | Record::CallEnded { .. }
+            | Record::Nudged { .. }
+            | Record::Ended { .. } => {}
+        }
+        sums
+    }
+}
+
+/// Begins a conversation.
+pub(super) fn begin(
+    database: &mut Database,
+    beginning: Beginning,
+) -> Result<ConversationId, Trouble> {
+    let Beginning {
+        id,
+        owner,
+        title,
+        cwd,
+        settings,
+    } = beginning;
+    let now = micros(SystemTime::now());
+    let (transaction, _locks) = database.write(Safety::PowerCut)?;
+    transaction.execute(
+        "INSERT INTO conversations (id, owner, title, cwd, settings, began, used)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)",
+        params![id.as_str(), owner, title, cwd, settings, now],
+    )?;
+    transaction.commit()?;
+    Ok(id)
+}
+
+/// Takes a conversation.
+pub(super) fn lease(database: &mut Database, id: ConversationId) -> Result<Lease, Trouble> {
+    let (transaction, locks) = database.write(Safety::Crash)?;
+    let key = key_of(&transaction, &id)?;
+    let hold = locks.take(&id)?;
+    refuse_newer_records(&transaction, key, &id)?;
+    transaction.execute(
+        "UPDATE conversations SET holder = ?2 WHERE key = ?1",
+        [key, hold.token()],
+    )?;
+    transaction.commit()?;
+    Ok(Lease { id, hold })
+}
+
+/// Nobody goes on with a conversation in which something happened that this version knows nothing of.
+fn refuse_newer_records(
+    transaction: &Transaction<'_>,
+    key: i64,
+    id: &ConversationId,
+) -> Result<(), Trouble> {
+    let known = Record::KINDS.map(|kind| format!("'{kind}'")).join(", ");
+    let found = transaction.query_row(
+        &format!(
+            "SELECT number, kind FROM records
+             WHERE conversation = ?1 AND kind NOT IN ({known}) ORDER BY number LIMIT 1"
+        ),
+        [key],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    );
+    match found {
+        Err(rusqlite::Error::QueryReturnedNoRows) => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok((number, kind)) => Err(StoreError::NotUnderstood {
+            id: id.clone(),
+            number: unstored(number),
+            kind,
+            why: "this version knows no such records".to_owned(),
+        }
+        .into()),
+    }
+}
+
+/// Adds a record.
+pub(super) fn append(
+    database: &mut Database,
+    through: Through,
+    entry: Entry,
+) -> Result<u64, Trouble> {
+    let (transaction, _locks) = database.write(Safety::PowerCut)?;
+    let number = through.with(&transaction, |key| write_entry(&transaction, key, entry))?;
+    transaction.commit()?;
+    Ok(number)
+}
+
+fn write_entry(transaction: &Transaction<'_>, key: i64, entry: Entry) -> Result<u64, Trouble> {
+    let Entry { kind, json, sums } = entry;
+    let now = micros(SystemTime::now());
+    let before = transaction.query_row(
+        "SELECT last_number, bytes, tokens_input, tokens_output, tokens_cache_read, tokens_cache_write
+         FROM conversations WHERE key = ?1",
+        [key],
+        |row| {
+            let usage = Usage {
+                input: unstored(row.get(2)?),
+                output: unstored(row.get(3)?),
+                cache_read: unstored(row.get(4)?),
+                cache_write: unstored(row.get(5)?),
+            };
+            Ok((unstored(row.get(0)?), unstored(row.get(1)?), usage))
+        },
+    );
+    let (last, bytes, mut usage) = before?;
+    usage += sums.usage;
+    let number = last.saturating_add(1);
+    let bytes = bytes.saturating_add(u64::try_from(json.len()).unwrap_or(u64::MAX));
+    if bytes > MAX_CONVERSATION_BYTES {
+        return Err(StoreError::NotStorable {
+            what: "a record",
+            why: format!(
+                "the conversation would be longer than {} MiB; begin another one",
+                MAX_CONVERSATION_BYTES / (1024 * 1024)
+            ),
+        }
+        .into());
+    }
+    transaction.execute(
+        "INSERT INTO records (conversation, number, kind, written, record)
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![key, stored(number), kind, now, json],
+    )?;
+    transaction.execute(
+        "UPDATE conversations SET
+            last_number = :number, bytes = :bytes, used = :now,
+            turns = turns + :turns, cost = cost + :cost, closed = closed OR :closed,
+            tokens_input = :input, tokens_output = :output,
+            tokens_cache_read = :cache_read, tokens_cache_write = :cache_write,
+            cwd = coalesce(:cwd, cwd)
+         WHERE key = :key",
+        named_params! {
+            ":key": key,
+            ":number": stored(number),
+            ":bytes": stored(bytes),
+            ":now": now,
+            ":turns": stored(sums.turns),
+            ":cost": sums.cost,
+            ":closed": sums.is_closed,
+            ":input": stored(usage.input),
+            ":output": stored(usage.output),
+            ":cache_read": stored(usage.cache_read),
+            ":cache_write": stored(usage.cache_write),
+            ":cwd": sums.cwd,
+        },
+    )?;
+    transaction.execute("DELETE FROM drafts WHERE conversation = ?1", [key])?;
+    Ok(number)
+}
+
+/// Keeps a draft. It is worth less than a record, and comes often: a power cut may take the last ones.
+pub(super) fn draft(database: &mut Database, through: Through, said: &str) -> Result<(), Trouble> {
+    let (transaction, _locks) = database.write(Safety::Crash)?;
+    through.with(&transaction, |key| {
+        transaction.execute(
+            "INSERT OR REPLACE INTO drafts (conversation, after_number, said)
+             SELECT key, last_number, ?2 FROM conversations WHERE key = ?1",
+            params![key, said],
+        )?;
+        Ok(())
+    })?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// A draft, as it is written.
+pub(super) fn draft_json(said: &[Block]) -> Result<String, StoreError> {
+    json_of("a draft", said)
+}
+
+fn json_of<T: Serialize + ?Sized>(what: &'static str, value: &T) -> Result<String, StoreError> {
+    let json = serde_json::to_string(value).map_err(|error| StoreError::NotStorable {
+        what,
+        why: error.to_string(),
+    })?;
+    if json.len() > MAX_RECORD_BYTES {
+        return Err(StoreError::NotStorable {
+            what,
+            why: format!(
+                "it has {} bytes, and {} MiB are the most",
+                json.len(),
+                MAX_RECORD_BYTES / (1024 * 1024)
+            ),
+        });
+    }
+    Ok(json)
+}
+
+/// The beginning of a title, on one line.
+fn cut_title(title: &str) -> String {
+    let mut characters = title.split_whitespace().flat_map(|word| {
+        let word = word.chars().filter(|character| !character.is_control());
+        std::iter::once(' ').chain(word)
+    });
+    // The first word has no space before it.
+    characters.next();
+    let mut cut: String = characters.by_ref().take(MAX_TITLE_CHARACTERS).collect();
+    if characters.next().is_some() {
+        cut.pop();
+        cut.push('…');
+    }
+    cut
+}
+
+#[cfg(test)]
+#[path = "writing_tests.rs"]
+mod tests;

@@ -1,0 +1,259 @@
+//! Many processes with one file, some of which are killed.
+//!
+//! A process is this program again, started for one test that is ignored otherwise. What it is to do
+//! is the first line of its input.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use cocode_agent::{Block, ConversationId, Record, SqliteStore, Store as _, StoreError, text_of};
+
+use super::{all, asked, begun, store_in};
+
+/// How often a process is killed.
+const ROUNDS: usize = 60;
+/// A process is killed when it has said at most so many numbers.
+const MOST_NUMBERS: usize = 30;
+/// A number that no process reaches.
+const FOREVER: u64 = 1_000_000;
+/// What comes before what is said: the harness of tests writes as well.
+const MARK: &str = "say: ";
+
+/// Another process.
+struct Other {
+    child: Child,
+    /// It does not end before this does.
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Other {
+    /// Starts a process that does something to a conversation, so often.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it is to be killed without a guard that would tidy up"
+    )]
+    fn start(directory: &Path, verb: &str, id: &ConversationId, times: u64) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "store::processes::a_process_does_as_it_is_told"])
+            .args(["--ignored", "--nocapture", "--test-threads=1"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        writeln!(input, "{verb} {id} {times} {}", directory.display()).unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self {
+            child,
+            input,
+            output,
+        }
+    }
+
+    /// What it says next. Half a line is what it was about to say when it was killed.
+    fn hear(&mut self) -> Option<String> {
+        loop {
+            let mut line = String::new();
+            self.output.read_line(&mut line).unwrap();
+            let line = line.strip_suffix('\n')?;
+            if let Some((_, said)) = line.split_once(MARK) {
+                return Some(said.to_owned());
+            }
+        }
+    }
+
+    fn hear_number(&mut self) -> Option<u64> {
+        self.hear().map(|said| said.parse().unwrap())
+    }
+
+    /// Kills it, and gives the last number that it still said.
+    fn kill(mut self) -> Option<u64> {
+        self.child.kill().unwrap();
+        let last = std::iter::from_fn(|| self.hear_number()).last();
+        self.child.wait().unwrap();
+        last
+    }
+
+    fn finish(mut self) {
+        drop(self.input);
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{rest}");
+    }
+}
+
+fn say(what: &str) {
+    let mut stdout = std::io::stdout();
+    writeln!(stdout, "{MARK}{what}").unwrap();
+    stdout.flush().unwrap();
+}
+
+#[tokio::test]
+#[ignore = "the other tests start it as another process"]
+async fn a_process_does_as_it_is_told() {
+    let mut order = String::new();
+    std::io::stdin().read_line(&mut order).unwrap();
+    let words: Vec<_> = order.trim_end().splitn(4, ' ').collect();
+    let [verb, id, times, directory] = words.as_slice() else {
+        return;
+    };
+    let store = store_in(Path::new(directory));
+    let id = id.parse().unwrap();
+    let times = times.parse().unwrap();
+    match *verb {
+        "append" => append(&store, &id, times).await,
+        "contend" => contend(&store, &id, times).await,
+        "hold" => hold(&store, &id).await,
+        other => panic!("{other}"),
+    }
+}
+
+/// Appends records as fast as it can, with drafts in between, and says the number of each.
+async fn append(store: &SqliteStore, id: &ConversationId, times: u64) {
+    let lease = store.lease(id).await.unwrap();
+    for _ in 0..times {
+        store.draft(&lease, &[Block::text("so far")]).await.unwrap();
+        let text = "x".repeat(fastrand::usize(..3000));
+        let number = store.append(&lease, &asked(&text)).await.unwrap();
+        say(&number.to_string());
+    }
+}
+
+/// Takes the conversation again and again, for one record each time.
+async fn contend(store: &SqliteStore, id: &ConversationId, times: u64) {
+    let mut done = 0;
+    while done < times {
+        match store.lease(id).await {
+            Ok(lease) => {
+                let known = store.load(id).await.unwrap().records.len();
+                let record = asked(&format!("after {known}"));
+                store.append(&lease, &record).await.unwrap();
+                done += 1;
+            }
+            Err(StoreError::Held(_)) => tokio::task::yield_now().await,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Takes the conversation, if it is free, until the input ends.
+async fn hold(store: &SqliteStore, id: &ConversationId) {
+    let lease = store.lease(id).await;
+    say(match &lease {
+        Ok(_) => "held",
+        Err(StoreError::Held(_)) => "refused",
+        Err(StoreError::Unknown(_)) => "unknown",
+        Err(error) => panic!("{error}"),
+    });
+    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+    drop(lease);
+}
+
+/// The numbers of all records of a conversation, which must follow each other.
+async fn contiguous(store: &SqliteStore, id: &ConversationId) -> u64 {
+    let stored = store.load(id).await.unwrap();
+    stored.whole().unwrap();
+    let count = u64::try_from(stored.records.len()).unwrap();
+    let numbers = stored.records.iter().map(|(number, _)| *number);
+    assert!(numbers.eq(1..=count), "there are gaps");
+    count
+}
+
+#[tokio::test]
+async fn nothing_is_lost_when_a_process_is_killed_at_any_moment() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path());
+    let id = begun(&store).await;
+    let mut known = 0;
+    for round in 0..ROUNDS {
+        let mut other = Other::start(directory.path(), "append", &id, FOREVER);
+        let mut heard = 0;
+        for _ in 0..fastrand::usize(1..=MOST_NUMBERS) {
+            heard = other.hear_number().unwrap();
+        }
+        // Anywhere in the middle of what comes next.
+        for _ in 0..fastrand::u32(..20_000) {
+            std::hint::spin_loop();
+        }
+        heard = other.kill().unwrap_or(heard);
+        assert!(heard > known, "round {round}: {heard} after {known}");
+        let there = contiguous(&store, &id).await;
+        // One more may have been on its way.
+        assert!(
+            there == heard || there == heard + 1,
+            "round {round}: {there} are there, {heard} were told"
+        );
+        let summary = &store.list(&all()).await.unwrap()[0];
+        assert!(!summary.is_held, "round {round}");
+        assert_eq!(summary.turns, there);
+        let lease = store.lease(&id).await.unwrap();
+        known = store.append(&lease, &asked("go on")).await.unwrap();
+        assert_eq!(known, there + 1);
+    }
+}
+
+#[tokio::test]
+async fn eight_processes_make_the_file_and_write_their_own_conversations_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    // Nobody has made the file before: they do it at the same time.
+    let others: Vec<_> = (0..8)
+        .map(|_| {
+            let id = ConversationId::random().unwrap();
+            Other::start(directory.path(), "hold", &id, 0)
+        })
+        .collect();
+    for mut other in others {
+        assert_eq!(other.hear().unwrap(), "unknown");
+        other.finish();
+    }
+    let store = store_in(directory.path());
+    let mut others = Vec::new();
+    for _ in 0..8 {
+        let id = begun(&store).await;
+        others.push((Other::start(directory.path(), "append", &id, 40), id));
+    }
+    for (other, id) in others {
+        other.finish();
+        assert_eq!(contiguous(&store, &id).await, 40);
+    }
+}
+
+#[tokio::test]
+async fn two_processes_that_want_one_conversation_have_it_in_turns() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path());
+    let id = begun(&store).await;
+    let others = [(); 2].map(|()| Other::start(directory.path(), "contend", &id, 40));
+    others.into_iter().for_each(Other::finish);
+    assert_eq!(contiguous(&store, &id).await, 80);
+    for (number, record) in store.load(&id).await.unwrap().records {
+        let Record::Asked { content } = record else {
+            panic!("{record:?}");
+        };
+        assert_eq!(text_of(&content), format!("after {}", number - 1));
+    }
+}
+
+#[tokio::test]
+async fn a_killed_holder_holds_nothing_any_more() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path());
+    let id = begun(&store).await;
+    let mut first = Other::start(directory.path(), "hold", &id, 0);
+    assert_eq!(first.hear().unwrap(), "held");
+    let mut second = Other::start(directory.path(), "hold", &id, 0);
+    assert_eq!(second.hear().unwrap(), "refused");
+    assert!(matches!(store.lease(&id).await, Err(StoreError::Held(_))));
+    assert!(matches!(store.remove(&id).await, Err(StoreError::Held(_))));
+    assert!(store.list(&all()).await.unwrap()[0].is_held);
+    first.kill();
+    assert!(!store.list(&all()).await.unwrap()[0].is_held);
+    let mut third = Other::start(directory.path(), "hold", &id, 0);
+    assert_eq!(third.hear().unwrap(), "held");
+    third.finish();
+    second.finish();
+    let lease = store.lease(&id).await.unwrap();
+    assert_eq!(store.append(&lease, &asked("mine")).await.unwrap(), 1);
+}

@@ -1,0 +1,121 @@
+//! What models do with the tools of servers.
+
+use cocode_agent::{ApprovalAnswer, Ending};
+use cocode_client::{Manager, ManagerOptions, ServerSpec};
+use cocode_core::{ApprovalPolicy as Policy, SandboxMode as Mode};
+use cocode_testkit::{Gate, Script};
+use serde_json::json;
+
+use super::{begin, say, words};
+use crate::puppet::{Friend, Scene};
+
+async fn manager(specs: Vec<ServerSpec>) -> Manager {
+    let manager = Manager::new(ManagerOptions::default());
+    manager.apply(specs).await;
+    manager
+}
+
+#[tokio::test]
+async fn tools_of_servers_are_called_after_asking() {
+    let server = Script::new().http();
+    let spec = ServerSpec::remote("web".parse().unwrap(), server.url());
+    let manager = manager(vec![spec]).await;
+    manager.wait_for_startup().await;
+    let scene = Scene::with(Some(manager.clone()), |_| {});
+    scene
+        .puppet
+        .calls(&[("1", "mcp__web__echo", json!({"text": "hello"}))])
+        .says("Done.");
+    let settings = scene.settings(Policy::OnRequest, Mode::WorkspaceWrite);
+    let mut conversation = scene
+        .agent
+        .begin("ann", settings, &words("go"))
+        .await
+        .unwrap();
+    let friend = Friend::answering([ApprovalAnswer::Once]);
+    let end = conversation
+        .turn(words("go"), &friend.company())
+        .await
+        .unwrap();
+    assert_eq!(end.ending, Ending::Done);
+    assert_eq!(friend.questions.lock().unwrap().len(), 1);
+    let seen = scene.puppet.seen();
+    assert!(
+        seen[0].tools.iter().any(|name| name == "mcp__web__echo"),
+        "{:?}",
+        seen[0].tools
+    );
+    assert!(
+        seen[1].results()[0].contains("hello"),
+        "{:?}",
+        seen[1].results()
+    );
+    manager.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_slow_delays_nothing_and_can_be_waited_for() {
+    let gate = Gate::new();
+    let server = Script::new().on("tools/list").hold(&gate).as_usual().http();
+    let spec = ServerSpec::remote("slow".parse().unwrap(), server.url());
+    let manager = manager(vec![spec]).await;
+    let scene = Scene::with(Some(manager.clone()), |_| {});
+    scene
+        .puppet
+        .then({
+            move |seen, _| {
+                assert!(seen.system.contains("`slow`"), "{}", seen.system);
+                assert!(seen.tools.iter().any(|name| name == "wait_for_servers"));
+                gate.open();
+                let content = vec![crate::puppet::call(
+                    "1",
+                    "wait_for_servers",
+                    cocode_agent::Arguments::Json(json!({})),
+                )];
+                Ok(crate::puppet::said(content, cocode_agent::Stop::ToolCalls))
+            }
+        })
+        .says("Done.");
+    let mut conversation = begin(&scene).await;
+    let end = say(&mut conversation, "go").await;
+    assert_eq!(end.ending, Ending::Done);
+    let seen = scene.puppet.seen();
+    assert!(
+        seen[1].results()[0].contains("is there"),
+        "{:?}",
+        seen[1].results()
+    );
+    assert!(
+        seen[1].tools.iter().any(|name| name == "mcp__slow__echo"),
+        "{:?}",
+        seen[1].tools
+    );
+    manager.shutdown().await;
+}
+
+#[tokio::test]
+async fn where_tools_are_too_many_the_model_searches() {
+    let server = Script::new().tools(2_000, 500).http();
+    let spec = ServerSpec::remote("many".parse().unwrap(), server.url());
+    let manager = manager(vec![spec]).await;
+    manager.wait_for_startup().await;
+    let scene = Scene::with(Some(manager.clone()), |_| {});
+    scene
+        .puppet
+        .calls(&[(
+            "1",
+            "tool_search",
+            json!({"query": "tool number 7", "limit": 1}),
+        )])
+        .says("Done.");
+    let mut conversation = begin(&scene).await;
+    say(&mut conversation, "go").await;
+    let seen = scene.puppet.seen();
+    assert!(seen[0].tools.len() < 12, "{}", seen[0].tools.len());
+    assert!(
+        seen[1].tools.iter().any(|name| name == "mcp__many__tool-7"),
+        "{:?}",
+        seen[1].tools
+    );
+    manager.shutdown().await;
+}

@@ -1,0 +1,94 @@
+//! The permission rules of the configuration, as the agent asks them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use cocode_agent::{Rules, Ruling};
+use cocode_config::{Config, EditContext, SettingOrigin, remember};
+use cocode_core::{Answer, DecidedBy, Hints, RuleSet, Ruled, ToolRef, ToolUse};
+
+use crate::error::CliError;
+use crate::govern::permissions::answers_file;
+use crate::govern::permissions::reason::Reasons;
+use crate::workspace::Workspace;
+
+/// The rules that hold.
+#[derive(Debug)]
+pub(crate) struct AgentRules {
+    /// For the tools of every server that a file names.
+    of: BTreeMap<String, RuleSet<SettingOrigin>>,
+    /// For all other tools.
+    others: RuleSet<SettingOrigin>,
+    /// Servers about whose tools answers are remembered.
+    remembering: Vec<String>,
+    reasons: Reasons,
+    /// Where answers are remembered.
+    file: PathBuf,
+    edits: EditContext,
+}
+
+impl AgentRules {
+    pub(crate) fn new(workspace: &Workspace) -> Result<Self, CliError> {
+        let config = workspace.config()?;
+        Ok(Self::of(config, answers_file(workspace), workspace.edits()))
+    }
+
+    fn of(config: &Config, file: PathBuf, edits: EditContext) -> Self {
+        let names = config.servers.keys();
+        let remembering = names.clone();
+        Self {
+            of: names
+                .map(|name| (name.clone(), config.rules_for(name)))
+                .collect(),
+            others: config.rules(),
+            remembering: remembering
+                .filter(|name| config.remembers_answers_for(name))
+                .cloned()
+                .collect(),
+            reasons: Reasons::of(config),
+            file,
+            edits,
+        }
+    }
+
+    fn rules(&self, tool: ToolRef<'_>) -> &RuleSet<SettingOrigin> {
+        match tool {
+            ToolRef::Mcp { server, .. } => self.of.get(server.as_str()).unwrap_or(&self.others),
+            ToolRef::BuiltIn { .. } => &self.others,
+        }
+    }
+}
+
+impl Rules for AgentRules {
+    fn ruling(&self, tool: ToolRef<'_>, hints: Hints) -> Ruling {
+        let wanted = ToolUse::new(tool).with_hints(hints);
+        let decision = self.rules(tool).decide(&wanted);
+        let ruled = match decision.by {
+            // Where nobody has said anything, the approval policy decides.
+            DecidedBy::Default { set: None } => Ruled::Nothing,
+            _ => Ruled::By(decision.verdict),
+        };
+        let why = self.reasons.why(&decision);
+        let why = match why.place {
+            Some(place) => format!("{} ({place})", why.text),
+            None => why.text,
+        };
+        Ruling { ruled, why }
+    }
+
+    fn can_remember(&self, tool: ToolRef<'_>) -> bool {
+        match tool {
+            ToolRef::Mcp { server, .. } => {
+                let mut names = self.remembering.iter();
+                names.any(|name| name == server.as_str())
+            }
+            ToolRef::BuiltIn { .. } => false,
+        }
+    }
+
+    fn remember(&self, tool: ToolRef<'_>) -> Result<(), String> {
+        remember(&self.edits, &self.file, tool, Answer::Allow)
+            .map(|_edited| ())
+            .map_err(|error| cocode_wire::chain(&error))
+    }
+}
