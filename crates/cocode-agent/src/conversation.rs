@@ -69,6 +69,16 @@ impl Conversation {
         self.transcript.cost
     }
 
+    /// What a person has allowed for good in it: it is let go with the conversation.
+    pub(crate) fn allowed(&self) -> &std::collections::BTreeSet<String> {
+        &self.allowed
+    }
+
+    /// Takes up again what a person has allowed before.
+    pub(crate) fn allow(&mut self, allowed: std::collections::BTreeSet<String>) {
+        self.allowed.extend(allowed);
+    }
+
     /// Goes on with other settings.
     pub async fn change(&mut self, settings: Settings) -> Result<(), AgentError> {
         if settings != self.transcript.settings {

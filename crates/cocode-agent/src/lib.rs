@@ -10,19 +10,23 @@ mod conversation;
 mod describe;
 mod instructions;
 mod looping;
+mod markdown;
 mod model;
 mod project_notes;
 mod provider;
 pub mod providers;
 mod record;
 mod rules;
+pub mod serve;
 mod store;
 mod transcript;
+mod utc;
 
 pub use agent::{Agent, AgentError, AgentOptions, DEFAULT_COMPACT_PERCENT, DEFAULT_MAX_STEPS};
 pub use belt::HandsError;
 pub use conversation::{Conversation, TurnEnd};
 pub use describe::describe;
+pub use markdown::render_markdown;
 pub use rules::{NoRules, Rules, Ruling};
 
 pub use company::{

@@ -200,6 +200,35 @@ pub struct Settings {
     pub max_steps: Option<u32>,
 }
 
+impl Ending {
+    /// A word for programs.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Refused(_) => "refused",
+            Self::Interrupted => "interrupted",
+            Self::TooManySteps(_) => "too_many_steps",
+            Self::Looping => "looping",
+            Self::Failed(_) => "failed",
+        }
+    }
+
+    /// What is wrong, for people, if something is: half a sentence.
+    pub fn problem(&self) -> Option<String> {
+        Some(match self {
+            Self::Done => return None,
+            Self::Refused(None) => "the model does not answer this".to_owned(),
+            Self::Refused(Some(why)) => format!("the model does not answer this: {why}"),
+            Self::Interrupted => "it was interrupted".to_owned(),
+            Self::TooManySteps(most) => {
+                format!("it took more than the {most} steps that a turn may take")
+            }
+            Self::Looping => "the model did the same again and again".to_owned(),
+            Self::Failed(why) => why.trim_end_matches('.').to_owned(),
+        })
+    }
+}
+
 /// Settings as their words.
 mod words {
     use std::fmt::Display;

@@ -1,0 +1,173 @@
+//! "May this be done?" as a form, and what the filled-in form means.
+
+use cocode_core::Revision;
+use serde_json::{Value, json};
+
+use crate::company::{ApprovalAnswer, ApprovalQuestion};
+
+/// The method by which a client is asked to have a form filled in.
+pub(super) const METHOD: &str = "elicitation/create";
+
+/// So many characters of what a person gives as their reason reach the model.
+const MAX_REASON_CHARS: usize = 2_000;
+
+const ONCE: &str = "once";
+const ALWAYS: &str = "always";
+const REFUSE: &str = "refuse";
+const STOP: &str = "stop";
+
+/// The parameters of `elicitation/create`, as a revision has them.
+pub(super) fn form(question: &ApprovalQuestion, revision: Revision) -> Value {
+    let always = if question.can_remember {
+        "Yes, and always from now on"
+    } else {
+        "Yes, and do not ask about this again in this conversation"
+    };
+    let choices = [
+        (ONCE, "Yes, this time"),
+        (ALWAYS, always),
+        (REFUSE, "No, go on without it"),
+        (STOP, "No, and stop"),
+    ];
+    let mut decision = json!({ "type": "string", "title": "Decision" });
+    if revision >= Revision::V2025_11_25 {
+        let titled = choices.map(|(word, title)| json!({ "const": word, "title": title }));
+        decision["oneOf"] = titled.into_iter().collect();
+    } else {
+        decision["enum"] = choices.map(|(word, _)| word).into_iter().collect();
+        decision["enumNames"] = choices.map(|(_, title)| title).into_iter().collect();
+    }
+    let mut params = json!({
+        "message": message(question),
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                "decision": decision,
+                "reason": {
+                    "type": "string",
+                    "title": "Reason",
+                    "description": "What the agent is told if you say no.",
+                },
+            },
+            "required": ["decision"],
+        },
+    });
+    if revision >= Revision::V2025_11_25 {
+        params["mode"] = "form".into();
+    }
+    params
+}
+
+fn message(question: &ApprovalQuestion) -> String {
+    let ApprovalQuestion { summary, why, .. } = question;
+    let asked = format!("The agent wants to use {summary}\nYou are asked because {why}.");
+    match &question.justification {
+        Some(justification) => format!("{asked}\nThe agent says: {justification}"),
+        None => asked,
+    }
+}
+
+/// What a client answers. Only a clear yes is one.
+pub(super) fn answer(result: &Value) -> ApprovalAnswer {
+    let content = result.get("content");
+    let text = |key: &str| content.and_then(|content| content.get(key)?.as_str());
+    let reason = || {
+        let reason = text("reason").map(str::trim);
+        let reason = reason.filter(|reason| !reason.is_empty())?;
+        Some(reason.chars().take(MAX_REASON_CHARS).collect())
+    };
+    match result.get("action").and_then(Value::as_str) {
+        Some("accept") => match text("decision") {
+            Some(ONCE) => ApprovalAnswer::Once,
+            Some(ALWAYS) => ApprovalAnswer::Always,
+            Some(STOP) => ApprovalAnswer::Stopped,
+            Some(REFUSE) => ApprovalAnswer::Refused(reason()),
+            unclear => {
+                tracing::warn!(
+                    ?unclear,
+                    "an approval holds no decision, and counts as a refusal"
+                );
+                ApprovalAnswer::Refused(reason())
+            }
+        },
+        Some("cancel") => ApprovalAnswer::Stopped,
+        _ => ApprovalAnswer::Refused(reason()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cocode_core::Revision;
+    use serde_json::json;
+
+    use super::{answer, form};
+    use crate::company::{ApprovalAnswer, ApprovalQuestion};
+
+    fn question() -> ApprovalQuestion {
+        ApprovalQuestion {
+            id: "1".into(),
+            tool: "shell".into(),
+            summary: "shell: ls".into(),
+            arguments: json!({}),
+            why: "it is to run outside of the sandbox".into(),
+            justification: Some("to see".into()),
+            can_remember: false,
+        }
+    }
+
+    #[test]
+    fn the_form_has_titles_as_the_revision_knows_them() {
+        let old = form(&question(), Revision::V2025_06_18);
+        let decision = &old["requestedSchema"]["properties"]["decision"];
+        assert_eq!(
+            decision["enum"],
+            json!(["once", "always", "refuse", "stop"])
+        );
+        assert_eq!(decision["enumNames"].as_array().unwrap().len(), 4);
+        assert!(old.get("mode").is_none());
+        for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+            let new = form(&question(), revision);
+            let decision = &new["requestedSchema"]["properties"]["decision"];
+            assert_eq!(decision["oneOf"][0]["const"], "once");
+            assert!(decision.get("enum").is_none());
+            assert_eq!(new["mode"], "form");
+        }
+    }
+
+    #[test]
+    fn the_message_says_what_why_and_what_for() {
+        let form = form(&question(), Revision::V2025_11_25);
+        let message = form["message"].as_str().unwrap();
+        for part in ["shell: ls", "outside of the sandbox", "to see"] {
+            assert!(message.contains(part), "{message}");
+        }
+    }
+
+    #[test]
+    fn only_a_clear_yes_is_one() {
+        let accepted = |content| answer(&json!({ "action": "accept", "content": content }));
+        assert_eq!(
+            accepted(json!({ "decision": "once" })),
+            ApprovalAnswer::Once
+        );
+        assert_eq!(
+            accepted(json!({ "decision": "always" })),
+            ApprovalAnswer::Always
+        );
+        assert_eq!(
+            accepted(json!({ "decision": "stop" })),
+            ApprovalAnswer::Stopped
+        );
+        assert_eq!(
+            accepted(json!({ "decision": "refuse", "reason": " not now " })),
+            ApprovalAnswer::Refused(Some("not now".into()))
+        );
+        for unclear in [json!({}), json!(null), json!({ "decision": "maybe" })] {
+            assert_eq!(accepted(unclear), ApprovalAnswer::Refused(None));
+        }
+        let other = |action: &str| answer(&json!({ "action": action }));
+        assert_eq!(other("decline"), ApprovalAnswer::Refused(None));
+        assert_eq!(other("cancel"), ApprovalAnswer::Stopped);
+        assert_eq!(answer(&json!("yes")), ApprovalAnswer::Refused(None));
+    }
+}
