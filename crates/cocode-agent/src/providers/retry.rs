@@ -27,12 +27,27 @@ const JITTER: f64 = 0.25;
 
 /// A provider that is asked again.
 #[derive(Debug)]
-pub struct Retrying<P>(P);
+pub struct Retrying<P> {
+    provider: P,
+    attempts: u32,
+}
 
 impl<P: Provider> Retrying<P> {
     /// Asks this one.
     pub fn new(provider: P) -> Self {
-        Self(provider)
+        Self {
+            provider,
+            attempts: MAX_ATTEMPTS,
+        }
+    }
+
+    /// Asks again at most so often.
+    #[must_use]
+    pub fn with_retries(self, retries: u32) -> Self {
+        Self {
+            attempts: retries.saturating_add(1),
+            ..self
+        }
     }
 
     async fn persist(
@@ -43,14 +58,14 @@ impl<P: Provider> Retrying<P> {
         let begun = Instant::now();
         let mut attempt = 1;
         loop {
-            let error = match self.0.reply(request, &mut *on_delta).await {
+            let error = match self.provider.reply(request, &mut *on_delta).await {
                 Ok(reply) => return Ok(reply),
                 Err(error) => error,
             };
             let Some(after) = wait(&error, attempt) else {
                 return Err(error);
             };
-            if attempt == MAX_ATTEMPTS || begun.elapsed() + after > MAX_TIME {
+            if attempt >= self.attempts || begun.elapsed() + after > MAX_TIME {
                 return Err(error);
             }
             tracing::debug!(provider = self.name(), attempt, ?after, %error, "asking again");
@@ -64,11 +79,11 @@ impl<P: Provider> Retrying<P> {
 
 impl<P: Provider> Provider for Retrying<P> {
     fn name(&self) -> &str {
-        self.0.name()
+        self.provider.name()
     }
 
     fn dialect(&self) -> Dialect {
-        self.0.dialect()
+        self.provider.dialect()
     }
 
     fn reply<'a>(

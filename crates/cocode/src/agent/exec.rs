@@ -30,11 +30,7 @@ pub(crate) fn run(args: &ExecArgs, workspace: &Workspace) -> Result<Exit, CliErr
     on_runtime(workspace, exec(args, said, workspace))
 }
 
-async fn exec(
-    args: &ExecArgs,
-    said: Vec<Block>,
-    workspace: &Workspace,
-) -> Result<Exit, CliError> {
+async fn exec(args: &ExecArgs, said: Vec<Block>, workspace: &Workspace) -> Result<Exit, CliError> {
     let mut interrupts = Interrupts::catch()?;
     let house = House::open(workspace, Defaults::SCRIPT, |_| {}).await?;
     let outcome = turn(args, said, &house, workspace, &mut interrupts).await;
@@ -103,7 +99,9 @@ async fn conversation(
 ) -> Result<Conversation, CliError> {
     let wishes = Wishes::from(&args.agent);
     let resumed = match (&args.resume, args.last) {
-        (Some(id), _) => Some(super::sessions::find(house.agent.options().store.as_ref(), id).await?),
+        (Some(id), _) => {
+            Some(super::sessions::find(house.agent.options().store.as_ref(), id).await?)
+        }
         (None, true) => Some(last(&house.agent, &house.setup.settings(&wishes)?.cwd).await?),
         (None, false) => None,
     };

@@ -6,13 +6,12 @@ use cocode_agent::{ConversationId, SqliteStore, Store, StoreError, Stored, Summa
 use serde_json::{Value, json};
 
 use super::house::store;
-use super::trouble;
 use crate::args::agent::SessionsVerb;
 use crate::error::{CliError, Code, Exit};
 use crate::printer::print_json;
 use crate::session::on_runtime;
-use crate::table::Table;
-use crate::text::plain;
+use crate::table::{Cell, table};
+use crate::text::{plain, tame};
 use crate::workspace::Workspace;
 
 /// Conversations that are looked through for the beginning of an id.
@@ -46,7 +45,7 @@ async fn list(
         limit: if here { MAX_LOOKED_THROUGH } else { limit },
         offset: 0,
     };
-    let listed = store.list(&wanted).await.map_err(|error| told(error))?;
+    let listed = store.list(&wanted).await.map_err(told)?;
     let mut listed = listed;
     listed.retain(|summary| directory.is_none_or(|directory| summary.cwd == directory));
     listed.truncate(limit);
@@ -60,37 +59,39 @@ async fn list(
         printer.note("no conversations are kept; `cocode exec PROMPT` begins one");
         return Ok(Exit::Ok);
     }
-    let mut table = Table::new(["id", "used", "turns", "tokens", "cost", "owner", "about"]);
-    for summary in &listed {
+    let rows = listed.iter().map(|summary| {
         let state = match (summary.is_held, summary.is_closed) {
             (true, _) => " (in use)",
             (_, true) => " (finished)",
             _ => "",
         };
         let title: String = summary.title.chars().take(MAX_TITLE_CHARS).collect();
-        table.row([
+        let cells = [
             summary.id.to_string(),
             ago(summary.used),
             summary.turns.to_string(),
             summary.usage.total().to_string(),
             cost(summary.cost),
-            plain(&summary.owner),
-            format!("{}{state}", plain(&title)),
-        ]);
-    }
-    printer.out(table.to_string())?;
+            summary.owner.clone(),
+            format!("{title}{state}"),
+        ];
+        cells.iter().map(Cell::new).collect()
+    });
+    let rows: Vec<Vec<Cell>> = rows.collect();
+    let head = ["ID", "USED", "TURNS", "TOKENS", "COST", "OWNER", "ABOUT"];
+    printer.out(table(&head, &rows, printer.paint()))?;
     Ok(Exit::Ok)
 }
 
 async fn show(store: &SqliteStore, id: &str, workspace: &Workspace) -> Result<Exit, CliError> {
     let id = find(store, id).await?;
-    let stored = store.load(&id).await.map_err(|error| told(error))?;
+    let stored = store.load(&id).await.map_err(told)?;
     let printer = &workspace.printer;
     if printer.json() {
         print_json(printer, &stored_json(&stored))?;
         return Ok(Exit::Ok);
     }
-    printer.out(crate::text::plain_lines(&cocode_agent::render_markdown(&stored)))?;
+    printer.out(tame(&cocode_agent::render_markdown(&stored)))?;
     Ok(Exit::Ok)
 }
 
@@ -102,7 +103,7 @@ async fn remove(
 ) -> Result<Exit, CliError> {
     let printer = &workspace.printer;
     if let Some(days) = older_than_days {
-        let removed = store.purge(days).await.map_err(|error| told(error))?;
+        let removed = store.purge(days).await.map_err(told)?;
         printer.out_line(&format!("removed {removed} conversations"))?;
         return Ok(Exit::Ok);
     }
@@ -112,7 +113,7 @@ async fn remove(
         found.push(find(store, id).await?);
     }
     for id in found {
-        store.remove(&id).await.map_err(|error| told(error))?;
+        store.remove(&id).await.map_err(told)?;
         printer.out_line(&format!("removed {id}"))?;
     }
     Ok(Exit::Ok)
@@ -128,7 +129,7 @@ pub(super) async fn find(store: &dyn Store, given: &str) -> Result<ConversationI
         limit: MAX_LOOKED_THROUGH,
         offset: 0,
     };
-    let listed = store.list(&wanted).await.map_err(|error| told(error))?;
+    let listed = store.list(&wanted).await.map_err(told)?;
     let mut found = listed
         .into_iter()
         .map(|summary| summary.id)
@@ -142,8 +143,10 @@ pub(super) async fn find(store: &dyn Store, given: &str) -> Result<ConversationI
         .hint("`cocode sessions list` shows what there is"))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is mapped over results")]
 fn told(error: StoreError) -> CliError {
-    trouble(&error.into())
+    CliError::new(Code::ConversationFailed, error.to_string())
+        .hint("`cocode sessions list` shows what there is")
 }
 
 fn summary_json(summary: &Summary) -> Value {
@@ -201,7 +204,9 @@ fn cost(cost: f64) -> String {
 
 /// How long ago something was.
 fn ago(time: SystemTime) -> String {
-    let ago = SystemTime::now().duration_since(time).unwrap_or(Duration::ZERO);
+    let ago = SystemTime::now()
+        .duration_since(time)
+        .unwrap_or(Duration::ZERO);
     let seconds = ago.as_secs();
     match seconds {
         0..60 => "just now".to_owned(),

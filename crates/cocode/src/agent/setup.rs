@@ -114,8 +114,13 @@ impl AgentSetup {
     pub(crate) fn settings(&self, wishes: &Wishes) -> Result<Settings, CliError> {
         let profile = wishes.profile.as_deref();
         let profile = profile.map(|name| self.profile(name)).transpose()?;
-        let (approval, sandbox) = (self.approval(wishes, profile)?, self.sandbox(wishes, profile)?);
-        let network = wishes.network.or(profile.and_then(|profile| profile.network));
+        let (approval, sandbox) = (
+            self.approval(wishes, profile)?,
+            self.sandbox(wishes, profile)?,
+        );
+        let network = wishes
+            .network
+            .or(profile.and_then(|profile| profile.network));
         let told = [
             profile.and_then(|profile| profile.instructions.clone()),
             wishes.developer_instructions.clone(),
@@ -124,10 +129,7 @@ impl AgentSetup {
         Ok(Settings {
             cwd: self.cwd(wishes.cwd.as_deref())?,
             model: ModelChoice {
-                model: wishes
-                    .model
-                    .clone()
-                    .or_else(|| profile?.model.clone()),
+                model: wishes.model.clone().or_else(|| profile?.model.clone()),
                 provider: wishes
                     .provider
                     .clone()
@@ -140,8 +142,61 @@ impl AgentSetup {
             base_instructions: wishes.base_instructions.clone(),
             developer_instructions: (!told.is_empty()).then(|| told.join("\n\n")),
             compact_prompt: wishes.compact_prompt.clone(),
-            max_steps: wishes.max_steps.or(profile.and_then(|profile| profile.max_steps)),
+            max_steps: wishes
+                .max_steps
+                .or(profile.and_then(|profile| profile.max_steps)),
         })
+    }
+
+    /// What a conversation goes on with: as it was, but for what is wished for, and within what the
+    /// organization allows now.
+    pub(crate) fn resumed(&self, wishes: &Wishes, was: &Settings) -> Result<Settings, CliError> {
+        let wished = Wishes {
+            approval: wishes.approval.or_else(|| self.still(was.approval)),
+            sandbox: wishes.sandbox.or_else(|| self.still_in(was.sandbox)),
+            cwd: wishes.cwd.clone().or_else(|| Some(was.cwd.clone())),
+            ..wishes.clone()
+        };
+        let now = self.settings(&wished)?;
+        let is_profile = wishes.profile.is_some();
+        Ok(Settings {
+            model: ModelChoice {
+                model: now.model.model.or_else(|| was.model.model.clone()),
+                provider: now.model.provider.or_else(|| was.model.provider.clone()),
+            },
+            network: if wishes.network.is_some() || is_profile {
+                now.network
+            } else {
+                was.network
+            },
+            writable: if wishes.writable.is_empty() {
+                was.writable.clone()
+            } else {
+                now.writable
+            },
+            base_instructions: now
+                .base_instructions
+                .or_else(|| was.base_instructions.clone()),
+            developer_instructions: now
+                .developer_instructions
+                .or_else(|| was.developer_instructions.clone()),
+            compact_prompt: now.compact_prompt.or_else(|| was.compact_prompt.clone()),
+            max_steps: now.max_steps.or(was.max_steps),
+            cwd: now.cwd,
+            approval: now.approval,
+            sandbox: now.sandbox,
+        })
+    }
+
+    /// What was allowed when a conversation began may not be any more.
+    fn still(&self, policy: ApprovalPolicy) -> Option<ApprovalPolicy> {
+        let objection = self.bounds.objection_to_policy(policy);
+        objection.is_none().then_some(policy)
+    }
+
+    fn still_in(&self, mode: SandboxMode) -> Option<SandboxMode> {
+        let objection = self.bounds.objection_to_sandbox(mode);
+        objection.is_none().then_some(mode)
     }
 
     fn profile(&self, name: &str) -> Result<&AgentProfile, CliError> {

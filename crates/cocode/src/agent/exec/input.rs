@@ -22,8 +22,9 @@ pub(super) fn said(args: &ExecArgs) -> Result<Vec<Block>, CliError> {
         Some("-") | None if is_piped => piped()?.unwrap_or_default(),
         Some("-") | None => {
             let message = "there is no prompt, and nothing is piped in";
-            return Err(CliError::new(Code::InvalidUsage, message)
-                .hint("cocode exec 'What is to be done'"));
+            return Err(
+                CliError::new(Code::InvalidUsage, message).hint("cocode exec 'What is to be done'")
+            );
         }
         Some(prompt) if is_piped => match piped()? {
             Some(piped) => format!("{prompt}\n\n<stdin>\n{piped}\n</stdin>"),
@@ -45,7 +46,10 @@ pub(super) fn said(args: &ExecArgs) -> Result<Vec<Block>, CliError> {
 /// What is piped in, if there is anything.
 fn piped() -> Result<Option<String>, CliError> {
     let mut bytes = Vec::new();
-    let read = stdin().lock().take(MAX_STDIN_BYTES + 1).read_to_end(&mut bytes);
+    let read = stdin()
+        .lock()
+        .take(MAX_STDIN_BYTES + 1)
+        .read_to_end(&mut bytes);
     read.map_err(|error| CliError::new(Code::FileError, "stdin cannot be read").because(&error))?;
     if bytes.len() as u64 > MAX_STDIN_BYTES {
         let message = format!("more than {MAX_STDIN_BYTES} bytes are piped in");
@@ -70,7 +74,21 @@ pub(crate) fn image(path: &Path) -> Result<Block, CliError> {
         [0x89, b'P', b'N', b'G', ..] => "image/png",
         [0xff, 0xd8, 0xff, ..] => "image/jpeg",
         [b'G', b'I', b'F', b'8', ..] => "image/gif",
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => "image/webp",
         _ => return Err(wrong("it is no PNG, JPEG, GIF or WebP")),
     };
     Ok(Block::Image {

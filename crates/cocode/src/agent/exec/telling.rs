@@ -6,7 +6,7 @@ use cocode_agent::{Ending, Listener, Notice, TurnEnd, describe};
 
 use crate::error::CliError;
 use crate::printer::Printer;
-use crate::text::{plain, plain_lines};
+use crate::text::{plain, tame};
 
 /// At a terminal, what the model says is shown as it comes; a program gets the last words alone.
 pub(super) struct Telling {
@@ -35,7 +35,7 @@ impl Telling {
         said.is_begun = true;
         said.ends_line = text.ends_with('\n');
         // If nobody reads any more, the end of the turn says so.
-        let _nobody_reads = self.printer.out(plain_lines(text));
+        let _nobody_reads = self.printer.out(tame(text));
     }
 
     fn end_line(&self) {
