@@ -295,22 +295,8 @@ impl Stored {
 }
 
 impl Lease {
-    /// A conversation that is held until `hold` is dropped: for whoever implements a [`Store`].
-    pub fn new(id: ConversationId, hold: impl fmt::Debug + Send + Sync + 'static) -> Self {
-        let hold = Box::new(Kept { _hold: hold });
-        Self { id, _hold: hold }
-    }
-
     /// What is held.
     pub fn id(&self) -> &ConversationId {
         &self.id
     }
 }
-
-/// Anything that lets go when it is dropped.
-#[derive(Debug)]
-struct Kept<T> {
-    _hold: T,
-}
-
-impl<T: fmt::Debug + Send + Sync> Hold for Kept<T> {}
