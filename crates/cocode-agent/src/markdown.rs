@@ -1,7 +1,6 @@
 //! A conversation as a document for people.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use crate::content::{Block, text_of};
 use crate::describe::describe;
@@ -22,6 +21,14 @@ pub fn render_markdown(stored: &Stored) -> String {
         if let Some(piece) = writer.piece(record) {
             writer.pieces.push(piece);
         }
+    }
+    if let Some(first) = stored.unread.first() {
+        writer.pieces.push(format!(
+            "*({} records are missing here, the first with the number {}: a newer version of cocode \
+             wrote them)*",
+            stored.unread.len(),
+            first.number
+        ));
     }
     if let Some(draft) = &stored.draft {
         let said = said(draft);
@@ -51,8 +58,7 @@ fn head(stored: &Stored) -> String {
     };
     let mut text = format!("# {title}\n\n- Conversation: {}\n", summary.id);
     let mut line = |name: &str, value: String| {
-        // Writing to a text does not fail.
-        let _ = writeln!(text, "- {name}: {value}");
+        text.extend(["- ", name, ": ", &value, "\n"]);
     };
     line("Began", utc(summary.began));
     line("Last used", utc(summary.used));

@@ -33,6 +33,7 @@ fn stored(records: Vec<Record>) -> Stored {
         },
         settings: Settings::default(),
         records: numbers.zip(records).collect(),
+        unread: Vec::new(),
         draft: None,
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn refused(text: &str) -> Value {
 }
 
 /// A result that asks for these before the request is done, and is to be brought back with that.
-pub(super) fn input_required(asked: Map<String, Value>, handle: &str) -> Value {
+pub(super) fn input_required(asked: &Map<String, Value>, handle: &str) -> Value {
     json!({
         "resultType": "input_required",
         "inputRequests": asked,

@@ -73,7 +73,7 @@ impl Talk {
                 // Nothing is reported after the answer.
                 running.reporter.close();
                 let handle = self.shared.parking.park(call, running)?;
-                Ok(Some(input_required(asked, &handle)))
+                Ok(Some(input_required(&asked, &handle)))
             }
         }
     }

@@ -235,9 +235,12 @@ fn dropped() -> TurnEnd {
 
 fn not_begun(error: &AgentError) -> Finished {
     match error {
-        AgentError::Store(StoreError::Unknown(_) | StoreError::Held(_)) => {
-            Finished::Refused(format!("{error}."))
-        }
+        AgentError::Store(
+            StoreError::Unknown(_)
+            | StoreError::Held(_)
+            | StoreError::NotUnderstood { .. }
+            | StoreError::NotStorable { .. },
+        ) => Finished::Refused(format!("{error}.")),
         AgentError::Store(_) => Finished::Broken {
             id: None,
             why: chain(error),
