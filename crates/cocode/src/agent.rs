@@ -5,6 +5,7 @@ mod house;
 mod known_models;
 mod models;
 mod rules;
+pub(crate) mod served;
 pub(crate) mod sessions;
 mod setup;
 
