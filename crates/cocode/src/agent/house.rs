@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cocode_agent::{Agent, AgentOptions, SqliteStore};
 use cocode_client::{Manager, ManagerOptions};
-use cocode_config::State;
+use cocode_config::{Config, State};
 use cocode_core::ServerSpec;
 
 use super::models::Models;
@@ -12,6 +12,7 @@ use super::rules::AgentRules;
 use super::{AgentSetup, Defaults, store_file};
 use crate::args::tool_search::ToolSearchArgs;
 use crate::error::{CliError, Code};
+use crate::itself::{VARIABLE, is_cocode};
 use crate::managing::{Purpose, Setup};
 use crate::reach::Configured;
 use crate::tool_search::ToolSearch;
@@ -36,14 +37,7 @@ impl House {
         let config = workspace.config()?;
         let managing = Setup::new(Purpose::Serving, workspace)?;
         let connector = Configured::new(workspace)?;
-        let specs: Vec<ServerSpec> = config
-            .servers
-            .values()
-            .filter_map(|server| match &server.state {
-                State::Ready(spec) => Some((**spec).clone()),
-                _ => None,
-            })
-            .collect();
+        let specs = specs(config, workspace);
         connector.recall(&specs).await;
         let manager = managing.manager(|options| {
             options.connector = Arc::new(connector);
@@ -101,6 +95,20 @@ impl House {
         manager.shutdown().await;
         managing.end();
     }
+}
+
+/// The servers of an agent: all that are ready. An agent that is itself a server of cocode does without
+/// those that are cocode, or agents would begin agents without end.
+fn specs(config: &Config, workspace: &Workspace) -> Vec<ServerSpec> {
+    let is_served = workspace.environment.variables.text(VARIABLE).is_some();
+    let ready = config.servers.values().filter_map(|server| {
+        let State::Ready(spec) = &server.state else {
+            return None;
+        };
+        let is_ours = is_served && is_cocode(&server.winner.found.entry, &[]);
+        (!is_ours).then(|| (**spec).clone())
+    });
+    ready.collect()
 }
 
 /// The store of conversations.

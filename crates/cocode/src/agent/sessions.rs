@@ -91,7 +91,7 @@ async fn show(store: &SqliteStore, id: &str, workspace: &Workspace) -> Result<Ex
         print_json(printer, &stored_json(&stored))?;
         return Ok(Exit::Ok);
     }
-    printer.out(tame(&cocode_agent::render_markdown(&stored)))?;
+    printer.out_line(tame(&cocode_agent::render_markdown(&stored)).trim_end())?;
     Ok(Exit::Ok)
 }
 
