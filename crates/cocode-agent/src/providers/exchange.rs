@@ -2,6 +2,7 @@
 
 use cocode_wire::{FetchError, StreamEvent, chain};
 use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
 
 use super::complaint::{About, Complaint, shown};
 use super::http::{Endpoint, MAX_ERROR_BYTES};
@@ -73,6 +74,7 @@ pub(super) async fn exchange(
         }
         Fault::NotUnderstood(why) => not_understood(about, &why),
     };
+    let deadline = Instant::now() + endpoint.patience.whole;
     let (head, mut body) = endpoint.post(request).await?.into_parts();
     tracing::debug!(
         provider = about.provider,
@@ -97,7 +99,15 @@ pub(super) async fn exchange(
         return reader.finish().map_err(fault);
     }
     loop {
-        match body.next().await {
+        let Ok(next) = timeout_at(deadline, body.next()).await else {
+            let minutes = endpoint.patience.whole.as_secs() / 60;
+            return Err(ProviderError::BrokeOff {
+                provider: about.provider.to_owned(),
+                why: format!("it was not whole after {minutes} minutes"),
+                said: reader.said(),
+            });
+        };
+        match next {
             Ok(Some(event)) => match reader.take(&event, &mut *on_delta).map_err(fault)? {
                 Progress::More => {}
                 Progress::End => return reader.finish().map_err(fault),
