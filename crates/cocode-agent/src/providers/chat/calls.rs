@@ -48,12 +48,12 @@ impl Calls {
         let at = self.going_on(index, id, name, &arguments);
         if let Some(call) = at.and_then(|at| self.0.get_mut(at)) {
             call.written.push_str(&arguments);
+            if call.id.is_empty() {
+                id.clone_into(&mut call.id);
+            }
             if call.name.is_empty() && !name.is_empty() {
                 name.clone_into(&mut call.name);
                 return Ok(Some(call.name.clone()));
-            }
-            if call.id.is_empty() {
-                id.clone_into(&mut call.id);
             }
             return Ok(None);
         }
@@ -177,6 +177,15 @@ mod tests {
             &pieces,
             &[("a", "one", json!({})), ("b", "two", json!({"x": 1}))],
         );
+    }
+
+    #[test]
+    fn a_name_that_comes_late_is_a_name() {
+        let pieces = [
+            json!({"index": 0, "function": {"arguments": ""}}),
+            json!({"index": 0, "id": "a", "function": {"name": "one", "arguments": "{}"}}),
+        ];
+        check(&pieces, &[("a", "one", json!({}))]);
     }
 
     #[test]

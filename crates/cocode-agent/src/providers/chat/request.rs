@@ -2,10 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::history::{data_url, max_output_tokens, visible};
+use super::super::history::{call_id, data_url, max_output_tokens, visible};
 use super::OutputLimit;
 use crate::content::{Block, Message, Role, ToolCall, ToolResult};
 use crate::provider::ModelRequest;
+
+/// The longest name of a call that `OpenAI` takes here.
+const MAX_CALL_ID_CHARS: usize = 40;
 
 pub(super) fn body(request: &ModelRequest<'_>, provider: &str, limit: OutputLimit) -> Value {
     let ModelRequest {
@@ -52,7 +55,7 @@ fn user_messages(message: &Message, vision: bool, said: &mut Vec<Value>) {
     for block in &message.content {
         if let Block::ToolResult(result) = block {
             let (text, images) = tool_output(result, vision);
-            said.push(json!({ "role": "tool", "tool_call_id": result.id, "content": text }));
+            said.push(json!({ "role": "tool", "tool_call_id": id(&result.id), "content": text }));
             if !images.is_empty() {
                 parts.push(text_part(&format!("What the call {} shows:", result.id)));
                 parts.extend(images);
@@ -133,13 +136,22 @@ fn thoughts(content: &[Block], provider: &str) -> Option<(String, String)> {
 /// The arguments are always an object: servers put them into templates that take nothing else.
 fn call(call: &ToolCall) -> Value {
     json!({
-        "id": call.id,
+        "id": id(&call.id),
         "type": "function",
         "function": {
             "name": call.name,
             "arguments": call.arguments.to_object().to_string(),
         },
     })
+}
+
+/// The model's name for a call, as it is where that is possible: some models read it.
+fn id(own: &str) -> String {
+    if own.is_empty() || own.chars().count() > MAX_CALL_ID_CHARS {
+        call_id(own, MAX_CALL_ID_CHARS)
+    } else {
+        own.to_owned()
+    }
 }
 
 fn part(block: &Block) -> Option<Value> {

@@ -173,3 +173,23 @@ async fn thinking_is_asked_for_as_configured() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_call_of_another_model_without_a_thought_does_not_end_the_conversation() {
+    let peer = Peer::saying(FORMAT, ModelTurn::new().text("3")).with_tool();
+    let url = Url::parse(&peer.server.base_url()).unwrap();
+    let key = ApiKey::new(KEY).unwrap();
+    let mut options = AnthropicOptions::new("a", url, Some(key), HttpClient::default());
+    options.thinking = Thinking::Budget(2000);
+    let messages = after(
+        vec![call("call_1", json!({"a": 1, "b": 2}))],
+        vec![result("call_1", vec![Block::text("3")])],
+    );
+    let request = peer.request(&messages);
+    Anthropic::new(options)
+        .reply(request, &mut |_| {})
+        .await
+        .unwrap();
+    peer.server.assert_no_violations();
+    assert_eq!(peer.server.bodies()[0].get("thinking"), None);
+}
