@@ -6,5 +6,6 @@
 )]
 
 mod puppet;
+mod serve;
 mod store;
 mod turns;
