@@ -8,5 +8,6 @@
 
 mod providers;
 mod puppet;
+mod serve;
 mod store;
 mod turns;
