@@ -24,6 +24,7 @@ pub(crate) struct House {
     pub(crate) setup: AgentSetup,
     pub(crate) manager: Manager,
     managing: Setup,
+    keep_days: Option<u64>,
 }
 
 impl House {
@@ -80,16 +81,36 @@ impl House {
             setup,
             manager,
             managing,
+            keep_days: settings
+                .retention
+                .conversations_days
+                .as_ref()
+                .map(|days| days.value),
         })
+    }
+
+    /// Removes conversations that are older than the configuration wants them kept. Done at the end,
+    /// when nobody waits for anything else.
+    async fn purge(&self) {
+        let Some(days) = self.keep_days else {
+            return;
+        };
+        match self.agent.options().store.purge(days).await {
+            Ok(0) => {}
+            Ok(removed) => tracing::info!(removed, days, "old conversations were removed"),
+            Err(error) => tracing::warn!(%error, "old conversations were not removed"),
+        }
     }
 
     /// Ends the servers, and writes down what is still to be written.
     pub(crate) async fn close(self) {
+        self.purge().await;
         let Self {
             agent,
             setup: _,
             manager,
             managing,
+            keep_days: _,
         } = self;
         drop(agent);
         manager.shutdown().await;

@@ -311,11 +311,11 @@ impl Models {
         }
         let name = name.ok_or_else(|| no_model(&place))?;
         let model = self.model(name, place.kind);
-        let provider = self.provider(place).await?;
+        let provider = self.provider(place, name).await?;
         Ok(Chosen { provider, model })
     }
 
-    async fn provider(&self, place: Place) -> Result<Arc<dyn Provider>, ChoiceError> {
+    async fn provider(&self, place: Place, model: &str) -> Result<Arc<dyn Provider>, ChoiceError> {
         let key = self.key(&place).await?;
         let url = Url::parse(&place.base_url).ok();
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
@@ -335,7 +335,10 @@ impl Models {
                 persistent(Anthropic::new(options), retries)
             }
             ProviderKind::OpenAi => {
-                let options = ResponsesOptions::new(name, url, key, http);
+                let mut options = ResponsesOptions::new(name, url, key, http);
+                if !known_models::thinks(model) {
+                    options.reasoning = None;
+                }
                 persistent(Responses::new(options), retries)
             }
             ProviderKind::OpenAiCompatible | ProviderKind::Sampling => {
