@@ -291,7 +291,8 @@ impl Models {
             of.or(usual_provider)
                 .is_none_or(|provider| provider == place.name)
         });
-        let own = place.model.as_deref();
+        let own = place.model.clone();
+        let own = own.as_deref();
         let name = wished
             .or(own)
             .or(usual)
