@@ -5,10 +5,18 @@
 
 #![deny(missing_docs)]
 
+mod completion;
+mod diff;
+mod editor;
+mod history;
+mod markdown;
+mod pick;
 mod screen;
 mod style;
 mod text;
 mod wrap;
 
+pub use completion::{Candidate, Completer};
+pub use pick::{PickEntry, PickList};
 pub use screen::{Size, restoring_bytes};
 pub use style::{Color, Line, Palette, Span, Style};
