@@ -5,18 +5,25 @@
 
 #![deny(missing_docs)]
 
+mod approval;
+mod calls;
 mod completion;
 mod diff;
 mod editor;
 mod history;
+mod host;
+mod mailbox;
 mod markdown;
 mod pick;
 mod screen;
+mod status;
 mod style;
 mod text;
 mod wrap;
 
 pub use completion::{Candidate, Completer};
+pub use host::{CommandOutcome, Host, HostNotice, Question, QuestionKind, TurnOutcome};
 pub use pick::{PickEntry, PickList};
 pub use screen::{Size, restoring_bytes};
+pub use status::{ServerCounts, StatusFacts};
 pub use style::{Color, Line, Palette, Span, Style};
