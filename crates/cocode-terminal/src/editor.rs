@@ -7,8 +7,6 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::text::graphemes;
 
-pub(crate) use layout::Layout;
-
 /// Pasted text with more lines, or more characters, is folded.
 const MAX_PASTED_LINES: usize = 6;
 const MAX_PASTED_CHARACTERS: usize = 1000;

@@ -5,6 +5,7 @@
 
 #![deny(missing_docs)]
 
+mod app;
 mod approval;
 mod calls;
 mod completion;
@@ -12,9 +13,12 @@ mod diff;
 mod editor;
 mod history;
 mod host;
+mod keyboard;
 mod mailbox;
 mod markdown;
 mod pick;
+mod question;
+mod run;
 mod screen;
 mod status;
 mod style;
@@ -23,7 +27,9 @@ mod wrap;
 
 pub use completion::{Candidate, Completer};
 pub use host::{CommandOutcome, Host, HostNotice, Question, QuestionKind, TurnOutcome};
+pub use keyboard::{Input, Keyboard, leave_raw_mode, standard_output};
 pub use pick::{PickEntry, PickList};
+pub use run::{TerminalError, TerminalOptions, run};
 pub use screen::{Size, restoring_bytes};
 pub use status::{ServerCounts, StatusFacts};
 pub use style::{Color, Line, Palette, Span, Style};

@@ -71,16 +71,6 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    pub(crate) fn size(&self) -> Size {
-        self.size
-    }
-
-    /// Columns that may be used. The last is left free, so that a terminal that reflows its text never
-    /// joins two rows.
-    pub(crate) fn columns(&self) -> usize {
-        usize::from(self.size.columns).saturating_sub(1).max(10)
-    }
-
     /// Sets the modes of the terminal.
     pub(crate) fn enter(&mut self) -> io::Result<()> {
         self.has_entered = true;
