@@ -27,6 +27,11 @@ pub trait Input: Send {
     /// The size of the terminal.
     fn size(&self) -> io::Result<Size>;
 
+    /// Takes the terminal again, after something like a panic hook gave it back.
+    fn reclaim(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Gives the terminal to the shell, and takes it back when the shell lets this process go on.
     fn suspend(&mut self) -> Work<'_, io::Result<()>> {
         Box::pin(async { Ok(()) })
@@ -57,6 +62,10 @@ impl Input for Keyboard {
     fn size(&self) -> io::Result<Size> {
         let (columns, rows) = terminal::size()?;
         Ok(Size { columns, rows })
+    }
+
+    fn reclaim(&mut self) -> io::Result<()> {
+        terminal::enable_raw_mode()
     }
 
     fn suspend(&mut self) -> Work<'_, io::Result<()>> {

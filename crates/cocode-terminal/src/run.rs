@@ -102,6 +102,7 @@ pub async fn run(
         tasks: JoinSet::new(),
         main: None,
         completing: None,
+        has_lost_terminal: false,
         draw_at: Some(Instant::now()),
         last_drawing: Instant::now(),
     };
@@ -161,6 +162,8 @@ struct Session {
     tasks: JoinSet<Finished>,
     main: Option<Main>,
     completing: Option<AbortHandle>,
+    /// A panic hook may have given the terminal back.
+    has_lost_terminal: bool,
     /// When something is to be drawn, if anything.
     draw_at: Option<Instant>,
     last_drawing: Instant,
@@ -279,6 +282,7 @@ impl Session {
             .main
             .as_ref()
             .is_some_and(|main| main.task.id() == error.id());
+        self.has_lost_terminal |= error.is_panic();
         if is_main {
             self.main = None;
             let why = if error.is_cancelled() {
@@ -294,6 +298,10 @@ impl Session {
 
     /// Does what the state wants done.
     async fn perform(&mut self, input: &mut dyn Input) -> Result<Next, TerminalError> {
+        if std::mem::take(&mut self.has_lost_terminal) {
+            input.reclaim().map_err(TerminalError::Read)?;
+            self.screen.enter_again().map_err(TerminalError::Write)?;
+        }
         for effect in self.app.take_effects() {
             match effect {
                 Effect::Quit => return Ok(Next::End),

@@ -78,6 +78,14 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
+    /// Sets the modes again, after somebody else has written to the terminal: what is drawn is left
+    /// where it is, and drawing goes on below.
+    pub(crate) fn enter_again(&mut self) -> io::Result<()> {
+        self.drawn.clear();
+        self.cursor = (0, 0);
+        self.enter()
+    }
+
     /// Removes the live area and gives the terminal back as it was, with what is finished drawn.
     pub(crate) fn leave(&mut self) -> io::Result<()> {
         if !self.has_entered {
@@ -204,6 +212,13 @@ impl<W: Write> Screen<W> {
             .take(row)
             .map(|row| row.width().div_ceil(columns).max(1))
             .sum();
+        // At the end of its row, the cursor stays there even if the row is just full.
+        let width = self.drawn.get(row).map_or(0, Line::width);
+        let column = if column < width {
+            column
+        } else {
+            column.saturating_sub(1)
+        };
         above + column / columns
     }
 }

@@ -34,7 +34,7 @@ pub(crate) async fn turn(said: &str, company: &Company, go: &Notify) -> TurnOutc
             }
             other => {
                 let n_lines = other.lines().count();
-                let text = format!("{n_lines} lines, {} characters.", other.chars().count());
+                let text = format!("Lines: {n_lines}, characters: {}.", other.chars().count());
                 teller.say(&text).await;
             }
         }

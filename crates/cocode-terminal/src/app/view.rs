@@ -148,7 +148,12 @@ impl App {
         } else {
             "Ctrl-C interrupts"
         };
-        Some(working(&running.what, now - running.began, hint, columns))
+        let what = if self.approvals.is_empty() {
+            running.what.as_str()
+        } else {
+            "waiting for your answer"
+        };
+        Some(working(what, now - running.began, hint, columns))
     }
 
     fn queued_lines(&self, columns: usize) -> Vec<Line> {

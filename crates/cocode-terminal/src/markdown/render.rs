@@ -5,12 +5,15 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
 use super::table::Table;
 use super::{CODE, FAINT, options};
 use crate::style::{Color, Line, Span, Style};
+use crate::text::harmless;
 use crate::wrap::wrap_words;
 
 /// The lines of a text. Prose is broken at so many columns; code is not, so that it can be copied.
 pub(crate) fn render(markdown: &str, columns: usize) -> Vec<Line> {
     let mut renderer = Renderer::new(columns);
-    for event in Parser::new_ext(markdown, options()) {
+    // Before it is taken apart, while sequences for the terminal are whole.
+    let markdown = harmless(markdown);
+    for event in Parser::new_ext(&markdown, options()) {
         renderer.take(event);
     }
     renderer.flush();
