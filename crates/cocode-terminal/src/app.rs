@@ -32,6 +32,9 @@ const MAX_QUEUED: usize = 32;
 /// Bytes of what a model thinks that are kept to be shown.
 const MAX_REASONING_BYTES: usize = 8 * 1024;
 
+/// After a turn of this length, somebody may be looking elsewhere.
+const LONG_TURN: Duration = Duration::from_secs(20);
+
 /// How long Ctrl-C must be repeated to quit.
 const QUIT_AGAIN: Duration = Duration::from_secs(2);
 
@@ -53,7 +56,9 @@ pub(crate) enum Effect {
     Complete { asked: CompletionAsked },
     /// End what runs without waiting for it.
     Abandon,
-    /// Draw everything anew.
+    /// Call the person.
+    Ring,
+    /// Empty the terminal.
     Clear,
     /// Give the terminal to the shell until it gives it back.
     Suspend,
@@ -210,6 +215,7 @@ impl App {
     /// A call needs an answer.
     pub(crate) fn ask(&mut self, pending: Pending, now: Instant) {
         self.approvals.push_back(ApprovalBox::new(pending, now));
+        self.effects.push(Effect::Ring);
     }
 
     /// The host says something by itself.
@@ -217,7 +223,10 @@ impl App {
         match notice {
             HostNotice::Changed => {}
             HostNotice::Said(line) => self.print_block(vec![line]),
-            HostNotice::Ask(question) => self.questions.push_back(QuestionBox::new(question)),
+            HostNotice::Ask(question) => {
+                self.questions.push_back(QuestionBox::new(question));
+                self.effects.push(Effect::Ring);
+            }
         }
     }
 
@@ -365,11 +374,16 @@ impl App {
         self.print_block(lines);
     }
 
+    fn clear_screen(&mut self) {
+        self.ends_with_gap = true;
+        self.effects.push(Effect::Clear);
+    }
+
     /// Asks what runs to end soon.
     pub(crate) fn interrupt(&mut self) {
         if let Some(running) = &mut self.running {
             running.is_interrupted = true;
-            running.what = "interrupting".to_owned();
+            "interrupting".clone_into(&mut running.what);
             running.interrupt.cancel();
         }
     }

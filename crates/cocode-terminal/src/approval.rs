@@ -179,21 +179,17 @@ impl ApprovalBox {
             columns,
             room.min(MAX_ARGUMENT_LINES),
         ));
-        match &self.reason {
-            Some(reason) => {
-                let hint = "  No. What should the model be told? Enter sends it, Esc goes back.";
-                lines.push(Line::new(&shortened(hint, columns), dim));
-                let layout = reason.layout(columns.saturating_sub(4));
-                let text = layout.rows.last().map_or("", String::as_str);
-                lines.push(Line::new("  > ", warning).with(text, Style::PLAIN));
-                let cursor = (lines.len() - 1, 4 + layout.cursor.1);
-                (lines, Some(cursor))
-            }
-            None => {
-                lines.push(self.keys(*can_remember, columns, now));
-                (lines, None)
-            }
-        }
+        let Some(reason) = &self.reason else {
+            lines.push(self.keys(*can_remember, columns, now));
+            return (lines, None);
+        };
+        let hint = "  No. What should the model be told? Enter sends it, Esc goes back.";
+        lines.push(Line::new(&shortened(hint, columns), dim));
+        let layout = reason.layout(columns.saturating_sub(4));
+        let text = layout.rows.get(layout.cursor.0).map_or("", String::as_str);
+        lines.push(Line::new("  > ", warning).with(text, Style::PLAIN));
+        let cursor = (lines.len() - 1, 4 + layout.cursor.1);
+        (lines, Some(cursor))
     }
 
     /// Which keys there are; faint as long as they do not count.
@@ -216,7 +212,8 @@ impl ApprovalBox {
 
 /// The arguments, as a diff where they are an edit.
 fn shown_arguments(arguments: &Value, columns: usize, rows: usize) -> Vec<Line> {
-    let is_nothing = arguments.is_null() || arguments.as_object().is_some_and(|it| it.is_empty());
+    let is_nothing =
+        arguments.is_null() || arguments.as_object().is_some_and(serde_json::Map::is_empty);
     if is_nothing || rows == 0 {
         return Vec::new();
     }

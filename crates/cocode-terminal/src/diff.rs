@@ -146,7 +146,6 @@ fn middle<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(Kind, &'a str)> {
     let (mut i, mut j) = (0, 0);
     loop {
         match (old.get(i), new.get(j)) {
-            (None, None) => return steps,
             (Some(a), Some(b)) if a == b => {
                 steps.push((Kind::Kept, *a));
                 (i, j) = (i + 1, j + 1);
@@ -159,7 +158,7 @@ fn middle<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(Kind, &'a str)> {
                 steps.push((Kind::Added, *b));
                 j += 1;
             }
-            (Some(_), None) => return steps,
+            (_, None) => return steps,
         }
     }
 }

@@ -83,6 +83,8 @@ pub enum CommandOutcome {
     Pick(PickList),
     /// Another conversation goes on from here: the end of it is shown.
     Resumed(Vec<Message>),
+    /// Another conversation begins: the terminal is empty, what was there is in the scrollback.
+    Cleared,
     /// The session is over.
     Quit,
 }

@@ -85,19 +85,25 @@ impl Stream {
 
     /// Takes whole lines of code up to the end of the block, and says whether it has ended.
     fn take_code(&mut self, fence: Fence, lines: &mut Vec<Line>) -> bool {
-        while let Some((line, after)) = self.rest.split_once('\n') {
-            let ends = fence.is_ended_by(line);
-            let code = fence.without_indent(line).to_owned();
-            self.rest = after.to_owned();
-            if ends {
+        let all = std::mem::take(&mut self.rest);
+        let mut rest = all.as_str();
+        let mut has_ended = false;
+        while let Some((line, after)) = rest.split_once('\n') {
+            rest = after;
+            if fence.is_ended_by(line) {
                 lines.push(Line::new("```", FAINT));
-                self.needs_gap = true;
-                return true;
+                has_ended = true;
+                break;
             }
-            lines.push(Line::new(&code, CODE));
+            lines.push(Line::new(fence.without_indent(line), CODE));
         }
-        self.fence = Some(fence);
-        false
+        rest.clone_into(&mut self.rest);
+        if has_ended {
+            self.needs_gap = true;
+        } else {
+            self.fence = Some(fence);
+        }
+        has_ended
     }
 
     /// Takes all blocks but the last, which may go on. Says whether a block of code has begun.

@@ -64,12 +64,10 @@ impl Picker {
                 let chosen = self.matching().nth(self.at);
                 return chosen.map_or(Picked::Open, |entry| Picked::Value(entry.value.clone()));
             }
-            KeyCode::Up | KeyCode::BackTab => self.at = (self.at + n).saturating_sub(1) % n.max(1),
-            KeyCode::Down | KeyCode::Tab => self.at = (self.at + 1) % n.max(1),
-            KeyCode::Char('p') if is_control => {
-                self.at = (self.at + n).saturating_sub(1) % n.max(1)
-            }
-            KeyCode::Char('n') if is_control => self.at = (self.at + 1) % n.max(1),
+            KeyCode::Up | KeyCode::BackTab => self.step(n.saturating_sub(1)),
+            KeyCode::Down | KeyCode::Tab => self.step(1),
+            KeyCode::Char('p') if is_control => self.step(n.saturating_sub(1)),
+            KeyCode::Char('n') if is_control => self.step(1),
             KeyCode::Backspace => {
                 self.wanted.pop();
                 self.at = 0;
@@ -81,6 +79,12 @@ impl Picker {
             _ => {}
         }
         Picked::Open
+    }
+
+    /// Goes on by so many, around the end.
+    fn step(&mut self, by: usize) {
+        let n = self.matching().count().max(1);
+        self.at = (self.at + by) % n;
     }
 
     pub(crate) fn lines(&self, columns: usize, rows: usize) -> Vec<Line> {

@@ -40,6 +40,8 @@ pub struct TerminalOptions {
     pub is_dumb: bool,
     /// The file that keeps what was typed; nothing is kept without.
     pub history: Option<PathBuf>,
+    /// Whether the terminal rings when the person is asked, and at the end of a long turn.
+    pub rings: bool,
     /// What is printed first.
     pub greeting: Vec<Line>,
     /// What is said first, as if the person had typed it.
@@ -80,6 +82,7 @@ pub async fn run(
         palette,
         is_dumb,
         history,
+        rings,
         greeting,
         first,
         notices,
@@ -103,6 +106,7 @@ pub async fn run(
         main: None,
         completing: None,
         has_lost_terminal: false,
+        rings,
         draw_at: Some(Instant::now()),
         last_drawing: Instant::now(),
     };
@@ -164,6 +168,7 @@ struct Session {
     completing: Option<AbortHandle>,
     /// A panic hook may have given the terminal back.
     has_lost_terminal: bool,
+    rings: bool,
     /// When something is to be drawn, if anything.
     draw_at: Option<Instant>,
     last_drawing: Instant,
@@ -188,6 +193,10 @@ impl Session {
             }
             let now = Instant::now();
             if self.draw_at.is_some_and(|at| at <= now) {
+                // Its event may still be on the way, and what is drawn for another size is cut.
+                if let Ok(size) = input.size() {
+                    self.resize(size);
+                }
                 self.draw(now).map_err(TerminalError::Write)?;
             }
             let waking = [self.draw_at, self.app.next_change(now)];
@@ -231,13 +240,16 @@ impl Session {
             Event::Key(key) => self.app.key(key, Instant::now()),
             Event::Paste(text) => self.app.paste(&text),
             Event::Resize(columns, rows) => {
-                let size = Size { columns, rows };
-                self.app.resize(size);
-                self.screen.resize(size);
+                self.resize(Size { columns, rows });
             }
             _ => return,
         }
         self.draw_now();
+    }
+
+    fn resize(&mut self, size: Size) {
+        self.app.resize(size);
+        self.screen.resize(size);
     }
 
     fn hear_all(&mut self) {
@@ -323,6 +335,8 @@ impl Session {
                         main.task.abort();
                     }
                 }
+                Effect::Ring if self.rings => self.screen.ring().map_err(TerminalError::Write)?,
+                Effect::Ring => {}
                 Effect::Clear => {
                     self.screen.clear().map_err(TerminalError::Write)?;
                     self.draw_now();
@@ -330,10 +344,6 @@ impl Session {
                 Effect::Suspend => {
                     self.screen.leave().map_err(TerminalError::Write)?;
                     input.suspend().await.map_err(TerminalError::Read)?;
-                    if let Ok(size) = input.size() {
-                        self.app.resize(size);
-                        self.screen.resize(size);
-                    }
                     self.screen.enter().map_err(TerminalError::Write)?;
                     self.draw_now();
                 }

@@ -115,11 +115,26 @@ impl<W: Write> Screen<W> {
         self.is_shaken = true;
     }
 
-    /// Forgets what is drawn, and clears what can be seen; the scrollback stays.
+    /// Moves what can be seen into the scrollback, so that the terminal is empty and nothing is lost.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
+        let mut bytes = String::from(BEGIN);
+        go_up(&mut bytes, self.cursor.0);
+        bytes.push('\r');
+        bytes.push_str(CLEAR_BELOW);
+        // To the last row, wherever that is; each line end there moves everything up by one.
+        bytes.push_str("\u{1b}[9999B");
+        bytes.push_str(&"\n".repeat(usize::from(self.size.rows).saturating_sub(1)));
+        bytes.push_str("\u{1b}[H");
+        bytes.push_str(END);
         self.drawn.clear();
         self.cursor = (0, 0);
-        self.out.write_all(b"\x1b[H\x1b[2J")?;
+        self.out.write_all(bytes.as_bytes())?;
+        self.out.flush()
+    }
+
+    /// Calls the person.
+    pub(crate) fn ring(&mut self) -> io::Result<()> {
+        self.out.write_all(b"\x07")?;
         self.out.flush()
     }
 

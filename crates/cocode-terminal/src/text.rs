@@ -2,6 +2,7 @@
 //! drawn comes through [`harmless`], because models, tools and servers write what they like.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
@@ -93,7 +94,7 @@ fn is_special(character: char) -> bool {
 fn turns_direction(character: char) -> bool {
     matches!(
         character,
-        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
     )
 }
 
@@ -101,10 +102,15 @@ fn push_visible(harmless: &mut String, character: char) {
     match u32::from(character) {
         code @ 0..0x20 => harmless.push(char::from_u32(0x2400 + code).unwrap_or('�')),
         0x7f => harmless.push('␡'),
-        code @ 0x80..0xa0 => harmless.push_str(&format!("<{code:02X}>")),
-        code if turns_direction(character) => harmless.push_str(&format!("<{code:04X}>")),
+        code @ 0x80..0xa0 => push_number(harmless, code),
+        code if turns_direction(character) => push_number(harmless, code),
         _ => harmless.push(character),
     }
+}
+
+fn push_number(harmless: &mut String, code: u32) {
+    // Writing to a string does not fail.
+    let _infallible = write!(harmless, "<{code:02X}>");
 }
 
 /// What follows a well-formed control sequence (`ESC [ … letter`) or a string for the terminal

@@ -14,11 +14,12 @@ use crate::script;
 
 const COMMANDS: &[(&str, &str)] = &[
     ("/ask", "a question of a server"),
+    ("/clear", "another conversation"),
     ("/go", "lets the calls of `work` go on"),
     ("/help", "what there is"),
     ("/panic", "fails in an unexpected way"),
     ("/quit", "the end"),
-    ("/resume", "another conversation"),
+    ("/resume", "an old conversation"),
     ("/servers", "a list to pick from"),
 ];
 
@@ -94,6 +95,7 @@ impl Host for Demo {
                     CommandOutcome::Done
                 }
                 "/ask" => self.ask().await,
+                "/clear" => CommandOutcome::Cleared,
                 "/quit" => CommandOutcome::Quit,
                 "/resume" => CommandOutcome::Resumed(vec![
                     Message::user(vec![Block::text("an old question")]),

@@ -46,6 +46,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         },
         is_dumb: false,
         history,
+        rings: true,
         greeting: vec![Line::new("cocode demo", Style::PLAIN.bold())],
         first: None,
         notices,

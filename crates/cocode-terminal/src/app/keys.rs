@@ -25,7 +25,7 @@ impl App {
         match key.code {
             KeyCode::Char('c') if is_control => self.control_c(quit_asked, now),
             KeyCode::Char('d') if is_control && self.editor.is_empty() => self.control_d(),
-            KeyCode::Char('l') if is_control => self.effects.push(Effect::Clear),
+            KeyCode::Char('l') if is_control => self.clear_screen(),
             KeyCode::Char('z') if is_control => self.effects.push(Effect::Suspend),
             KeyCode::Char('r') if is_control => self.search = Some(Search::default()),
             KeyCode::Esc if self.menu.take().is_some() => {}

@@ -3,7 +3,7 @@
 use cocode_agent::{Arguments, Block, Ending, Message, Role, text_of};
 use tokio::time::Instant;
 
-use super::{App, CompletionAsked, Effect};
+use super::{App, CompletionAsked, Effect, LONG_TURN};
 use crate::calls::titled;
 use crate::completion::{Candidate, Menu, begins_completion};
 use crate::host::{CommandOutcome, TurnOutcome};
@@ -62,6 +62,11 @@ impl App {
     /// Nothing runs any more: what waits comes next, or back into the input after an interruption.
     fn main_ended(&mut self, now: Instant) {
         let running = self.running.take();
+        if let Some(running) = &running
+            && now > running.began + LONG_TURN
+        {
+            self.effects.push(Effect::Ring);
+        }
         if running.is_some_and(|running| running.is_interrupted) {
             let mut texts: Vec<String> = self.queued.drain(..).map(|typed| typed.meant).collect();
             if !texts.is_empty() {
@@ -110,6 +115,7 @@ impl App {
             }
             CommandOutcome::Pick(list) => self.picker = Some(Picker::new(list)),
             CommandOutcome::Resumed(messages) => self.replay(&messages),
+            CommandOutcome::Cleared => self.clear_screen(),
             CommandOutcome::Quit => self.effects.push(Effect::Quit),
         }
     }

@@ -1,7 +1,9 @@
 //! Where the characters of the input stand on the screen.
 
+use std::borrow::Cow;
+
 use super::Editor;
-use crate::text::{grapheme_width, graphemes};
+use crate::text::{graphemes, harmless, width};
 
 const TAB: &str = "    ";
 
@@ -25,13 +27,13 @@ impl Editor {
         let mut column = 0;
         let mut byte = 0;
         for grapheme in graphemes(&self.text) {
-            let shown = if grapheme == "\t" { TAB } else { grapheme };
-            let wide = if grapheme == "\t" {
-                TAB.len()
-            } else {
-                grapheme_width(grapheme)
-            };
             let is_break = grapheme == "\n";
+            let shown = match grapheme {
+                "\t" => Cow::Borrowed(TAB),
+                "\n" => Cow::Borrowed(""),
+                other => harmless(other),
+            };
+            let wide = width(&shown);
             if !is_break && column + wide > columns {
                 rows.push(String::new());
                 column = 0;
@@ -44,7 +46,7 @@ impl Editor {
             } else {
                 column += wide;
                 if let Some(row) = rows.last_mut() {
-                    row.push_str(shown);
+                    row.push_str(&shown);
                 }
             }
         }

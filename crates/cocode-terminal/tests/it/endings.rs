@@ -79,6 +79,7 @@ fn system_a_fault_in_a_command_ends_no_session() {
     tmux.wait_for("this ended by a fault of the program");
     tmux.enter("go on");
     tmux.wait_for("Lines: 1, characters: 5.");
+    tmux.wait_until_idle();
     tmux.keys(&["C-d"]);
     tmux.wait_for("ended with 0");
     assert_sane(&tmux);
@@ -107,6 +108,7 @@ fn system_a_session_is_suspended_and_goes_on() {
     tmux.wait_for("> half a thought");
     tmux.keys(&["Enter"]);
     tmux.wait_for("Lines: 1, characters: 14.");
+    tmux.wait_until_idle();
     tmux.keys(&["C-d"]);
     tmux.wait_until("shell", |screen| screen.ends_with("shell:"));
 }

@@ -135,6 +135,17 @@ impl Tmux {
         self.wait_until(&what, |screen| !screen.contains(text))
     }
 
+    /// Waits until nothing runs: no line above the input says that it can be interrupted.
+    #[track_caller]
+    pub(crate) fn wait_until_idle(&self) {
+        self.wait_until("end of the turn", |screen| {
+            let last = screen.lines().rev().take(4);
+            !last
+                .into_iter()
+                .any(|line| line.contains("Ctrl-C interrupts"))
+        });
+    }
+
     /// Waits until exactly this can be seen.
     #[track_caller]
     pub(crate) fn wait_for_screen(&self, expected: &[&str]) {
