@@ -93,7 +93,7 @@ impl House {
             output,
             max_steps: setup.agent().max_steps.value,
             compact_percent: setup.agent().compact_percent.value,
-            today: None,
+            today: Some(cocode_agent::today()),
         });
         Ok(Self {
             agent,
