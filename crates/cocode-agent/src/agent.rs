@@ -141,6 +141,7 @@ impl Agent {
         let lease = store.lease(id).await?;
         // Somebody may have gone on with it in between.
         let stored = store.load(id).await?;
+        stored.whole()?;
         let records = stored.records.iter();
         let records = records.map(|(number, record)| (*number, record));
         let transcript = Transcript::replay(stored.settings, records);

@@ -5,8 +5,7 @@ mod calling;
 mod compacting;
 mod turn;
 
-use cocode_client::Searcher;
-use cocode_client::ToolboxOptions;
+use cocode_client::{Manager, SandboxState, Searcher, ToolboxOptions};
 
 use crate::agent::{Agent, AgentError};
 use crate::belt::{Belt, BeltOptions, Hands};
@@ -122,6 +121,9 @@ impl Conversation {
 
     fn make_belt(&self, chosen: &Chosen) -> Result<Belt, AgentError> {
         let options = self.agent.options();
+        if let Some(manager) = &options.manager {
+            tell_sandbox(manager, &self.transcript.settings);
+        }
         let mut toolbox = ToolboxOptions::new(chosen.provider.dialect());
         toolbox.policy = options.search;
         toolbox.searcher = Searcher {
@@ -136,5 +138,19 @@ impl Conversation {
             rules: std::sync::Arc::clone(&options.rules),
             limits: options.output,
         }))
+    }
+}
+
+/// Lets servers know what this conversation may touch, which is the last that anybody does with them.
+fn tell_sandbox(manager: &Manager, settings: &Settings) {
+    let state = SandboxState {
+        mode: settings.sandbox,
+        network: settings.network,
+        writable_roots: settings.writable.clone(),
+        directory: settings.cwd.clone(),
+    };
+    match state.to_json() {
+        Ok(state) => manager.set_sandbox_state(state),
+        Err(error) => tracing::warn!(%error, "servers are not told of the sandbox"),
     }
 }

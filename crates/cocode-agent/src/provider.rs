@@ -31,6 +31,24 @@ pub trait Provider: Send + Sync {
     ) -> Work<'a, Result<Reply, ProviderError>>;
 }
 
+impl<P: Provider + ?Sized> Provider for Arc<P> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn dialect(&self) -> Dialect {
+        (**self).dialect()
+    }
+
+    fn reply<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        on_delta: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> Work<'a, Result<Reply, ProviderError>> {
+        (**self).reply(request, on_delta)
+    }
+}
+
 /// What a model is given.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelRequest<'a> {

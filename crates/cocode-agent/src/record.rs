@@ -196,6 +196,8 @@ pub struct Settings {
     pub developer_instructions: Option<String>,
     /// What the model is told when it is to sum up.
     pub compact_prompt: Option<String>,
+    /// How often the model may be asked within one turn, if not as often as usual.
+    pub max_steps: Option<u32>,
 }
 
 impl Ending {

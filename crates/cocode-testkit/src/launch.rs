@@ -1,24 +1,20 @@
-//! The test's side of a scripted server process: finding the program, and hearing its log.
+//! The test's side of a scripted server process: its life, and hearing its log.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::SystemTime;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::acceptor::Acceptor;
 use crate::message::Message;
+use crate::programs::program;
 use crate::recorder::Recorder;
 use crate::script::Script;
-
-const PROGRAM: &str = "cocode-scripted-server";
 
 /// A command that starts the scripted server, and the record of what all its runs received.
 ///
@@ -205,104 +201,10 @@ impl Processes {
 /// Whether the process stands still, or has ended.
 #[cfg(target_os = "linux")]
 fn has_stopped(pid: Pid) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
     // The state is the first field after the name, which is in parentheses.
     stat.map_or(true, |stat| {
         stat.rsplit_once(") ")
             .is_some_and(|(_, rest)| rest.starts_with(['T', 'Z', 'X']))
     })
-}
-
-/// The path of the server program, built first if it is missing or older than its sources.
-///
-/// Cargo builds it by itself only for the tests of this crate.
-pub fn program() -> &'static Path {
-    static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| {
-        let this_test = std::env::current_exe().expect("a running program has a path");
-        // target/PROFILE/deps/test-HASH
-        let profile_directory = this_test
-            .ancestors()
-            .find(|directory| directory.ends_with("deps"))
-            .and_then(Path::parent)
-            .map_or_else(usual_directory, Path::to_owned);
-        let program = profile_directory.join(PROGRAM);
-        if !is_current(&program) {
-            build(&profile_directory);
-        }
-        assert!(program.exists(), "cargo built no {}", program.display());
-        program
-    })
-}
-
-/// Where cargo usually builds. Tests in documentation run from somewhere else.
-fn usual_directory() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let directory = target
-        .unwrap_or_else(|| workspace.join("target"))
-        .join("debug");
-    fs::create_dir_all(&directory).expect("the target directory is ours to write");
-    directory
-}
-
-fn build(profile_directory: &Path) {
-    // One build for all the test processes that find out at once.
-    let lock = File::create(profile_directory.join(format!("{PROGRAM}.lock")));
-    let lock = lock.expect("the target directory is ours to write");
-    lock.lock().expect("files can be locked");
-    if is_current(&profile_directory.join(PROGRAM)) {
-        return;
-    }
-    let profile = match profile_directory.file_name().and_then(|name| name.to_str()) {
-        Some("debug") | None => "dev",
-        Some(name) => name,
-    };
-    let target_directory = profile_directory
-        .parent()
-        .expect("target/PROFILE has a parent");
-    let built = Command::new(env!("CARGO"))
-        .args([
-            "build",
-            "--package",
-            env!("CARGO_PKG_NAME"),
-            "--bin",
-            PROGRAM,
-        ])
-        .args(["--profile", profile, "--manifest-path"])
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"))
-        .arg("--target-dir")
-        .arg(target_directory)
-        .output()
-        .expect("the cargo that built this test can be started");
-    let errors = String::from_utf8_lossy(&built.stderr);
-    assert!(built.status.success(), "cannot build {PROGRAM}:\n{errors}");
-}
-
-/// Whether the program exists and is newer than all its sources.
-fn is_current(program: &Path) -> bool {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    modified(program).is_some_and(|built| newest(&sources).is_some_and(|source| source <= built))
-}
-
-/// When the newest source was written. Unit tests are not part of the program.
-fn newest(directory: &Path) -> Option<SystemTime> {
-    let entries = fs::read_dir(directory).ok()?;
-    entries
-        .filter_map(|entry| {
-            let path = entry.ok()?.path();
-            let is_test = path.to_string_lossy().ends_with("_tests.rs");
-            match (path.is_dir(), is_test) {
-                (true, _) => newest(&path),
-                (false, true) => None,
-                (false, false) => modified(&path),
-            }
-        })
-        .max()
-}
-
-fn modified(path: &Path) -> Option<SystemTime> {
-    fs::metadata(path)
-        .and_then(|metadata| metadata.modified())
-        .ok()
 }

@@ -14,6 +14,7 @@ mod responses_rules;
 mod script;
 mod serve;
 
+use std::fs::File;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -52,7 +53,11 @@ pub struct ScriptedModel {
 impl ModelScript {
     /// Starts the script on a free port of the loopback interface.
     pub fn start(self, format: ModelFormat) -> ScriptedModel {
-        let shared = Arc::new(Shared::new(format, self));
+        self.start_logging(format, None)
+    }
+
+    fn start_logging(self, format: ModelFormat, log: Option<File>) -> ScriptedModel {
+        let shared = Arc::new(Shared::new(format, self, log));
         let port = Port::start(&Script::new(), serve::serving(&shared));
         ScriptedModel {
             port,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 
+use crate::agent;
 use crate::args::{Cli, Color, Command, McpArgs, McpVerb, OutputArgs};
 use crate::budget;
 use crate::command_line::{self, CommandLine};
@@ -100,6 +101,8 @@ fn run(cli: Cli, environment: Environment, printer: &Arc<Printer>) -> Result<Exi
             let workspace = workspace()?.with_store(args.credential_store);
             gateway::run(&args, &workspace)
         }
+        Command::Exec(args) => agent::exec::run(&args, &workspace()?),
+        Command::Sessions(verb) => agent::sessions::run(&verb, &workspace()?),
         Command::Permissions(verb) => govern::permissions::run(&verb, &workspace()?),
         Command::Policy(verb) => govern::policy::run(&verb, &workspace()?),
         Command::Plugin(verb) => govern::plugins::run(&verb, &workspace()?),

@@ -1,6 +1,7 @@
 //! The command line, as clap reads it. Values that may hold secrets stay plain text here: clap
 //! would repeat them in its error messages.
 
+pub(crate) mod agent;
 pub(crate) mod auth;
 mod deferred;
 pub(crate) mod gateway;
@@ -21,6 +22,7 @@ use clap_complete::Shell;
 use cocode_client::Protocol;
 use cocode_core::Dialect;
 
+use agent::{EXEC_HELP, ExecArgs, SessionsVerb};
 use deferred::Deferred;
 use gateway::{GATEWAY_HELP, GatewayArgs};
 use govern::{ConfigVerb, CredentialStoreArg, PermissionsVerb, PluginVerb, PolicyVerb, SecretArgs};
@@ -103,6 +105,12 @@ pub(crate) enum Command {
     /// Serve all MCP servers at one address, to clients of every kind
     #[command(after_help = GATEWAY_HELP)]
     Gateway(Box<GatewayArgs>),
+    /// Let an agent do something, and end
+    #[command(after_help = EXEC_HELP)]
+    Exec(Box<ExecArgs>),
+    /// See and remove conversations that are kept
+    #[command(subcommand)]
+    Sessions(SessionsVerb),
     /// Decide which tools may be called
     #[command(subcommand)]
     Permissions(PermissionsVerb),

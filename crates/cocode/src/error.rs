@@ -37,6 +37,7 @@ pub(crate) enum Code {
     AddressInUse,
     AlreadyThere,
     BlockedByPolicy,
+    ConversationFailed,
     DaemonLost,
     DaemonUnavailable,
     FileError,
@@ -48,6 +49,8 @@ pub(crate) enum Code {
     InvalidUsage,
     ListenRefused,
     LoginFailed,
+    ModelFailed,
+    NoModel,
     NotCached,
     PendingTrust,
     PermissionDenied,
@@ -55,6 +58,7 @@ pub(crate) enum Code {
     ServerDisabled,
     SetupFailed,
     ToolError,
+    TurnFailed,
     UnknownPrompt,
     UnknownResult,
     UnknownServer,
@@ -64,10 +68,11 @@ pub(crate) enum Code {
 
 impl Code {
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 26] = [
+    pub(crate) const ALL: [Self; 30] = [
         Self::AddressInUse,
         Self::AlreadyThere,
         Self::BlockedByPolicy,
+        Self::ConversationFailed,
         Self::DaemonLost,
         Self::DaemonUnavailable,
         Self::FileError,
@@ -79,6 +84,8 @@ impl Code {
         Self::InvalidUsage,
         Self::ListenRefused,
         Self::LoginFailed,
+        Self::ModelFailed,
+        Self::NoModel,
         Self::NotCached,
         Self::PendingTrust,
         Self::PermissionDenied,
@@ -86,6 +93,7 @@ impl Code {
         Self::ServerDisabled,
         Self::SetupFailed,
         Self::ToolError,
+        Self::TurnFailed,
         Self::UnknownPrompt,
         Self::UnknownResult,
         Self::UnknownServer,
@@ -98,6 +106,7 @@ impl Code {
             Self::AddressInUse => "address-in-use",
             Self::AlreadyThere => "already-there",
             Self::BlockedByPolicy => "blocked-by-policy",
+            Self::ConversationFailed => "conversation-failed",
             Self::DaemonLost => "daemon-lost",
             Self::DaemonUnavailable => "daemon-unavailable",
             Self::FileError => "file-error",
@@ -109,6 +118,8 @@ impl Code {
             Self::InvalidUsage => "invalid-usage",
             Self::ListenRefused => "listen-refused",
             Self::LoginFailed => "login-failed",
+            Self::ModelFailed => "model-failed",
+            Self::NoModel => "no-model",
             Self::NotCached => "not-cached",
             Self::PendingTrust => "pending-trust",
             Self::PermissionDenied => "permission-denied",
@@ -116,6 +127,7 @@ impl Code {
             Self::ServerDisabled => "server-disabled",
             Self::SetupFailed => "setup-failed",
             Self::ToolError => "tool-error",
+            Self::TurnFailed => "turn-failed",
             Self::UnknownPrompt => "unknown-prompt",
             Self::UnknownResult => "unknown-result",
             Self::UnknownServer => "unknown-server",
@@ -126,13 +138,14 @@ impl Code {
 
     fn exit(self) -> Exit {
         match self {
-            Self::ToolError => Exit::Tool,
+            Self::ToolError | Self::TurnFailed => Exit::Tool,
             Self::Interrupted => Exit::Interrupted,
             Self::BlockedByPolicy | Self::PendingTrust | Self::PermissionDenied => Exit::Blocked,
             Self::LoginFailed | Self::SecretUnavailable => Exit::Auth,
-            Self::DaemonLost | Self::DaemonUnavailable => Exit::Server,
+            Self::DaemonLost | Self::DaemonUnavailable | Self::ModelFailed => Exit::Server,
             Self::AddressInUse
             | Self::AlreadyThere
+            | Self::ConversationFailed
             | Self::FileError
             | Self::InvalidConfig
             | Self::ServerDisabled
@@ -142,6 +155,7 @@ impl Code {
             | Self::InvalidTarget
             | Self::InvalidUsage
             | Self::ListenRefused
+            | Self::NoModel
             | Self::NotCached
             | Self::SetupFailed
             | Self::UnknownPrompt

@@ -3,6 +3,7 @@
 //! The only room that prints and the only one that reads the environment of the process.
 
 mod admission;
+mod agent;
 mod app;
 mod args;
 mod arguments;

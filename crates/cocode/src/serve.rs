@@ -11,6 +11,7 @@ use cocode_wire::serve::Endpoint;
 
 pub(crate) use standalone::options;
 
+use crate::agent::served;
 use crate::args::serve::{ServeArgs, WantedArgs};
 use crate::error::{CliError, Exit};
 use crate::gateway::plan::{of_gateway, profile_of};
@@ -21,6 +22,9 @@ use crate::workspace::Workspace;
 
 /// Serves until the client leaves.
 pub(crate) fn run(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliError> {
+    if args.agent {
+        return served::run(args, workspace);
+    }
     is_no_server_of_ours(workspace)?;
     if !args.standalone
         && let Some(exit) = front::run(args, workspace)?

@@ -99,7 +99,8 @@ impl Turn {
         company: &Company,
     ) -> Halt {
         loop {
-            let most = conversation.agent.options().max_steps;
+            let most = conversation.transcript.settings.max_steps;
+            let most = most.unwrap_or(conversation.agent.options().max_steps);
             if self.steps >= most {
                 return Halt::Ended(Ending::TooManySteps(most));
             }

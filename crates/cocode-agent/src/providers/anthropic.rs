@@ -4,6 +4,7 @@ mod request;
 mod stream;
 
 use std::fmt;
+use std::time::Duration;
 
 use cocode_core::Dialect;
 use cocode_wire::{HeaderMap, HttpClient, Url};
@@ -15,6 +16,9 @@ use crate::provider::{Delta, ModelRequest, Provider, ProviderError, Reply, Work}
 
 /// The version of the interface that this speaks.
 const VERSION: &str = "2023-06-01";
+
+/// The longest silence of a reply: this interface gives signs of life while its models think.
+const PINGED_IDLE: Duration = Duration::from_mins(2);
 
 /// What a provider of this kind is made of.
 pub struct AnthropicOptions {
@@ -68,7 +72,10 @@ impl AnthropicOptions {
             headers: HeaderMap::new(),
             http,
             thinking: Thinking::default(),
-            patience: Patience::default(),
+            patience: Patience {
+                idle: PINGED_IDLE,
+                ..Patience::default()
+            },
         }
     }
 }

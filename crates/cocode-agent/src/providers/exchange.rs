@@ -1,7 +1,10 @@
 //! One request and its reply, for all providers that speak HTTP: what differs is a [`Reader`].
 
+use std::time::Duration;
+
 use cocode_wire::{FetchError, StreamEvent, chain};
 use serde_json::Value;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::complaint::{About, Complaint, shown};
 use super::http::{Endpoint, MAX_ERROR_BYTES};
@@ -10,6 +13,9 @@ use crate::provider::{Delta, ProviderError, Reply};
 
 /// A whole reply that does not come in events, in bytes.
 const MAX_WHOLE_REPLY_BYTES: usize = 16 * 1024 * 1024;
+
+/// How long the words of an error may take once its status is there.
+const ERROR_BODY_WAIT: Duration = Duration::from_secs(10);
 
 /// Who hears what a model says while it says it.
 pub(super) type OnDelta<'a> = &'a mut (dyn FnMut(Delta) + Send);
@@ -73,6 +79,7 @@ pub(super) async fn exchange(
         }
         Fault::NotUnderstood(why) => not_understood(about, &why),
     };
+    let deadline = Instant::now() + endpoint.patience.whole;
     let (head, mut body) = endpoint.post(request).await?.into_parts();
     tracing::debug!(
         provider = about.provider,
@@ -81,7 +88,9 @@ pub(super) async fn exchange(
         "answer"
     );
     if !head.status.is_success() {
-        let body = body.into_start(MAX_ERROR_BYTES).await;
+        // The status is what counts; its words are worth a moment.
+        let body = timeout(ERROR_BODY_WAIT, body.into_start(MAX_ERROR_BYTES)).await;
+        let body = body.unwrap_or_default();
         let complaint = Complaint::of_answer(head.status, &head.headers, &body);
         return Err(fault(Fault::Complaint(complaint)));
     }
@@ -97,12 +106,21 @@ pub(super) async fn exchange(
         return reader.finish().map_err(fault);
     }
     loop {
-        match body.next().await {
+        let Ok(next) = timeout_at(deadline, body.next()).await else {
+            let minutes = endpoint.patience.whole.as_secs() / 60;
+            return Err(ProviderError::BrokeOff {
+                provider: about.provider.to_owned(),
+                why: format!("it was not whole after {minutes} minutes"),
+                said: reader.said(),
+            });
+        };
+        match next {
             Ok(Some(event)) => match reader.take(&event, &mut *on_delta).map_err(fault)? {
                 Progress::More => {}
                 Progress::End => return reader.finish().map_err(fault),
             },
-            Ok(None) if reader.is_whole() => return reader.finish().map_err(fault),
+            // What would have followed a whole reply is no loss.
+            Ok(None) | Err(_) if reader.is_whole() => return reader.finish().map_err(fault),
             Ok(None) => {
                 return Err(ProviderError::BrokeOff {
                     provider: about.provider.to_owned(),

@@ -21,6 +21,11 @@ pub(super) fn unseen(media_type: &str, data: &str) -> String {
     format!("an image ({media_type}, {kilobytes} KB) was left out: this model cannot see")
 }
 
+/// An image as an address that holds it.
+pub(super) fn data_url(media_type: &str, data: &str) -> String {
+    format!("data:{media_type};base64,{data}")
+}
+
 /// The blocks, with words for the images where the model has no eyes.
 pub(super) fn visible(blocks: &[Block], vision: bool) -> impl Iterator<Item = Block> + '_ {
     blocks.iter().map(move |block| match block {

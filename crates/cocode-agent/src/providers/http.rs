@@ -29,15 +29,19 @@ pub(super) const MAX_ERROR_BYTES: usize = 64 * 1024;
 pub struct Patience {
     /// Until its answer begins. Long: some think before they say anything at all.
     pub first_byte: Duration,
-    /// Between two signs of life of an answer that has begun.
+    /// Between two signs of life of an answer that has begun. Long where the interface has none: a
+    /// model that thinks, or a slow machine that reads, is silent meanwhile.
     pub idle: Duration,
+    /// Until its answer is whole, whatever signs of life it gives.
+    pub whole: Duration,
 }
 
 impl Default for Patience {
     fn default() -> Self {
         Self {
             first_byte: Duration::from_mins(10),
-            idle: Duration::from_mins(2),
+            idle: Duration::from_mins(5),
+            whole: Duration::from_hours(1),
         }
     }
 }
@@ -50,7 +54,7 @@ pub(super) struct Endpoint {
     headers: HeaderMap,
     key: Option<ApiKey>,
     http: HttpClient,
-    patience: Patience,
+    pub(super) patience: Patience,
 }
 
 /// What every provider over HTTP is made of.
@@ -92,7 +96,7 @@ impl Endpoint {
         );
         headers.insert(
             header::ACCEPT,
-            HeaderValue::from_static("text/event-stream"),
+            HeaderValue::from_static("text/event-stream, application/json"),
         );
         if let Some(key) = &key {
             match key_header {

@@ -61,8 +61,8 @@ fn every_value_tells_where_it_is_written() {
     assert_eq!(place(&agent.sandbox).unwrap(), "user.toml:2 (user)");
     assert_eq!(place(&agent.max_steps).unwrap(), "user.toml:7 (user)");
     assert_eq!(agent.instructions.as_ref().unwrap().value, "Be brief.\n");
-    let roots = agent.writable_in(Path::new("/home/ann"));
-    assert_eq!(roots, ["/a", "/home/ann/b"].map(PathBuf::from));
+    let roots = agent.writable_in(Path::new("/homes/ann"));
+    assert_eq!(roots, ["/a", "/homes/ann/b"].map(PathBuf::from));
 }
 
 #[test]

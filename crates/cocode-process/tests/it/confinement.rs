@@ -381,6 +381,22 @@ fn try_sockets() {
     say("path", UnixStream::connect(socket).map(drop));
     say("own", UnixListener::bind("own.socket").map(drop));
     say("pair", UnixStream::pair().map(drop));
+    say("ring", ring());
+}
+
+/// Whether the system has rings for input and output, through which sockets could be opened.
+fn ring() -> io::Result<()> {
+    let nothing = std::ptr::null::<u8>();
+    #[expect(unsafe_code, reason = "the standard library has no such call")]
+    // SAFETY: no memory is given, so that the call fails in any case.
+    unsafe {
+        libc::syscall(libc::SYS_io_uring_setup, 0, nothing);
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::ENOSYS) => Err(error),
+        _ => Ok(()),
+    }
 }
 
 #[tokio::test]
@@ -396,7 +412,7 @@ async fn only_unix_sockets_are_left_without_a_network() {
     let with = format!("{port} {name} {}", socket.display());
 
     let free = tried(&house, None, &with).await;
-    assert_eq!(free.len(), 7, "{free:?}");
+    assert_eq!(free.len(), 8, "{free:?}");
     assert!(free.iter().all(|line| line.ends_with("Ok(())")), "{free:?}");
 
     let is_scoped = confinement_support().gaps().is_empty();
@@ -405,7 +421,7 @@ async fn only_unix_sockets_are_left_without_a_network() {
     } else {
         "Ok(())"
     };
-    let expected = |network: &str| {
+    let expected = |network: &str, ring: &str| {
         vec![
             format!("connect: {network}"),
             format!("bind: {network}"),
@@ -414,15 +430,19 @@ async fn only_unix_sockets_are_left_without_a_network() {
             "path: Ok(())".to_owned(),
             "own: Ok(())".to_owned(),
             "pair: Ok(())".to_owned(),
+            format!("ring: {ring}"),
         ]
     };
     let unlink = || fs::remove_file(house.path().join("inside/own.socket")).unwrap();
     unlink();
     let confined = tried(&house, Some(house.confinement()), &with).await;
-    assert_eq!(confined, expected("Err(PermissionDenied)"));
+    assert_eq!(
+        confined,
+        expected("Err(PermissionDenied)", "Err(Unsupported)")
+    );
     unlink();
     let online = tried(&house, Some(house.confinement().with_network()), &with).await;
-    assert_eq!(online, expected("Ok(())"));
+    assert_eq!(online, expected("Ok(())", "Ok(())"));
 }
 
 #[tokio::test]

@@ -45,6 +45,9 @@ pub(super) fn check(report: &mut Report, request: &HttpRequest, body: &Value) {
     {
         report.add("thinking: `max_tokens` must be greater than `thinking.budget_tokens`".into());
     }
+    if body.pointer("/thinking/type") == Some(&Value::from("enabled")) {
+        check_thought_before_call(report, list(body, "messages"));
+    }
     for (at, block) in list(body, "system").iter().enumerate() {
         check_text(report, &format!("system.{at}"), block);
     }
@@ -65,6 +68,26 @@ pub(super) fn check(report: &mut Report, request: &HttpRequest, body: &Value) {
         report.add("A maximum of 4 blocks with cache_control may be provided".into());
     }
     check_messages(report, list(body, "messages"));
+}
+
+/// With thinking, the last message of the model begins with a thought if it has calls.
+fn check_thought_before_call(report: &mut Report, messages: &[Value]) {
+    let last = messages
+        .iter()
+        .rfind(|message| text(message, "role") == "assistant");
+    let blocks = last
+        .map(|message| list(message, "content"))
+        .unwrap_or_default();
+    let has_calls = blocks.iter().any(|block| text(block, "type") == "tool_use");
+    let first = blocks
+        .first()
+        .map(|block| text(block, "type"))
+        .unwrap_or_default();
+    if has_calls && !first.ends_with("thinking") {
+        report.add(format!(
+            "Expected `thinking` or `redacted_thinking`, but found `{first}`."
+        ));
+    }
 }
 
 fn check_messages(report: &mut Report, messages: &[Value]) {

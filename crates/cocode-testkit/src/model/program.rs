@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{ModelFormat, ModelScript};
 
@@ -15,12 +15,9 @@ const USAGE: &str = "usage: cocode-scripted-model --script FILE.json \
 /// Before this, only a test that has failed leaves the program alone.
 const LIFETIME: Duration = Duration::from_mins(10);
 
-/// How often the log is brought up to date.
-const LOG_INTERVAL: Duration = Duration::from_millis(20);
-
 /// The program `cocode-scripted-model`: serves a script of turns until it is killed. The first line that
 /// it prints is the address to configure. `--log` gets every request as one line of JSON with `path`,
-/// `headers` and `body`, and every broken rule as one with `violation`.
+/// `headers` and `body`, and every broken rule as one with `violation`, before the answer.
 pub fn scripted_model_main(arguments: impl IntoIterator<Item = String>) -> i32 {
     match run(arguments) {
         Ok(()) => 0,
@@ -58,33 +55,10 @@ fn run(arguments: impl IntoIterator<Item = String>) -> Result<(), String> {
     }
     let script = script.ok_or("--script is missing")?;
     let format: ModelFormat = format.ok_or("--format is missing")?;
-    let server = script.start(format);
-    let announced =
-        writeln!(io::stdout(), "{}", server.base_url()).and_then(|()| io::stdout().flush());
+    let server = script.start_logging(format, log);
+    let mut output = io::stdout();
+    let announced = writeln!(output, "{}", server.base_url()).and_then(|()| output.flush());
     announced.map_err(|error| error.to_string())?;
-    let end = std::time::Instant::now() + LIFETIME;
-    let (mut n_requests, mut n_violations) = (0, 0);
-    while std::time::Instant::now() < end {
-        std::thread::sleep(LOG_INTERVAL);
-        let Some(log) = &mut log else { continue };
-        let requests = server.requests().all();
-        let mut lines = String::new();
-        for request in requests.iter().skip(n_requests) {
-            let line = json!({
-                "path": request.path,
-                "headers": request.headers,
-                "body": request.json(),
-            });
-            lines.extend([line.to_string(), "\n".to_owned()]);
-        }
-        n_requests = requests.len();
-        let violations = server.violations();
-        for what in violations.iter().skip(n_violations) {
-            lines.extend([json!({ "violation": what }).to_string(), "\n".to_owned()]);
-        }
-        n_violations = violations.len();
-        log.write_all(lines.as_bytes())
-            .map_err(|error| error.to_string())?;
-    }
+    std::thread::sleep(LIFETIME);
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! Answers requests as a script says: a stream of events, an error, or less than either.
 
-use std::io;
-use std::sync::Arc;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, BufReader};
@@ -21,6 +22,8 @@ pub(super) struct Shared {
     format: ModelFormat,
     script: ModelScript,
     n_requests: AtomicUsize,
+    /// Gets every request, and what is wrong with it, before it is answered.
+    log: Option<Mutex<File>>,
     pub(super) requests: Recorder<HttpRequest>,
     pub(super) abandoned: Recorder<HttpRequest>,
     pub(super) violations: Recorder<String>,
@@ -72,24 +75,42 @@ impl Step {
 }
 
 impl Shared {
-    pub(super) fn new(format: ModelFormat, script: ModelScript) -> Self {
+    pub(super) fn new(format: ModelFormat, script: ModelScript, log: Option<File>) -> Self {
         Self {
             format,
             script,
             n_requests: AtomicUsize::new(0),
+            log: log.map(Mutex::new),
             requests: Recorder::default(),
             abandoned: Recorder::default(),
             violations: Recorder::default(),
         }
     }
 
+    fn log(&self, line: &Value) {
+        if let Some(log) = &self.log {
+            let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            writeln!(log, "{line}").expect("the log can be written");
+        }
+    }
+
+    fn violated(&self, number: usize, what: &str) {
+        let what = format!("request {number}: {what}");
+        self.log(&json!({ "violation": what }));
+        self.violations.push(what);
+    }
+
     /// What a request is answered with, and its number.
     fn answer(&self, request: &HttpRequest) -> (ModelTurn, usize) {
         let number = self.n_requests.fetch_add(1, Ordering::SeqCst) + 1;
+        self.log(&json!({
+            "path": request.path,
+            "headers": request.headers,
+            "body": request.json(),
+        }));
         let path = request.path.split('?').next().unwrap_or_default();
         if path != self.format.path() {
-            self.violations
-                .push(format!("request {number}: there is no {path}"));
+            self.violated(number, &format!("there is no {path}"));
             return (
                 ModelTurn::status(404, "not_found_error", "Not found"),
                 number,
@@ -98,14 +119,13 @@ impl Shared {
         let found = self.format.violations(request);
         if !found.is_empty() {
             for what in &found {
-                self.violations.push(format!("request {number}: {what}"));
+                self.violated(number, what);
             }
             let refusal = ModelTurn::status(400, "invalid_request_error", &found.join("; "));
             return (refusal, number);
         }
         let turn = self.script.next(request).unwrap_or_else(|| {
-            self.violations
-                .push(format!("request {number}: the script is over"));
+            self.violated(number, "the script is over");
             ModelTurn::status(500, "api_error", "the script is over")
         });
         (turn, number)

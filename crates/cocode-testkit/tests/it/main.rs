@@ -8,6 +8,7 @@
 mod faults;
 mod http;
 mod http_client;
+mod models;
 mod oauth_peer;
 mod sockets;
 mod stdio;

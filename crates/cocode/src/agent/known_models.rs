@@ -65,6 +65,16 @@ pub(super) fn model(name: &str, kind: ProviderKind) -> Model {
     }
 }
 
+/// Whether a model of OpenAI thinks before it speaks: only those are asked for their thoughts, and the
+/// others refuse to be.
+pub(super) fn thinks(name: &str) -> bool {
+    let is_chat = name.contains("-chat");
+    let thinkers = [
+        "o1", "o3", "o4", "gpt-5", "gpt-6", "gpt-7", "gpt-oss", "codex",
+    ];
+    !is_chat && thinkers.iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// The model that is used where nobody has named one.
 pub(super) fn usual(provider: &str) -> Option<&'static str> {
     match provider {

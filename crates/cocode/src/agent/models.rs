@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cocode_agent::providers::{
+    Anthropic, AnthropicOptions, ApiKey, Chat, ChatOptions, ClientModel, ClientModelOptions,
+    Responses, ResponsesOptions, Retrying,
+};
 use cocode_agent::{
-    Anthropic, AnthropicOptions, ApiKey, ChatCompletions, ChatOptions, ChoiceError, Chosen, Model,
-    ModelChoice, Price, Provider, Providers, Responses, ResponsesOptions, Retrying, Sampler,
-    Sampling, Work,
+    ChoiceError, Chosen, Model, ModelChoice, Price, Provider, Providers, Sampler, Work,
 };
 use cocode_auth::{CommandSettings, Reference, References};
 use cocode_client::{HttpClient, Url};
@@ -87,6 +89,7 @@ struct Place {
     key: Key,
     /// The model to use where none is named.
     model: Option<String>,
+    max_retries: Option<u32>,
     /// Where it is configured, for people.
     from: String,
 }
@@ -140,7 +143,9 @@ impl Models {
             return self.named(name);
         }
         let has_key = |built_in: &&BuiltIn| {
-            let key = built_in.key_variable.and_then(|name| self.variables.text(name));
+            let key = built_in
+                .key_variable
+                .and_then(|name| self.variables.text(name));
             key.is_some_and(|key| !key.is_empty())
         };
         let by_key: Vec<&BuiltIn> = BUILT_IN.iter().filter(has_key).collect();
@@ -166,7 +171,9 @@ impl Models {
             return Ok(self.built_in(built_in));
         }
         let known = self.providers.keys().map(String::as_str);
-        let known: Vec<&str> = known.chain(BUILT_IN.iter().map(|known| known.name)).collect();
+        let known: Vec<&str> = known
+            .chain(BUILT_IN.iter().map(|known| known.name))
+            .collect();
         let near = cocode_core::nearest(name, known.iter().copied());
         let near = near.first().map(|near| format!("; did you mean `{near}`?"));
         Err(ChoiceError {
@@ -190,6 +197,7 @@ impl Models {
                 None => Key::None,
             },
             model: None,
+            max_retries: None,
             from: "built in".to_owned(),
         }
     }
@@ -275,28 +283,39 @@ impl Models {
         let place = self.place(choice, wished.or(usual), sampler.is_some())?;
         // The usual model is one of the usual provider.
         let usual = usual.filter(|model| {
-            let of = self.models.get(*model).and_then(|model| model.provider.as_deref());
+            let of = self
+                .models
+                .get(*model)
+                .and_then(|model| model.provider.as_deref());
             let usual_provider = self.provider.as_ref().map(|setting| setting.value.as_str());
-            of.or(usual_provider).is_none_or(|provider| provider == place.name)
+            of.or(usual_provider)
+                .is_none_or(|provider| provider == place.name)
         });
         let own = place.model.as_deref();
-        let name = wished.or(own).or(usual).or(known_models::usual(&place.name));
+        let name = wished
+            .or(own)
+            .or(usual)
+            .or(known_models::usual(&place.name));
         if place.kind == ProviderKind::Sampling {
             let Some(sampler) = sampler else {
                 return Err(no_sampling());
             };
             let mut model = self.model(name.unwrap_or_default(), place.kind);
             model.tools &= sampler.takes_tools();
-            let provider = Arc::new(Sampling::new(place.name, sampler));
+            let provider = Arc::new(ClientModel::new(ClientModelOptions {
+                name: place.name,
+                sampler,
+                hints: name.into_iter().map(str::to_owned).collect(),
+            }));
             return Ok(Chosen { provider, model });
         }
         let name = name.ok_or_else(|| no_model(&place))?;
         let model = self.model(name, place.kind);
-        let provider = self.provider(place).await?;
+        let provider = self.provider(place, name).await?;
         Ok(Chosen { provider, model })
     }
 
-    async fn provider(&self, place: Place) -> Result<Arc<dyn Provider>, ChoiceError> {
+    async fn provider(&self, place: Place, model: &str) -> Result<Arc<dyn Provider>, ChoiceError> {
         let key = self.key(&place).await?;
         let url = Url::parse(&place.base_url).ok();
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
@@ -309,18 +328,22 @@ impl Models {
             return Err(wrong(&place, "base_url", what));
         }
         let (name, http) = (place.name, self.http.clone());
+        let retries = place.max_retries;
         Ok(match place.kind {
             ProviderKind::Anthropic => {
                 let options = AnthropicOptions::new(name, url, key, http);
-                Arc::new(Retrying::new(Anthropic::new(options)))
+                persistent(Anthropic::new(options), retries)
             }
             ProviderKind::OpenAi => {
-                let options = ResponsesOptions::new(name, url, key, http);
-                Arc::new(Retrying::new(Responses::new(options)))
+                let mut options = ResponsesOptions::new(name, url, key, http);
+                if !known_models::thinks(model) {
+                    options.reasoning = None;
+                }
+                persistent(Responses::new(options), retries)
             }
             ProviderKind::OpenAiCompatible | ProviderKind::Sampling => {
                 let options = ChatOptions::new(name, url, key, http);
-                Arc::new(Retrying::new(ChatCompletions::new(options)))
+                persistent(Chat::new(options), retries)
             }
         })
     }
@@ -344,6 +367,7 @@ fn configured(name: &str, settings: &ProviderSettings) -> Place {
         model,
         api_key_env,
         api_key,
+        max_retries,
     } = settings;
     let usual = BUILT_IN.iter().find(|built_in| built_in.kind == *kind);
     let is_usual_address = base_url.is_none();
@@ -363,7 +387,17 @@ fn configured(name: &str, settings: &ProviderSettings) -> Place {
         base_url: base_url.clone().unwrap_or_else(|| usual.to_owned()),
         key,
         model: model.clone(),
+        max_retries: max_retries.map(|most| u32::try_from(most).unwrap_or(u32::MAX)),
         from: from.to_string(),
+    }
+}
+
+/// A provider that is asked again, as often as it is configured.
+fn persistent(provider: impl Provider + 'static, retries: Option<u32>) -> Arc<dyn Provider> {
+    let retrying = Retrying::new(provider);
+    match retries {
+        Some(retries) => Arc::new(retrying.with_retries(retries)),
+        None => Arc::new(retrying),
     }
 }
 
@@ -421,7 +455,9 @@ fn no_model(place: &Place) -> ChoiceError {
 fn no_key(place: &Place, variable: &str) -> ChoiceError {
     let name = &place.name;
     ChoiceError {
-        message: format!("the provider `{name}` needs a key, and the variable {variable} is not set"),
+        message: format!(
+            "the provider `{name}` needs a key, and the variable {variable} is not set"
+        ),
         hints: vec![
             format!("set {variable}"),
             format!(

@@ -1,6 +1,7 @@
 //! The command line of serving the configured servers to agents.
 
 use clap::{Args, Subcommand};
+use cocode_core::SandboxMode;
 use serde::{Deserialize, Serialize};
 
 use super::tool_search::ToolSearchArgs;
@@ -11,6 +12,18 @@ pub(crate) struct ServeArgs {
     /// Run the servers within this process, and share them with nobody
     #[arg(long)]
     pub(crate) standalone: bool,
+    /// Serve the agent instead: the tools `cocode` and `cocode-reply`, which hold conversations
+    #[arg(long, conflicts_with_all = ["standalone", "servers", "server", "profile", "tool_search", "context_window"])]
+    pub(crate) agent: bool,
+    /// The model of the agent, where callers name none
+    #[arg(long, value_name = "NAME", requires = "agent")]
+    pub(crate) model: Option<String>,
+    /// Whose model that is: a name of `[providers]`, or anthropic, openai, ollama, sampling
+    #[arg(long, value_name = "NAME", requires = "agent")]
+    pub(crate) provider: Option<String>,
+    /// The most that callers may ask for: read-only, workspace-write, danger-full-access
+    #[arg(long, value_name = "MODE", requires = "agent")]
+    pub(crate) max_sandbox: Option<SandboxMode>,
     #[command(flatten)]
     pub(crate) wanted: WantedArgs,
 }

@@ -274,7 +274,7 @@ impl Host {
             }
         };
         match hello.wants {
-            Wants::Front(front) => self.serve(client, *front, orders).await,
+            Wants::Front(front) => Box::pin(self.serve(client, *front, orders)).await,
             Wants::Control(ask) => self.control(client, ask, orders).await,
         }
     }

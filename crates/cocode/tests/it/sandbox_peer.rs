@@ -39,12 +39,14 @@ impl Files {
             fs::write(both.path().join(name).join("kept"), "as it was").unwrap();
         }
         let home = Home::new();
+        let (node, files) = (peer(NODE), peer(FILES));
+        let (both_path, start) = (both.path(), both.path().join("inside"));
         let entry = format!(
-            "[mcp_servers.files]\ncommand = {:?}\nargs = [{:?}, {:?}]\ncwd = {:?}\nsandbox = {sandbox:?}\n",
-            peer(NODE),
-            peer(FILES),
-            both.path(),
-            both.path().join("inside"),
+            "[mcp_servers.files]\ncommand = '{}'\nargs = ['{}', '{}']\ncwd = '{}'\nsandbox = '{sandbox}'\n",
+            node.display(),
+            files.display(),
+            both_path.display(),
+            start.display(),
         );
         home.user_file("mcp.toml", &entry);
         Self { home, both }

@@ -43,13 +43,27 @@ pub(super) fn body(request: &ModelRequest<'_>, provider: &str, thinking: Thinkin
     match thinking {
         Thinking::Adaptive => body["thinking"] = json!({ "type": "adaptive" }),
         // What is thought counts as written, and something has to be left for the reply.
-        Thinking::Budget(wanted) if max_tokens > MIN_THINKING_TOKENS => {
+        Thinking::Budget(wanted)
+            if max_tokens > MIN_THINKING_TOKENS && !calls_without_thought(&body) =>
+        {
             let budget = wanted.clamp(MIN_THINKING_TOKENS, max_tokens - 1);
             body["thinking"] = json!({ "type": "enabled", "budget_tokens": budget });
         }
         Thinking::Unsaid | Thinking::Budget(_) => {}
     }
     body
+}
+
+/// Whether the model waits for tools that it has called without a thought, as one of another provider
+/// may have. The interface then refuses to let it think.
+fn calls_without_thought(body: &Value) -> bool {
+    let turns = body.get("messages").and_then(Value::as_array);
+    let kind = |block: &Value| block.get("type").and_then(Value::as_str).map(str::to_owned);
+    let last = turns.and_then(|turns| turns.iter().rfind(|turn| turn["role"] == "assistant"));
+    let blocks = last.and_then(|turn| turn.get("content")?.as_array());
+    let kinds: Vec<String> = blocks.into_iter().flatten().filter_map(kind).collect();
+    let has_calls = kinds.iter().any(|kind| kind == "tool_use");
+    has_calls && !kinds.first().is_some_and(|kind| kind.ends_with("thinking"))
 }
 
 fn definition(tool: &ProviderTool) -> Value {

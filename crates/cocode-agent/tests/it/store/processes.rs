@@ -1,7 +1,6 @@
 //! Many processes with one file, some of which are killed.
 //!
-//! A process is this program again, started for one test that is ignored otherwise. What it is to do
-//! is the first line of its input.
+//! A process is this program again, started for one test, which finds in a variable what it is to do.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
@@ -17,6 +16,8 @@ const ROUNDS: usize = 60;
 const MOST_NUMBERS: usize = 30;
 /// A number that no process reaches.
 const FOREVER: u64 = 1_000_000;
+/// The variable with what a process is to do.
+const ORDER: &str = "COCODE_TEST_STORE_ORDER";
 /// What comes before what is said: the harness of tests writes as well.
 const MARK: &str = "say: ";
 
@@ -37,13 +38,16 @@ impl Other {
     fn start(directory: &Path, verb: &str, id: &ConversationId, times: u64) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "store::processes::a_process_does_as_it_is_told"])
-            .args(["--ignored", "--nocapture", "--test-threads=1"])
+            .args(["--nocapture", "--test-threads=1"])
+            .env(
+                ORDER,
+                format!("{verb} {id} {times} {}", directory.display()),
+            )
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut input = child.stdin.take().unwrap();
-        writeln!(input, "{verb} {id} {times} {}", directory.display()).unwrap();
+        let input = child.stdin.take().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         Self {
             child,
@@ -90,14 +94,21 @@ fn say(what: &str) {
     stdout.flush().unwrap();
 }
 
+/// Run by itself, this is a process that nobody kills. Others start it to be one that they may.
 #[tokio::test]
-#[ignore = "the other tests start it as another process"]
+#[expect(clippy::disallowed_methods, reason = "it is set by these very tests")]
 async fn a_process_does_as_it_is_told() {
-    let mut order = String::new();
-    std::io::stdin().read_line(&mut order).unwrap();
-    let words: Vec<_> = order.trim_end().splitn(4, ' ').collect();
+    let Ok(order) = std::env::var(ORDER) else {
+        let directory = tempfile::tempdir().unwrap();
+        let store = store_in(directory.path());
+        let id = begun(&store).await;
+        append(&store, &id, 3).await;
+        contend(&store, &id, 3).await;
+        return assert_eq!(contiguous(&store, &id).await, 6);
+    };
+    let words: Vec<_> = order.splitn(4, ' ').collect();
     let [verb, id, times, directory] = words.as_slice() else {
-        return;
+        panic!("{order}");
     };
     let store = store_in(Path::new(directory));
     let id = id.parse().unwrap();

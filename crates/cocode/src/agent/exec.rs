@@ -1,0 +1,173 @@
+//! `cocode exec`: one turn of a conversation, for scripts.
+
+mod events;
+mod input;
+mod telling;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cocode_agent::{
+    Agent, Approver, Block, Company, Conversation, ConversationId, Ending, Listener, NoApprover,
+    TurnEnd, Wanted,
+};
+use tokio_util::sync::CancellationToken;
+
+use self::events::Events;
+use self::telling::Telling;
+use super::{Defaults, House, OWN, Wishes, trouble};
+use crate::args::agent::ExecArgs;
+use crate::error::{CliError, Code, Exit};
+use crate::interrupt::Interrupts;
+use crate::session::on_runtime;
+use crate::workspace::Workspace;
+
+/// Conversations that are looked through for the last one of a directory.
+const MAX_LOOKED_THROUGH: usize = 1_000;
+
+pub(crate) fn run(args: &ExecArgs, workspace: &Workspace) -> Result<Exit, CliError> {
+    let said = input::said(args)?;
+    on_runtime(workspace, exec(args, said, workspace))
+}
+
+async fn exec(args: &ExecArgs, said: Vec<Block>, workspace: &Workspace) -> Result<Exit, CliError> {
+    let mut interrupts = Interrupts::catch()?;
+    let house = House::open(workspace, Defaults::SCRIPT, |_| {}).await?;
+    let outcome = turn(args, said, &house, workspace, &mut interrupts).await;
+    house.close().await;
+    outcome
+}
+
+async fn turn(
+    args: &ExecArgs,
+    said: Vec<Block>,
+    house: &House,
+    workspace: &Workspace,
+    interrupts: &mut Interrupts,
+) -> Result<Exit, CliError> {
+    let printer = &workspace.printer;
+    let mut conversation = conversation(args, &said, house).await?;
+    let id = conversation.id().clone();
+    let listener: Arc<dyn Listener> = if printer.json() {
+        Arc::new(Events::new(Arc::clone(printer), &conversation))
+    } else {
+        Arc::new(Telling::new(Arc::clone(printer)))
+    };
+    let company = Company {
+        listener,
+        approver: approver(),
+        sampler: None,
+        interrupt: CancellationToken::new(),
+    };
+    let mut signaled = None;
+    let end = {
+        let mut turning = std::pin::pin!(conversation.turn(said, &company));
+        tokio::select! {
+            end = &mut turning => end,
+            exit = interrupts.next() => {
+                signaled = Some(exit);
+                company.interrupt.cancel();
+                tokio::select! {
+                    end = &mut turning => end,
+                    // Whoever asks twice does not want to wait.
+                    exit = interrupts.next() => return Ok(exit),
+                }
+            }
+        }
+    };
+    let end = end.map_err(|error| trouble(&error))?;
+    if printer.json() {
+        events::ended(printer, &end)?;
+    } else {
+        telling::ended(printer, &end)?;
+        printer.note(&format!("to go on: cocode exec --resume {id} …"));
+    }
+    if let Some(path) = &args.output {
+        write(path, &end.text)?;
+    }
+    match signaled {
+        Some(exit) => Ok(exit),
+        None => judged(&end),
+    }
+}
+
+/// The conversation that is meant.
+async fn conversation(
+    args: &ExecArgs,
+    said: &[Block],
+    house: &House,
+) -> Result<Conversation, CliError> {
+    let wishes = Wishes::from(&args.agent);
+    let resumed = match (&args.resume, args.last) {
+        (Some(id), _) => {
+            Some(super::sessions::find(house.agent.options().store.as_ref(), id).await?)
+        }
+        (None, true) => Some(last(&house.agent, &house.setup.settings(&wishes)?.cwd).await?),
+        (None, false) => None,
+    };
+    let Some(id) = resumed else {
+        let settings = house.setup.settings(&wishes)?;
+        let begun = house.agent.begin(OWN, settings, said).await;
+        return begun.map_err(|error| trouble(&error));
+    };
+    let resumed = house.agent.resume(&id, Some(OWN)).await;
+    let mut conversation = resumed.map_err(|error| trouble(&error))?;
+    let settings = house.setup.resumed(&wishes, conversation.settings())?;
+    let changed = conversation.change(settings).await;
+    changed.map_err(|error| trouble(&error))?;
+    Ok(conversation)
+}
+
+/// The last conversation of a directory.
+async fn last(agent: &Agent, directory: &Path) -> Result<ConversationId, CliError> {
+    let wanted = Wanted {
+        owner: Some(OWN.to_owned()),
+        limit: MAX_LOOKED_THROUGH,
+        offset: 0,
+    };
+    let listed = agent.options().store.list(&wanted).await;
+    let listed = listed.map_err(|error| trouble(&error.into()))?;
+    let here = listed
+        .into_iter()
+        .find(|summary| summary.cwd == directory && !summary.is_closed);
+    here.map(|summary| summary.id).ok_or_else(|| {
+        let message = format!("there is no conversation in {} yet", directory.display());
+        CliError::new(Code::ConversationFailed, message)
+            .hint("`cocode sessions list` shows those of all directories")
+    })
+}
+
+/// Whom to ask.
+fn approver() -> Arc<dyn Approver> {
+    Arc::new(NoApprover)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), CliError> {
+    std::fs::write(path, text).map_err(|error| {
+        let message = format!("the last words cannot be written to {}", path.display());
+        CliError::new(Code::FileError, message).because(&error)
+    })
+}
+
+/// How the program ends after a turn.
+fn judged(end: &TurnEnd) -> Result<Exit, CliError> {
+    let (code, message) = match &end.ending {
+        Ending::Done => return Ok(Exit::Ok),
+        Ending::Interrupted => return Ok(Exit::Interrupted),
+        Ending::Refused(why) => {
+            let why = why.as_ref().map(|why| format!(": {why}"));
+            let message = format!("the model refused{}", why.unwrap_or_default());
+            (Code::TurnFailed, message)
+        }
+        Ending::TooManySteps(most) => {
+            let message = format!("the turn took more than {most} steps, and was ended");
+            (Code::TurnFailed, message)
+        }
+        Ending::Looping => {
+            let message = "the model did the same again and again, and was stopped".to_owned();
+            (Code::TurnFailed, message)
+        }
+        Ending::Failed(why) => (Code::ModelFailed, why.clone()),
+    };
+    Err(CliError::new(code, message))
+}

@@ -1,0 +1,98 @@
+//! What is said to the model: the prompt, what is piped in, and images.
+
+use std::io::{IsTerminal as _, Read as _, stdin};
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cocode_agent::Block;
+
+use crate::args::agent::ExecArgs;
+use crate::error::{CliError, Code};
+
+/// Bytes of what is piped in.
+const MAX_STDIN_BYTES: u64 = 4 * 1024 * 1024;
+/// Bytes of an image.
+const MAX_IMAGE_BYTES: u64 = 20 * 1024 * 1024;
+
+pub(super) fn said(args: &ExecArgs) -> Result<Vec<Block>, CliError> {
+    let is_piped = !stdin().is_terminal();
+    let prompt = args.prompt.as_deref();
+    let text = match prompt {
+        Some("-") | None if is_piped => piped()?.unwrap_or_default(),
+        Some("-") | None => {
+            let message = "there is no prompt, and nothing is piped in";
+            return Err(
+                CliError::new(Code::InvalidUsage, message).hint("cocode exec 'What is to be done'")
+            );
+        }
+        Some(prompt) if is_piped => match piped()? {
+            Some(piped) => format!("{prompt}\n\n<stdin>\n{piped}\n</stdin>"),
+            None => prompt.to_owned(),
+        },
+        Some(prompt) => prompt.to_owned(),
+    };
+    if text.trim().is_empty() && args.image.is_empty() {
+        return Err(CliError::new(Code::InvalidUsage, "the prompt is empty")
+            .hint("cocode exec 'What is to be done'"));
+    }
+    let mut blocks = vec![Block::text(text)];
+    for path in &args.image {
+        blocks.push(image(path)?);
+    }
+    Ok(blocks)
+}
+
+/// What is piped in, if there is anything.
+fn piped() -> Result<Option<String>, CliError> {
+    let mut bytes = Vec::new();
+    let read = stdin()
+        .lock()
+        .take(MAX_STDIN_BYTES + 1)
+        .read_to_end(&mut bytes);
+    read.map_err(|error| CliError::new(Code::FileError, "stdin cannot be read").because(&error))?;
+    if bytes.len() as u64 > MAX_STDIN_BYTES {
+        let message = format!("more than {MAX_STDIN_BYTES} bytes are piped in");
+        return Err(CliError::new(Code::InvalidUsage, message)
+            .hint("write it to a file, and name the file in the prompt"));
+    }
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Ok((!text.trim().is_empty()).then_some(text))
+}
+
+pub(crate) fn image(path: &Path) -> Result<Block, CliError> {
+    let wrong = |what: &str| {
+        let message = format!("the image {} cannot be used: {what}", path.display());
+        CliError::new(Code::FileError, message)
+    };
+    let size = std::fs::metadata(path).map_err(|error| wrong(&error.to_string()))?;
+    if size.len() > MAX_IMAGE_BYTES {
+        return Err(wrong("it is larger than 20 MiB"));
+    }
+    let bytes = std::fs::read(path).map_err(|error| wrong(&error.to_string()))?;
+    let media_type = match bytes.as_slice() {
+        [0x89, b'P', b'N', b'G', ..] => "image/png",
+        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
+        [b'G', b'I', b'F', b'8', ..] => "image/gif",
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => "image/webp",
+        _ => return Err(wrong("it is no PNG, JPEG, GIF or WebP")),
+    };
+    Ok(Block::Image {
+        media_type: media_type.to_owned(),
+        data: STANDARD.encode(bytes),
+    })
+}

@@ -1,0 +1,140 @@
+//! An agent with all that it needs, and its end.
+
+use std::sync::Arc;
+
+use cocode_agent::{Agent, AgentOptions, SqliteStore};
+use cocode_client::{Manager, ManagerOptions};
+use cocode_config::{Config, State};
+use cocode_core::ServerSpec;
+
+use super::models::Models;
+use super::rules::AgentRules;
+use super::{AgentSetup, Defaults, store_file};
+use crate::args::tool_search::ToolSearchArgs;
+use crate::error::{CliError, Code};
+use crate::itself::{VARIABLE, is_cocode};
+use crate::managing::{Purpose, Setup};
+use crate::reach::Configured;
+use crate::tool_search::ToolSearch;
+use crate::workspace::Workspace;
+
+/// An agent, its servers, and what they are made with.
+pub(crate) struct House {
+    pub(crate) agent: Agent,
+    pub(crate) setup: AgentSetup,
+    pub(crate) manager: Manager,
+    managing: Setup,
+    keep_days: Option<u64>,
+}
+
+impl House {
+    /// Makes the agent of a workspace, within a runtime. Servers are on their way when this returns;
+    /// nobody has waited for one.
+    pub(crate) async fn open(
+        workspace: &Workspace,
+        defaults: Defaults,
+        change: impl FnOnce(&mut ManagerOptions),
+    ) -> Result<Self, CliError> {
+        let config = workspace.config()?;
+        let managing = Setup::new(Purpose::Serving, workspace)?;
+        let connector = Configured::new(workspace)?;
+        let specs = specs(config, workspace);
+        connector.recall(&specs).await;
+        let manager = managing.manager(|options| {
+            options.connector = Arc::new(connector);
+            options.log_level = None;
+            change(options);
+        });
+        let always = specs.iter().filter(|spec| spec.always_load);
+        let always_load = always.map(|spec| spec.name.clone()).collect();
+        manager.apply(specs).await;
+        let setup = AgentSetup::new(workspace, defaults)?;
+        let settings = &config.settings;
+        let variables = &workspace.environment.variables;
+        let search = ToolSearch::new(
+            ToolSearchArgs::default(),
+            None,
+            &settings.tool_search,
+            variables,
+        )?;
+        let output = managing.options(|_| {}).output;
+        let agent = Agent::new(AgentOptions {
+            store: Arc::new(store(workspace)?),
+            providers: Arc::new(Models::new(workspace)?),
+            manager: Some(manager.clone()),
+            rules: Arc::new(AgentRules::new(workspace)?),
+            environment: variables.for_servers(),
+            instructions: setup
+                .agent()
+                .instructions
+                .as_ref()
+                .map(|instructions| instructions.value.clone()),
+            search: search.options.policy,
+            always_load,
+            output,
+            max_steps: setup.agent().max_steps.value,
+            compact_percent: setup.agent().compact_percent.value,
+            today: None,
+        });
+        Ok(Self {
+            agent,
+            setup,
+            manager,
+            managing,
+            keep_days: settings
+                .retention
+                .conversations_days
+                .as_ref()
+                .map(|days| days.value),
+        })
+    }
+
+    /// Removes conversations that are older than the configuration wants them kept. Done at the end,
+    /// when nobody waits for anything else.
+    async fn purge(&self) {
+        let Some(days) = self.keep_days else {
+            return;
+        };
+        match self.agent.options().store.purge(days).await {
+            Ok(0) => {}
+            Ok(removed) => tracing::info!(removed, days, "old conversations were removed"),
+            Err(error) => tracing::warn!(%error, "old conversations were not removed"),
+        }
+    }
+
+    /// Ends the servers, and writes down what is still to be written.
+    pub(crate) async fn close(self) {
+        self.purge().await;
+        let Self {
+            agent,
+            setup: _,
+            manager,
+            managing,
+            keep_days: _,
+        } = self;
+        drop(agent);
+        manager.shutdown().await;
+        managing.end();
+    }
+}
+
+/// The servers of an agent: all that are ready. An agent that is itself a server of cocode does without
+/// those that are cocode, or agents would begin agents without end.
+fn specs(config: &Config, workspace: &Workspace) -> Vec<ServerSpec> {
+    let is_served = workspace.environment.variables.text(VARIABLE).is_some();
+    let ready = config.servers.values().filter_map(|server| {
+        let State::Ready(spec) = &server.state else {
+            return None;
+        };
+        let is_ours = is_served && is_cocode(&server.winner.found.entry, &[]);
+        (!is_ours).then(|| (**spec).clone())
+    });
+    ready.collect()
+}
+
+/// The store of conversations.
+pub(super) fn store(workspace: &Workspace) -> Result<SqliteStore, CliError> {
+    SqliteStore::open(&store_file(workspace)).map_err(|error| {
+        CliError::new(Code::FileError, "conversations cannot be kept").because(&error)
+    })
+}

@@ -1,0 +1,96 @@
+//! What the agent is told on the command line: `cocode exec`, `cocode sessions`, and `cocode` alone.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+use cocode_core::{ApprovalPolicy, SandboxMode};
+
+pub(crate) const EXEC_HELP: &str = "\
+Nobody is asked anything unless --approval-policy says so and there is a terminal: what is not allowed is \
+refused, and the model is told. The last words of the model are printed to stdout, everything else to \
+stderr. With --json, every event is a line of JSON on stdout.
+
+Examples:
+  cocode exec 'What does this project do?'
+  cocode exec --sandbox workspace-write 'Mend the failing test'
+  git diff | cocode exec 'Write a commit message for this change'
+  cocode exec --resume 0f8fad5b-d9cb-469f-a165-70867728950e 'And now the other one'";
+
+/// What a conversation is held with.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Agent")]
+pub(crate) struct AgentArgs {
+    /// The model
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Whose model: a name of `[providers]`, or anthropic, openai, ollama
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// The settings of `[agent.profiles.NAME]`
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// When a person is asked: untrusted, on-request, on-failure, never
+    #[arg(short, long, value_name = "POLICY")]
+    pub(crate) approval_policy: Option<ApprovalPolicy>,
+    /// What commands may touch: read-only, workspace-write, danger-full-access
+    #[arg(short, long, value_name = "MODE")]
+    pub(crate) sandbox: Option<SandboxMode>,
+    /// Let commands in the sandbox use the network
+    #[arg(long)]
+    pub(crate) network: bool,
+    /// Work in this directory
+    #[arg(short = 'C', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) cd: Option<PathBuf>,
+    /// Let this directory be written, too, with workspace-write
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) add_dir: Vec<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ExecArgs {
+    /// What is to be done; `-` reads it from stdin. What is piped in besides is added to it
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+    /// Go on with this conversation
+    #[arg(long, value_name = "ID", conflicts_with = "last")]
+    pub(crate) resume: Option<String>,
+    /// Go on with the last conversation of this directory
+    #[arg(long)]
+    pub(crate) last: bool,
+    /// Show the model this image
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) image: Vec<PathBuf>,
+    /// Write the last words of the model to this file, too
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) agent: AgentArgs,
+}
+
+/// What is done with conversations that are kept.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum SessionsVerb {
+    /// List conversations, the last used first
+    List {
+        /// At most so many
+        #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
+        limit: usize,
+        /// Only those of the directory that this is started in
+        #[arg(long)]
+        here: bool,
+    },
+    /// Show a conversation
+    Show {
+        /// Which one; the beginning of its id is enough
+        id: String,
+    },
+    /// Remove conversations
+    Rm {
+        /// Which ones; the beginning of an id is enough
+        #[arg(value_name = "ID", required_unless_present = "older_than_days")]
+        ids: Vec<String>,
+        /// Remove those that were not used for so many days
+        #[arg(long, value_name = "DAYS", conflicts_with = "ids")]
+        older_than_days: Option<u64>,
+    },
+}
