@@ -137,8 +137,7 @@ async fn lending(era: &str, hand: &mut Hand, said: &[Value]) -> (Vec<Value>, Val
             }
             assert_eq!(message["method"], "sampling/createMessage");
             asked.push(message["params"].clone());
-            hand.reply(&message, said.next().expect("more to say"))
-                .await;
+            hand.reply(&message, said.next().unwrap()).await;
             message = hand.next().await;
         } else {
             let result = message["result"].clone();
@@ -150,7 +149,7 @@ async fn lending(era: &str, hand: &mut Hand, said: &[Value]) -> (Vec<Value>, Val
             for (key, request) in requests {
                 assert_eq!(request["method"], "sampling/createMessage");
                 asked.push(request["params"].clone());
-                answers[key] = said.next().expect("more to say");
+                answers[key] = said.next().unwrap();
             }
             let state = result["requestState"].clone();
             message = hand.come_back("cocode", go.clone(), &state, answers).await;
