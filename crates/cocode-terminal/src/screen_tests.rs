@@ -224,7 +224,7 @@ fn leaving_removes_the_live_area_and_takes_back_every_mode() {
     assert!(!guard.0.screen().bracketed_paste());
     assert!(!guard.0.screen().hide_cursor());
     assert!(!guard.0.screen().alternate_screen());
-    for mode in ["\u{1b}[?7h", "\u{1b}[?2026l", "\u{1b}[<1u"] {
+    for mode in ["\u{1b}[?2026l", "\u{1b}[<1u"] {
         assert!(bytes.contains(mode), "{bytes:?}");
     }
 }
