@@ -484,7 +484,3 @@ fn marked(mark: &str, color: Color, lines: Vec<Line>) -> Vec<Line> {
         })
         .collect()
 }
-
-#[cfg(test)]
-#[path = "app_tests.rs"]
-mod tests;

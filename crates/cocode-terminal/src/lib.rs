@@ -23,6 +23,8 @@ mod screen;
 mod status;
 mod style;
 mod text;
+#[cfg(test)]
+mod virtual_terminal;
 mod wrap;
 
 pub use completion::{Candidate, Completer};

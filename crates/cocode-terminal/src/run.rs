@@ -447,3 +447,7 @@ async fn at(time: Option<Instant>) {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;
