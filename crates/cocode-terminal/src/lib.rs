@@ -16,6 +16,7 @@ mod host;
 mod keyboard;
 mod mailbox;
 mod markdown;
+mod pause;
 mod pick;
 mod question;
 mod run;

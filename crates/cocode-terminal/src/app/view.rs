@@ -71,7 +71,7 @@ impl App {
         let (mut lines, cursor) = if let Some(asked) = self.approvals.front() {
             self.with_typed(asked.lines(columns, room, now), columns)
         } else if let Some(asked) = self.questions.front() {
-            asked.lines(columns, room)
+            self.with_typed(asked.lines(columns, room, now), columns)
         } else if let Some(picker) = &self.picker {
             (picker.lines(columns, room), None)
         } else if let Some(search) = &self.search {

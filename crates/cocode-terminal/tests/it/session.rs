@@ -80,6 +80,7 @@ fn system_a_list_is_picked_from() {
     tmux.wait_for("servers: 3 ready");
     tmux.enter("/ask");
     tmux.wait_for("What is your name?");
+    tmux.wait_for("Enter answers, Esc does not");
     tmux.text("Grace");
     tmux.keys(&["Enter"]);
     tmux.wait_for("The name is Grace.");
