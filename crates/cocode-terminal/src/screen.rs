@@ -235,7 +235,13 @@ impl<W: Write> Screen<W> {
 
 impl<W: Write> Drop for Screen<W> {
     fn drop(&mut self) {
-        if let Err(error) = self.leave() {
+        // In a panic, its message stands where the live area was, and must stay.
+        let left = if std::thread::panicking() {
+            self.out.write_all(LEAVE.as_bytes())
+        } else {
+            self.leave()
+        };
+        if let Err(error) = left {
             tracing::debug!(%error, "the terminal could not be restored");
         }
     }
