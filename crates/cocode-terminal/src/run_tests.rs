@@ -68,8 +68,11 @@ impl Host for Scripted {
 struct EvilWords;
 
 impl Completer for EvilWords {
-    fn complete<'a>(&'a self, _input: &'a str, cursor: usize) -> Work<'a, Vec<Candidate>> {
+    fn complete<'a>(&'a self, input: &'a str, cursor: usize) -> Work<'a, Vec<Candidate>> {
         Box::pin(async move {
+            if !input.contains('@') {
+                return Vec::new();
+            }
             let candidate = |label: &str| Candidate {
                 from: cursor.saturating_sub(1),
                 text: label.to_owned(),

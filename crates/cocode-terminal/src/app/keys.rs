@@ -164,7 +164,14 @@ impl App {
             KeyCode::Down => menu.next(),
             KeyCode::Up | KeyCode::BackTab => menu.previous(),
             KeyCode::Enter if !menu.is_chosen => {
+                // The beginning of a command means the command that is marked.
+                let typed = self.editor.text();
+                let is_beginning = typed.starts_with('/') && !menu.has(typed);
+                let chosen = menu.chosen().filter(|_| is_beginning).cloned();
                 self.menu = None;
+                if let Some(chosen) = chosen {
+                    self.accept(&chosen);
+                }
                 return false;
             }
             KeyCode::Tab | KeyCode::Enter => {

@@ -5,7 +5,7 @@ use crate::tmux::{Tmux, history};
 const INPUT: &str = "> ask for something, / for commands, @ for files";
 
 fn status(n_turns: u32) -> String {
-    format!("demo-1 · context {n_turns}% · workspace-write · servers: 2 ready, 1 failed")
+    format!("demo-1 · context {n_turns}% · servers: 2 ready, 1 failed · workspace-write")
 }
 
 fn start() -> (tempfile::TempDir, Tmux) {
@@ -55,6 +55,13 @@ fn system_commands_and_files_are_completed() {
     tmux.wait_for_screen(&["cocode demo", "", "> /help", &status(0)]);
     tmux.keys(&["Enter"]);
     tmux.wait_for("Say hello, work, edit, wait or anything else.");
+
+    tmux.text("/hel");
+    tmux.wait_for("› /help");
+    tmux.keys(&["Enter"]);
+    tmux.wait_until("two answers", |screen| {
+        screen.matches("Say hello, work, edit").count() == 2
+    });
 
     tmux.text("see @lib");
     tmux.wait_for("› @src/lib.rs");
