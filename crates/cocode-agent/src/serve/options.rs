@@ -26,6 +26,11 @@ pub trait Setup: Send + Sync {
     /// The settings of a conversation that begins. Called from the task of the conversation, and may
     /// read files.
     fn settings(&self, asked: &Asked) -> Result<Settings, SetupError>;
+
+    /// The settings of a conversation that goes on: as they were, within what is allowed now.
+    fn resumed(&self, was: &Settings) -> Result<Settings, SetupError> {
+        Ok(was.clone())
+    }
 }
 
 /// What a caller asks for cannot be had, and this is what to do.

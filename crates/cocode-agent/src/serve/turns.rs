@@ -15,7 +15,7 @@ use super::allowances::Allowances;
 use super::arguments::{Asked, Wanted};
 use super::client::Caller;
 use super::finished::Finished;
-use super::options::Setup;
+use super::options::{Setup, SetupError};
 use super::progress::Reporter;
 use super::questions::Questions;
 use crate::agent::{Agent, AgentError};
@@ -141,7 +141,7 @@ impl Job {
                 let said = vec![Block::text(message.as_str())];
                 match self.resumed(id).await {
                     Ok(conversation) => self.turn(conversation, said, false).await,
-                    Err(error) => not_begun(&error),
+                    Err(refused) => refused,
                 }
             }
         }
@@ -151,7 +151,7 @@ impl Job {
         let mut settings = self
             .setup
             .settings(asked)
-            .map_err(|error| Finished::Refused(with_hints(&error.message, &error.hints)))?;
+            .map_err(|error| refused(&error))?;
         self.confine(&mut settings);
         Ok(settings)
     }
@@ -163,11 +163,15 @@ impl Job {
         }
     }
 
-    async fn resumed(&self, id: &crate::ConversationId) -> Result<Conversation, AgentError> {
-        let mut conversation = self.agent.resume(id, Some(&self.owner)).await?;
-        let mut settings = conversation.settings().clone();
+    /// A conversation that goes on. What was allowed when it began may not be any more.
+    async fn resumed(&self, id: &crate::ConversationId) -> Result<Conversation, Finished> {
+        let resumed = self.agent.resume(id, Some(&self.owner)).await;
+        let mut conversation = resumed.map_err(|error| not_begun(&error))?;
+        let settings = self.setup.resumed(conversation.settings());
+        let mut settings = settings.map_err(|error| refused(&error))?;
         self.confine(&mut settings);
-        conversation.change(settings).await?;
+        let changed = conversation.change(settings).await;
+        changed.map_err(|error| not_begun(&error))?;
         conversation.allow(self.allowances.of(id));
         Ok(conversation)
     }
@@ -248,6 +252,10 @@ fn not_begun(error: &AgentError) -> Finished {
         AgentError::Choice(choice) => Finished::Refused(with_hints(&choice.message, &choice.hints)),
         _ => Finished::Refused(format!("{}.", chain(error))),
     }
+}
+
+fn refused(error: &SetupError) -> Finished {
+    Finished::Refused(with_hints(&error.message, &error.hints))
 }
 
 fn with_hints(message: &str, hints: &[String]) -> String {
