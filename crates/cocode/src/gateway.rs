@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cocode_client::chain;
-use cocode_config::Watcher;
+use cocode_config::{Config, Watcher};
 use cocode_gateway::{Gateway, View, ViewOptions};
 use cocode_wire::serve::{BindError, HttpServer, UnixServerError};
 use futures_util::FutureExt as _;
@@ -104,18 +104,8 @@ async fn serve(
     if let Some(built_in) = &connector.built_in {
         built_in.introduce(config, &workspace.printer);
     }
-    let wanted = config.servers.iter();
-    let wanted = wanted.filter(|(name, _)| plan.selection.has(name));
-    warn_of_entries(wanted.map(|(_, server)| server), workspace);
-    workspace.warn_of_files(config);
-    // One change that waits to be read is as good as many.
-    let (changed, mut changes) = mpsc::channel(1);
-    let watcher = Watcher::start(workspace.places.clone(), move || {
-        let _one_waits_already = changed.try_send(());
-    });
-    let watcher = watcher.map_err(|error| {
-        CliError::new(Code::SetupFailed, "the configuration cannot be watched").because(&error)
-    })?;
+    warn(plan, config, workspace);
+    let (watcher, mut changes) = watch(workspace)?;
     let resident = match &connector.agent {
         Some(agent) => Some(agent.move_in(&view, setup, workspace).await?),
         None => None,
@@ -165,6 +155,27 @@ async fn serve(
     }
     drop((servers, watcher, ways));
     end(&gateway, fronts, &mut interrupts).await
+}
+
+/// Warns of whatever is wrong with what is to be served.
+fn warn(plan: &Plan, config: &Config, workspace: &Workspace) {
+    let wanted = config.servers.iter();
+    let wanted = wanted.filter(|(name, _)| plan.selection.has(name));
+    warn_of_entries(wanted.map(|(_, server)| server), workspace);
+    workspace.warn_of_files(config);
+}
+
+/// Watches the files of configuration.
+fn watch(workspace: &Workspace) -> Result<(Watcher, mpsc::Receiver<()>), CliError> {
+    // One change that waits to be read is as good as many.
+    let (changed, changes) = mpsc::channel(1);
+    let watcher = Watcher::start(workspace.places.clone(), move || {
+        let _one_waits_already = changed.try_send(());
+    });
+    let watcher = watcher.map_err(|error| {
+        CliError::new(Code::SetupFailed, "the configuration cannot be watched").because(&error)
+    })?;
+    Ok((watcher, changes))
 }
 
 /// Ends what is left, in order, or at once if somebody wants that.
