@@ -249,3 +249,19 @@ async fn an_agent_goes_on_with_the_model_of_whoever_calls_next() {
     let done = other.come_back("cocode-reply", reply, state, answers).await;
     assert_eq!(text_in(&done["result"]), "Two.");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_is_never_brought_back_interrupts_the_turn() {
+    let stage = stage();
+    let mut hand = Hand::modern(&stage.server, json!({ "sampling": {} }));
+    let go = json!({ "prompt": "go" });
+    let asked = hand.call("cocode", go.clone()).await;
+    let key = asked["inputRequests"].as_object().unwrap().keys().next();
+    let answers = json!({ key.unwrap(): text("Too late.") });
+    tokio::time::sleep(std::time::Duration::from_mins(11)).await;
+    let state = &asked["requestState"];
+    let late = hand.come_back("cocode", go, state, answers).await;
+    let late = &late["result"];
+    assert_eq!(late["_meta"]["cocode/usage"]["ending"], "interrupted");
+    assert!(!text_in(late).contains("Too late"), "{late}");
+}
