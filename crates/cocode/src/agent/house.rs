@@ -24,7 +24,8 @@ pub(crate) struct House {
     pub(crate) agent: Agent,
     pub(crate) setup: AgentSetup,
     pub(crate) manager: Manager,
-    managing: Setup,
+    /// What the manager is made with, if nobody else keeps that.
+    managing: Option<Setup>,
     keep_days: Option<u64>,
     rules: Arc<AgentRules>,
     connector: Arc<Configured>,
@@ -39,17 +40,31 @@ impl House {
         defaults: Defaults,
         change: impl FnOnce(&mut ManagerOptions),
     ) -> Result<Self, CliError> {
-        let config = workspace.config()?;
         let managing = Setup::new(Purpose::Serving, workspace)?;
+        let connector = Arc::new(Configured::new(workspace)?);
+        let options = managing.options(|options| {
+            options.connector = connector;
+            change(options);
+        });
+        let mut house = Self::with(workspace, defaults, options).await?;
+        house.managing = Some(managing);
+        Ok(house)
+    }
+
+    /// The same with a manager that is made with these.
+    pub(crate) async fn with(
+        workspace: &Workspace,
+        defaults: Defaults,
+        mut options: ManagerOptions,
+    ) -> Result<Self, CliError> {
+        let config = workspace.config()?;
         let connector = Arc::new(Configured::new(workspace)?);
         let rules = Arc::new(AgentRules::new(workspace)?);
         let specs = specs(config, is_served(workspace));
         connector.recall(&specs).await;
-        let manager = managing.manager(|options| {
-            options.connector = Arc::<Configured>::clone(&connector);
-            options.log_level = None;
-            change(options);
-        });
+        options.log_level = None;
+        let output = options.output;
+        let manager = Manager::new(options);
         let always = specs.iter().filter(|spec| spec.always_load);
         let always_load = always.map(|spec| spec.name.clone()).collect();
         manager.apply(specs).await;
@@ -62,7 +77,6 @@ impl House {
             &settings.tool_search,
             variables,
         )?;
-        let output = managing.options(|_| {}).output;
         let agent = Agent::new(AgentOptions {
             store: Arc::new(store(workspace)?),
             providers: Arc::new(Models::new(workspace)?),
@@ -79,13 +93,13 @@ impl House {
             output,
             max_steps: setup.agent().max_steps.value,
             compact_percent: setup.agent().compact_percent.value,
-            today: None,
+            today: Some(cocode_agent::today()),
         });
         Ok(Self {
             agent,
             setup,
             manager,
-            managing,
+            managing: None,
             keep_days: settings
                 .retention
                 .conversations_days
@@ -142,7 +156,9 @@ impl House {
         drop(following);
         drop(agent);
         manager.shutdown().await;
-        managing.end();
+        if let Some(managing) = managing {
+            managing.end();
+        }
     }
 }
 

@@ -96,7 +96,19 @@ impl Setup for Callers {
                 "ask for less, or have whoever runs this server allow more",
             ));
         }
-        let mut settings = self.setup.settings(&wishes).map_err(told)?;
+        let settings = self.setup.settings(&wishes).map_err(told)?;
+        self.bounded(settings)
+    }
+
+    fn resumed(&self, was: Settings) -> Result<Settings, SetupError> {
+        let settings = self.setup.resumed(&Wishes::default(), &was).map_err(told)?;
+        self.bounded(settings)
+    }
+}
+
+impl Callers {
+    /// The same, but no more than any caller gets.
+    fn bounded(&self, mut settings: Settings) -> Result<Settings, SetupError> {
         if let Some(ceiling) = self.ceiling {
             settings.sandbox = settings.sandbox.min(ceiling);
         }
@@ -111,9 +123,7 @@ impl Setup for Callers {
         }
         Ok(settings)
     }
-}
 
-impl Callers {
     fn wishes(&self, asked: &Asked) -> Result<Wishes, SetupError> {
         let Asked {
             model,
