@@ -4,6 +4,7 @@
 //! request. Beside it the same program is only asked for its version, which is the least that it can do.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,8 +17,8 @@ use crate::agents::Stage;
 use crate::report::{Better, Case, Findings, Series, Target};
 use crate::turns::schedule;
 
-/// Cycles of ten rounds with one start of each kind, see [`crate::turns`].
-const CYCLES: usize = 2;
+/// Cycles of six rounds with one start of each kind, see [`crate::turns`].
+const CYCLES: usize = 4;
 /// Programs are not expected to end later.
 const ENDS_WITHIN: Duration = Duration::from_mins(1);
 /// A server that is slow hears nothing before.
@@ -37,15 +38,18 @@ const NOT_DELAYED: Target = Target::AtMost(1.5);
 enum Kind {
     Version,
     NoServers,
+    /// No servers either, and nothing has ever been kept.
+    Fresh,
     Silent,
     Slow,
     Many,
 }
 
 impl Kind {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Version,
         Self::NoServers,
+        Self::Fresh,
         Self::Silent,
         Self::Slow,
         Self::Many,
@@ -55,6 +59,7 @@ impl Kind {
         match self {
             Self::Version => "cocode --version",
             Self::NoServers => "no servers",
+            Self::Fresh => "the very first start",
             Self::Silent => "a server that never answers",
             Self::Slow => "a server that takes 5 s",
             Self::Many => "ten servers",
@@ -64,12 +69,22 @@ impl Kind {
     /// How this program is started as each of the servers, by name.
     fn servers(self) -> Vec<(String, [&'static str; 2])> {
         match self {
-            Self::Version | Self::NoServers => Vec::new(),
+            Self::Version | Self::NoServers | Self::Fresh => Vec::new(),
             Self::Silent => vec![("silent".to_owned(), ["sleep", FOREVER_MILLISECONDS])],
             Self::Slow => vec![("slow".to_owned(), ["sleep", SLOW_MILLISECONDS])],
             Self::Many => (0..MANY_SERVERS)
                 .map(|number| (format!("server-{number}"), ["serve", TOOLS_PER_SERVER]))
                 .collect(),
+        }
+    }
+
+    /// What is not to be there at the start, in the home of the program.
+    fn forgotten(self) -> Option<&'static str> {
+        match self {
+            Self::Version | Self::NoServers => None,
+            Self::Fresh => Some("state"),
+            // A server whose tools are remembered is not started before it is needed.
+            Self::Silent | Self::Slow | Self::Many => Some("state/cache"),
         }
     }
 }
@@ -114,7 +129,7 @@ pub(super) async fn measure(stage: &Stage) -> Result<Findings, Failure> {
         spreads("start to the first request, ms", &firsts.each_ref()),
         spreads("start to the end of `exec`, ms", &wholes.each_ref()),
     ];
-    let [version, none, silent, slow, many] = firsts;
+    let [version, none, fresh, silent, slow, many] = firsts;
     let beside = |against: &Series| vec![against.clone()];
     Ok(Findings {
         cases: vec![
@@ -123,6 +138,12 @@ pub(super) async fn measure(stage: &Stage) -> Result<Findings, Failure> {
                 "no servers, beside --version",
                 none.clone(),
                 beside(&version),
+                None,
+            ),
+            case(
+                "the very first start, beside others",
+                fresh,
+                beside(&none),
                 None,
             ),
             case(
@@ -199,6 +220,9 @@ async fn once(stage: &Stage, clocked: &Clocked, kind: Kind) -> Result<Seen, Fail
             .env("ANTHROPIC_BASE_URL", clocked.model.base_url())
             .env("ANTHROPIC_API_KEY", "key-of-nobody"),
     };
+    if let Some(forgotten) = kind.forgotten() {
+        forget(&stage.home(kind.name()).join(forgotten))?;
+    }
     clocked.take();
     let begun = Instant::now();
     run(&mut command, kind).await?;
@@ -209,6 +233,13 @@ async fn once(stage: &Stage, clocked: &Clocked, kind: Kind) -> Result<Seen, Fail
         (_, None) => return Err(format!("with {} no model was asked", kind.name()).into()),
     };
     Ok(Seen { first, whole })
+}
+
+fn forget(directory: &Path) -> Result<(), Failure> {
+    match std::fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 async fn run(command: &mut Command, kind: Kind) -> Result<(), Failure> {
