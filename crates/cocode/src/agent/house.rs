@@ -1,11 +1,13 @@
 //! An agent with all that it needs, and its end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cocode_agent::{Agent, AgentOptions, SqliteStore};
 use cocode_client::{Manager, ManagerOptions};
 use cocode_config::{Config, State};
 use cocode_core::ServerSpec;
+use tokio::time::timeout;
 
 use super::following::{Followed, Following};
 use super::models::Models;
@@ -18,6 +20,11 @@ use crate::managing::{Purpose, Setup};
 use crate::reach::Configured;
 use crate::tool_search::ToolSearch;
 use crate::workspace::Workspace;
+
+/// How long the beginning waits for the stores of credentials. Those that answer do so at once; one that
+/// asks its user something must not keep the model waiting. Without what they say, lists that a server
+/// calls private are not remembered.
+const RECALLED_WITHIN: Duration = Duration::from_millis(200);
 
 /// An agent, its servers, and what they are made with.
 pub(crate) struct House {
@@ -41,9 +48,21 @@ impl House {
         change: impl FnOnce(&mut ManagerOptions),
     ) -> Result<Self, CliError> {
         let managing = Setup::new(Purpose::Serving, workspace)?;
+<<<<<<< HEAD
         let connector = Arc::new(Configured::new(workspace)?);
         let options = managing.options(|options| {
             options.connector = connector;
+=======
+        let connector = Configured::new(workspace)?;
+        let specs = specs(config, workspace);
+        let recalled = connector.recall(&specs);
+        if timeout(RECALLED_WITHIN, recalled).await.is_err() {
+            tracing::warn!("the store of credentials takes long");
+        }
+        let manager = managing.manager(|options| {
+            options.connector = Arc::new(connector);
+            options.log_level = None;
+>>>>>>> wt-bench
             change(options);
         });
         let mut house = Self::with(workspace, defaults, options).await?;

@@ -4,8 +4,9 @@ use cocode_testkit::{ModelFormat, ModelScript, ModelTurn, Script, ScriptedModel}
 use serde_json::json;
 
 use crate::gateway::Running;
-use crate::harness::{Finished, entry, mcp_at};
+use crate::harness::{Finished, mcp_at};
 use crate::home::Home;
+use crate::status::entry;
 
 /// A gateway with an agent that has this model.
 fn with_agent(home: &Home, model: &ScriptedModel, words: &[&str]) -> Running {
