@@ -5,6 +5,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{FORMATS, Stage, assert_contains, calls, says, shell};
+use crate::fronts::Client;
 use crate::harness::with_system_files;
 
 #[test]
@@ -252,4 +253,43 @@ fn system_an_organization_bounds_what_anybody_may_ask_for() {
     for name in ["lowered", "resumed"] {
         assert!(!stage.home.project().join(name).exists(), "{name}");
     }
+}
+
+#[test]
+fn a_served_conversation_goes_on_within_what_is_allowed_now() {
+    let write = |id: &str| calls(id, "write", &json!({"path": id, "content": "x"}));
+    let script = ModelScript::new()
+        .turn(write("before"))
+        .turn(says("Written."))
+        .turn(write("after"))
+        .turn(says("Not written."));
+    let stage = Stage::new(ModelFormat::Anthropic, script);
+    let serve = |more: &[&str]| {
+        let words = ["mcp", "serve", "--agent", "--provider", "anthropic"];
+        let words: Vec<&str> = words.iter().chain(more).copied().collect();
+        let mut client = Client::start(&mut stage.cocode(&words));
+        client.open(&json!({}));
+        client.skip_notifications();
+        client
+    };
+    let mut client = serve(&[]);
+    let arguments = json!({
+        "prompt": "Write.", "sandbox": "workspace-write", "approval-policy": "never",
+    });
+    let begun = json!({"name": "cocode", "arguments": arguments});
+    let answer = client.ask(1, "tools/call", &begun);
+    let id = answer["result"]["structuredContent"]["session_id"].clone();
+    assert!(stage.home.project().join("before").exists(), "{answer}");
+    assert_eq!(client.leave().0, Some(0));
+    let mut client = serve(&["--max-sandbox", "read-only"]);
+    let arguments = json!({"session_id": id, "message": "Write again."});
+    let gone_on = json!({"name": "cocode-reply", "arguments": arguments});
+    let answer = client.ask(1, "tools/call", &gone_on);
+    assert_eq!(
+        answer["result"]["structuredContent"]["response"],
+        "Not written."
+    );
+    assert!(!stage.home.project().join("after").exists());
+    assert_contains(&stage.results(3)[0], "read-only");
+    assert_eq!(client.leave().0, Some(0));
 }
