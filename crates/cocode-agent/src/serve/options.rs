@@ -27,9 +27,10 @@ pub trait Setup: Send + Sync {
     /// read files.
     fn settings(&self, asked: &Asked) -> Result<Settings, SetupError>;
 
-    /// The settings of a conversation that goes on: as they were, within what is allowed now.
-    fn resumed(&self, was: &Settings) -> Result<Settings, SetupError> {
-        Ok(was.clone())
+    /// The settings of a conversation that goes on, which was begun with these: under other ceilings,
+    /// maybe. As they are, unless somebody knows better.
+    fn resumed(&self, settings: Settings) -> Result<Settings, SetupError> {
+        Ok(settings)
     }
 }
 

@@ -39,7 +39,11 @@ async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliError
     house.follow(workspace)?;
     let server = server(&house, args, workspace)?;
     let mut signaled = None;
-    let shutdown = async { signaled = Some(interrupts.next().await) };
+    let shutdown = async {
+        signaled = Some(interrupts.next().await);
+        // Whoever waits for a turn is answered before the streams end.
+        server.shutdown().await;
+    };
     let closed = stdio(&server, options(), shutdown).await;
     tracing::debug!(%closed, "the client is served no longer");
     server.shutdown().await;
@@ -100,8 +104,8 @@ impl Setup for Callers {
         self.bounded(settings)
     }
 
-    fn resumed(&self, was: &Settings) -> Result<Settings, SetupError> {
-        let settings = self.setup.resumed(&Wishes::default(), was).map_err(told)?;
+    fn resumed(&self, was: Settings) -> Result<Settings, SetupError> {
+        let settings = self.setup.resumed(&Wishes::default(), &was).map_err(told)?;
         self.bounded(settings)
     }
 }

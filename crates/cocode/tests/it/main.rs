@@ -7,6 +7,7 @@
 )]
 
 mod agent_exec;
+mod agent_gateway;
 mod budgeting;
 mod calling;
 mod catalog_peers;
