@@ -60,7 +60,8 @@ fn task(format: ModelFormat, directory: &Path) -> ModelScript {
             "a4",
             "mcp__everything__echo",
             &json!({"message": "echo it"}),
-        );
+        )
+        .call("a5", "mcp__everything__get-tiny-image", &json!({}));
     let report = move |request: &HttpRequest| {
         let told = results(format, &request.json());
         let content = told.join("\n---\n");
