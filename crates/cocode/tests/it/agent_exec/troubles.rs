@@ -54,6 +54,16 @@ fn a_refusal_is_an_error_of_the_turn_and_the_conversation_goes_on_without_it() {
 }
 
 #[test]
+fn what_a_filter_stops_is_a_refusal() {
+    for format in FORMATS {
+        let script = ModelScript::new().turn(says("Well, first").filtered());
+        let stage = Stage::new(format, script);
+        let events = stage.events(&["Do something bad."], 1);
+        assert_eq!(events.end()["ending"], "refused", "{format:?}");
+    }
+}
+
+#[test]
 fn a_refusal_is_told_to_people_with_its_code() {
     let script = ModelScript::new().turn(says("No.").refuses("not this"));
     let stage = Stage::new(ModelFormat::Anthropic, script);
