@@ -47,6 +47,11 @@ const PACKAGES: &[Package] = &[
         reason: "sees whether listing servers starts or contacts anything",
     },
     Package {
+        name: "tmux",
+        probe: &["tmux", "-V"],
+        reason: "a real terminal, in which sessions are held and looked at",
+    },
+    Package {
         name: "util-linux",
         probe: &["unshare", "--version"],
         reason: "gives tests a view of the system in which an organization has its files",

@@ -49,6 +49,7 @@ const EDGES: &[(&str, Edges)] = &[
             "cocode-wire",
         ]),
     ),
+    ("cocode-terminal", Edges::Exactly(&["cocode-agent"])),
     (
         "cocode",
         Edges::Within(&[
@@ -59,6 +60,7 @@ const EDGES: &[(&str, Edges)] = &[
             "cocode-core",
             "cocode-gateway",
             "cocode-process",
+            "cocode-terminal",
             "cocode-tools",
             "cocode-wire",
         ]),

@@ -7,6 +7,7 @@ use cocode_client::{Manager, ManagerOptions};
 use cocode_config::{Config, State};
 use cocode_core::ServerSpec;
 
+use super::following::{Followed, Following};
 use super::models::Models;
 use super::rules::AgentRules;
 use super::{AgentSetup, Defaults, store_file};
@@ -25,6 +26,9 @@ pub(crate) struct House {
     pub(crate) manager: Manager,
     managing: Setup,
     keep_days: Option<u64>,
+    rules: Arc<AgentRules>,
+    connector: Arc<Configured>,
+    following: Option<Following>,
 }
 
 impl House {
@@ -37,11 +41,12 @@ impl House {
     ) -> Result<Self, CliError> {
         let config = workspace.config()?;
         let managing = Setup::new(Purpose::Serving, workspace)?;
-        let connector = Configured::new(workspace)?;
-        let specs = specs(config, workspace);
+        let connector = Arc::new(Configured::new(workspace)?);
+        let rules = Arc::new(AgentRules::new(workspace)?);
+        let specs = specs(config, is_served(workspace));
         connector.recall(&specs).await;
         let manager = managing.manager(|options| {
-            options.connector = Arc::new(connector);
+            options.connector = Arc::<Configured>::clone(&connector);
             options.log_level = None;
             change(options);
         });
@@ -62,7 +67,7 @@ impl House {
             store: Arc::new(store(workspace)?),
             providers: Arc::new(Models::new(workspace)?),
             manager: Some(manager.clone()),
-            rules: Arc::new(AgentRules::new(workspace)?),
+            rules: Arc::<AgentRules>::clone(&rules),
             environment: variables.for_servers(),
             instructions: setup
                 .agent()
@@ -86,7 +91,26 @@ impl House {
                 .conversations_days
                 .as_ref()
                 .map(|days| days.value),
+            rules,
+            connector,
+            following: None,
         })
+    }
+
+    /// From now on the servers and rules are those that the files name, as they change. For whoever stays
+    /// for a while.
+    pub(crate) fn follow(&mut self, workspace: &Workspace) -> Result<(), CliError> {
+        let is_served = is_served(workspace);
+        self.following = Some(Following::begin(
+            workspace,
+            Followed {
+                manager: self.manager.clone(),
+                connector: Arc::clone(&self.connector),
+                rules: Arc::clone(&self.rules),
+                is_served,
+            },
+        )?);
+        Ok(())
     }
 
     /// Removes conversations that are older than the configuration wants them kept. Done at the end,
@@ -111,7 +135,11 @@ impl House {
             manager,
             managing,
             keep_days: _,
+            rules: _,
+            connector: _,
+            following,
         } = self;
+        drop(following);
         drop(agent);
         manager.shutdown().await;
         managing.end();
@@ -120,8 +148,7 @@ impl House {
 
 /// The servers of an agent: all that are ready. An agent that is itself a server of cocode does without
 /// those that are cocode, or agents would begin agents without end.
-fn specs(config: &Config, workspace: &Workspace) -> Vec<ServerSpec> {
-    let is_served = workspace.environment.variables.text(VARIABLE).is_some();
+pub(super) fn specs(config: &Config, is_served: bool) -> Vec<ServerSpec> {
     let ready = config.servers.values().filter_map(|server| {
         let State::Ready(spec) = &server.state else {
             return None;
@@ -130,6 +157,11 @@ fn specs(config: &Config, workspace: &Workspace) -> Vec<ServerSpec> {
         (!is_ours).then(|| (**spec).clone())
     });
     ready.collect()
+}
+
+/// Whether this process was started by cocode, as one of its servers.
+fn is_served(workspace: &Workspace) -> bool {
+    workspace.environment.variables.text(VARIABLE).is_some()
 }
 
 /// The store of conversations.

@@ -35,7 +35,8 @@ pub(crate) fn run(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliEr
 
 async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let mut interrupts = Interrupts::catch()?;
-    let house = House::open(workspace, Defaults::SERVER, |_| {}).await?;
+    let mut house = House::open(workspace, Defaults::SERVER, |_| {}).await?;
+    house.follow(workspace)?;
     let server = server(&house, args, workspace)?;
     let mut signaled = None;
     let shutdown = async { signaled = Some(interrupts.next().await) };
@@ -226,7 +227,6 @@ fn wrong(message: String, hint: &str) -> SetupError {
     SetupError { message, hints }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is mapped over results")]
 fn told(error: CliError) -> SetupError {
     let what = std::iter::once(error.message).chain(error.causes);
     SetupError {
