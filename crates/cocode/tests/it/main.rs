@@ -6,6 +6,7 @@
     reason = "tests only, which start the program as a user would"
 )]
 
+mod agent_clients;
 mod budgeting;
 mod calling;
 mod catalog_peers;
