@@ -1,11 +1,13 @@
 //! An agent with all that it needs, and its end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cocode_agent::{Agent, AgentOptions, SqliteStore};
 use cocode_client::{Manager, ManagerOptions};
 use cocode_config::{Config, State};
 use cocode_core::ServerSpec;
+use tokio::time::timeout;
 
 use super::following::{Followed, Following};
 use super::models::Models;
@@ -19,12 +21,18 @@ use crate::reach::Configured;
 use crate::tool_search::ToolSearch;
 use crate::workspace::Workspace;
 
+/// How long the beginning waits for the stores of credentials. Those that answer do so at once; one that
+/// asks its user something must not keep the model waiting. Without what they say, lists that a server
+/// calls private are not remembered.
+const RECALLED_WITHIN: Duration = Duration::from_millis(200);
+
 /// An agent, its servers, and what they are made with.
 pub(crate) struct House {
     pub(crate) agent: Agent,
     pub(crate) setup: AgentSetup,
     pub(crate) manager: Manager,
-    managing: Setup,
+    /// What the manager is made with, if nobody else keeps that.
+    managing: Option<Setup>,
     keep_days: Option<u64>,
     rules: Arc<AgentRules>,
     connector: Arc<Configured>,
@@ -39,17 +47,43 @@ impl House {
         defaults: Defaults,
         change: impl FnOnce(&mut ManagerOptions),
     ) -> Result<Self, CliError> {
-        let config = workspace.config()?;
         let managing = Setup::new(Purpose::Serving, workspace)?;
+<<<<<<< HEAD
+        let connector = Arc::new(Configured::new(workspace)?);
+        let options = managing.options(|options| {
+            options.connector = connector;
+=======
+        let connector = Configured::new(workspace)?;
+        let specs = specs(config, workspace);
+        let recalled = connector.recall(&specs);
+        if timeout(RECALLED_WITHIN, recalled).await.is_err() {
+            tracing::warn!("the store of credentials takes long");
+        }
+        let manager = managing.manager(|options| {
+            options.connector = Arc::new(connector);
+            options.log_level = None;
+>>>>>>> wt-bench
+            change(options);
+        });
+        let mut house = Self::with(workspace, defaults, options).await?;
+        house.managing = Some(managing);
+        Ok(house)
+    }
+
+    /// The same with a manager that is made with these.
+    pub(crate) async fn with(
+        workspace: &Workspace,
+        defaults: Defaults,
+        mut options: ManagerOptions,
+    ) -> Result<Self, CliError> {
+        let config = workspace.config()?;
         let connector = Arc::new(Configured::new(workspace)?);
         let rules = Arc::new(AgentRules::new(workspace)?);
         let specs = specs(config, is_served(workspace));
         connector.recall(&specs).await;
-        let manager = managing.manager(|options| {
-            options.connector = Arc::<Configured>::clone(&connector);
-            options.log_level = None;
-            change(options);
-        });
+        options.log_level = None;
+        let output = options.output;
+        let manager = Manager::new(options);
         let always = specs.iter().filter(|spec| spec.always_load);
         let always_load = always.map(|spec| spec.name.clone()).collect();
         manager.apply(specs).await;
@@ -62,7 +96,6 @@ impl House {
             &settings.tool_search,
             variables,
         )?;
-        let output = managing.options(|_| {}).output;
         let agent = Agent::new(AgentOptions {
             store: Arc::new(store(workspace)?),
             providers: Arc::new(Models::new(workspace)?),
@@ -79,13 +112,13 @@ impl House {
             output,
             max_steps: setup.agent().max_steps.value,
             compact_percent: setup.agent().compact_percent.value,
-            today: None,
+            today: Some(cocode_agent::today()),
         });
         Ok(Self {
             agent,
             setup,
             manager,
-            managing,
+            managing: None,
             keep_days: settings
                 .retention
                 .conversations_days
@@ -142,7 +175,9 @@ impl House {
         drop(following);
         drop(agent);
         manager.shutdown().await;
-        managing.end();
+        if let Some(managing) = managing {
+            managing.end();
+        }
     }
 }
 

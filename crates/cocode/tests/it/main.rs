@@ -7,6 +7,8 @@
 )]
 
 mod agent_clients;
+mod agent_exec;
+mod agent_gateway;
 mod budgeting;
 mod calling;
 mod catalog_peers;
