@@ -120,7 +120,7 @@ async fn remove(
 }
 
 /// The conversation whose id is or begins with this.
-pub(super) async fn find(store: &dyn Store, given: &str) -> Result<ConversationId, CliError> {
+pub(crate) async fn find(store: &dyn Store, given: &str) -> Result<ConversationId, CliError> {
     if let Ok(id) = given.parse() {
         return Ok(id);
     }
@@ -203,7 +203,7 @@ fn cost(cost: f64) -> String {
 }
 
 /// How long ago something was.
-fn ago(time: SystemTime) -> String {
+pub(crate) fn ago(time: SystemTime) -> String {
     let ago = SystemTime::now()
         .duration_since(time)
         .unwrap_or(Duration::ZERO);
