@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | `npm` | `peers/npm/package-lock.json` | Node 24, the conformance suites, reference servers |
 //! | `agents` | `peers/agents/package-lock.json` | agents whose configuration cocode takes over |
+//! | `agent-servers` | `peers/agent-servers/package-lock.json` | an agent beside which ours is timed, for `bench agent` alone |
 //! | `clients` | `peers/clients/package-lock.json` | the Inspector, both TypeScript SDKs |
 //! | `oauth` | `peers/oauth/package-lock.json` | an authorization server, a driver for browsers |
 //! | `python` | `peers/python/requirements.lock` | Python reference servers, FastMCP |
@@ -38,6 +39,29 @@ struct Group {
     install: fn(&Path) -> Result<(), Failure>,
 }
 
+/// What `bench agent` compares with, besides the agents of the other groups. No test needs it.
+const AGENT_SERVERS: Group = Group {
+    name: "agent-servers",
+    inputs: &[
+        "agent-servers/package.json",
+        "agent-servers/package-lock.json",
+        "agent-servers/.npmrc",
+    ],
+    program: "node_modules",
+    install: |directory| run_npm("agent-servers", directory, &["--ignore-scripts"]),
+};
+
+const AGENTS: Group = Group {
+    name: "agents",
+    inputs: &[
+        "agents/package.json",
+        "agents/package-lock.json",
+        "agents/.npmrc",
+    ],
+    program: "node_modules",
+    install: |directory| run_npm("agents", directory, &["--ignore-scripts"]),
+};
+
 const GROUPS: &[Group] = &[
     Group {
         name: "npm",
@@ -45,16 +69,7 @@ const GROUPS: &[Group] = &[
         program: "node_modules/.bin/node",
         install: install_npm,
     },
-    Group {
-        name: "agents",
-        inputs: &[
-            "agents/package.json",
-            "agents/package-lock.json",
-            "agents/.npmrc",
-        ],
-        program: "node_modules",
-        install: |directory| run_npm("agents", directory, &["--ignore-scripts"]),
-    },
+    AGENTS,
     Group {
         name: "clients",
         inputs: &[
@@ -112,7 +127,19 @@ const GROUPS: &[Group] = &[
     },
 ];
 
+/// All that tests talk to.
 pub(crate) fn ensure() -> Result<(), Failure> {
+    ensure_groups(GROUPS)
+}
+
+/// The agents that `bench agent` compares with.
+pub(crate) fn ensure_agent_servers() -> Result<(), Failure> {
+    ensure_groups(&[AGENTS, AGENT_SERVERS]).map_err(|failure| {
+        Failure::because("the agents to compare with cannot be installed", failure)
+    })
+}
+
+fn ensure_groups(groups: &[Group]) -> Result<(), Failure> {
     let peers = workspace::peers();
     create_directory(&peers)?;
     // Two tasks at once wait for each other; the lock goes with the process, however it ends.
@@ -120,7 +147,7 @@ pub(crate) fn ensure() -> Result<(), Failure> {
     let lock = File::create(&lock_path)
         .and_then(|file| file.lock().map(|()| file))
         .map_err(|error| Failure::because(lock_path.display(), error))?;
-    for group in GROUPS {
+    for group in groups {
         group.ensure(&peers)?;
     }
     drop(lock);

@@ -90,7 +90,10 @@ pub(crate) fn bench(arguments: &[String]) -> Result<(), Failure> {
     if !is_any_named || is_named("startup") || is_named("persistent") {
         peers::ensure()?;
     }
-    if !is_any_named || is_named("configured") {
+    if !is_any_named || is_named("agent") {
+        peers::ensure_agent_servers()?;
+    }
+    if !is_any_named || is_named("configured") || is_named("agent") {
         // The program itself is timed as well, and found beside the benchmarks.
         run(cargo().args(["build", "--release", "--locked", "--package", "cocode"]))?;
     }

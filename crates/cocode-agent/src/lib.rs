@@ -29,6 +29,8 @@ pub use describe::describe;
 pub use markdown::render_markdown;
 pub use rules::{NoRules, Rules, Ruling};
 
+pub use utc::today;
+
 pub use company::{
     ApprovalAnswer, ApprovalQuestion, Approver, Company, Listener, NoApprover, NoListener, Notice,
 };

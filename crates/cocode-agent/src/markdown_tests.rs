@@ -20,7 +20,7 @@ fn stored(records: Vec<Record>) -> Stored {
             title: "Look around".into(),
             cwd: "/work".into(),
             began: SystemTime::UNIX_EPOCH,
-            used: SystemTime::UNIX_EPOCH + Duration::from_secs(60),
+            used: SystemTime::UNIX_EPOCH + Duration::from_mins(1),
             turns: 1,
             usage: Usage {
                 input: 10,

@@ -1,5 +1,6 @@
 //! The benchmarks by name, and what they have in common.
 
+mod agent;
 mod call;
 mod configured;
 mod gateway;
@@ -62,6 +63,10 @@ pub(crate) const ALL: &[Benchmark] = &[
     Benchmark {
         name: "gateway",
         run: gateway::run,
+    },
+    Benchmark {
+        name: "agent",
+        run: agent::run,
     },
     Benchmark {
         name: "search",

@@ -7,6 +7,7 @@
 //! It is the soak as well (`cargo xtask soak`), with all the servers of that: what is counted there
 //! needs a process of its own.
 
+mod agents;
 mod benchmarks;
 mod caller;
 mod gateway;

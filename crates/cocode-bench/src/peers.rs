@@ -105,6 +105,27 @@ impl Peers {
         Ok((node, script))
     }
 
+    /// Where the package of an agent lies that is made for this kind of machine.
+    pub(crate) fn agent(&self, group: &str, package: &str) -> Result<PathBuf, Failure> {
+        let system = match std::env::consts::OS {
+            "macos" => "darwin",
+            system => system,
+        };
+        let machine = match std::env::consts::ARCH {
+            "x86_64" => "x64",
+            "aarch64" => "arm64",
+            machine => machine,
+        };
+        let path = self.installed.join(group).join("node_modules");
+        let path = path.join(format!("{package}-{system}-{machine}"));
+        if path.exists() {
+            return Ok(path);
+        }
+        let path = path.display();
+        let message = format!("{path} is not there: `cargo xtask bench agent` installs it");
+        Err(message.into())
+    }
+
     fn python(&self, program: &str, number: usize, words: &[&str]) -> Result<Peer, Failure> {
         Ok(Peer {
             name: format!("{program}-{number}"),

@@ -102,6 +102,14 @@ impl Series {
         self.values.push(value);
     }
 
+    /// The smallest value that so many percent of all do not exceed.
+    pub(crate) fn percentile(&self, percent: usize) -> f64 {
+        let sorted = self.sorted(Better::Lower);
+        let place = (sorted.len() * percent).div_ceil(100);
+        let found = sorted.get(place.saturating_sub(1));
+        found.copied().unwrap_or(f64::NAN)
+    }
+
     fn sorted(&self, better: Better) -> Vec<f64> {
         let mut values = self.values.clone();
         values.sort_by(f64::total_cmp);
@@ -355,6 +363,14 @@ mod tests {
         );
         assert!(higher.is_met());
         assert!(!case(Better::Higher, Target::AtLeast(0.4)).is_met());
+    }
+
+    #[test]
+    fn a_percentile_is_a_value_that_was_seen() {
+        let seen = series("seen", &[5.0, 1.0, 4.0, 2.0, 3.0, 6.0, 7.0, 8.0, 9.0, 10.0]);
+        let found = [1, 50, 90, 100].map(|percent| seen.percentile(percent).to_string());
+        assert_eq!(found, ["1", "5", "9", "10"]);
+        assert!(series("nothing", &[]).percentile(50).is_nan());
     }
 
     #[test]

@@ -25,6 +25,22 @@ pub(crate) fn resident_kib_of(pid: u32) -> Result<u64, Failure> {
     field(&format!("/proc/{pid}/status"), "VmRSS:")
 }
 
+/// A process and all that descend from it.
+pub(crate) fn family_of(pid: u32) -> Result<Vec<u32>, Failure> {
+    let mut family = vec![pid];
+    let mut next = 0;
+    while let Some(pid) = family.get(next).copied() {
+        next += 1;
+        for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+            let children = std::fs::read_to_string(thread?.path().join("children"))?;
+            for child in children.split_whitespace() {
+                family.push(child.parse()?);
+            }
+        }
+    }
+    Ok(family)
+}
+
 /// Open files of another process.
 pub(crate) fn descriptors_of(pid: u32) -> Result<usize, Failure> {
     Ok(std::fs::read_dir(format!("/proc/{pid}/fd"))?.count())

@@ -189,7 +189,11 @@ impl App {
     pub(crate) fn next_change(&self, now: Instant) -> Option<Instant> {
         let tick =
             (self.running.is_some() || !self.calls.is_empty()).then(|| now + crate::status::TICK);
-        let armed = self.approvals.front().and_then(|asked| asked.armed_at(now));
+        let armed = match (self.approvals.front(), self.questions.front()) {
+            (Some(asked), _) => asked.armed_at(now),
+            (None, Some(asked)) => asked.armed_at(now),
+            (None, None) => None,
+        };
         let quit = self.quit_asked.map(|asked| asked + QUIT_AGAIN);
         [tick, armed, quit].into_iter().flatten().min()
     }
@@ -207,7 +211,14 @@ impl App {
     pub(crate) fn drop_withdrawn(&mut self, now: Instant) {
         self.approvals.retain(|asked| !asked.is_withdrawn());
         self.questions.retain(|asked| !asked.is_withdrawn());
+        self.show_next_question(now);
+    }
+
+    /// Another question is at the front: its keys count after another pause.
+    fn show_next_question(&mut self, now: Instant) {
         if let Some(next) = self.approvals.front_mut() {
+            next.show(now);
+        } else if let Some(next) = self.questions.front_mut() {
             next.show(now);
         }
     }
@@ -219,12 +230,12 @@ impl App {
     }
 
     /// The host says something by itself.
-    pub(crate) fn host_says(&mut self, notice: HostNotice) {
+    pub(crate) fn host_says(&mut self, notice: HostNotice, now: Instant) {
         match notice {
             HostNotice::Changed => {}
             HostNotice::Said(line) => self.print_block(vec![line]),
             HostNotice::Ask(question) => {
-                self.questions.push_back(QuestionBox::new(question));
+                self.questions.push_back(QuestionBox::new(question, now));
                 self.effects.push(Effect::Ring);
             }
         }
@@ -484,7 +495,3 @@ fn marked(mark: &str, color: Color, lines: Vec<Line>) -> Vec<Line> {
         })
         .collect()
 }
-
-#[cfg(test)]
-#[path = "app_tests.rs"]
-mod tests;

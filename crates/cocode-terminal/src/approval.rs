@@ -1,8 +1,6 @@
 //! The question whether a call may be made. Its keys count only after a pause in typing, so that a
 //! question which comes up in the middle of a word is not answered by the rest of it.
 
-use std::time::Duration;
-
 use cocode_agent::{ApprovalAnswer, ApprovalQuestion};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
@@ -12,12 +10,10 @@ use tokio::time::Instant;
 use crate::diff;
 use crate::editor::{Editor, Took};
 use crate::mailbox::Pending;
+use crate::pause::Pause;
 use crate::style::{Color, Line, Style};
 use crate::text::{first_line, shortened};
 use crate::wrap::{wrap_cells, wrap_words};
-
-/// The pause in typing after which keys are meant for the question.
-pub(crate) const PAUSE: Duration = Duration::from_millis(500);
 
 /// Lines of arguments that are shown.
 const MAX_ARGUMENT_LINES: usize = 16;
@@ -27,8 +23,7 @@ const MAX_ARGUMENT_LINES: usize = 16;
 pub(crate) struct ApprovalBox {
     question: ApprovalQuestion,
     reply: oneshot::Sender<ApprovalAnswer>,
-    /// The last time that a key was meant for something else.
-    quiet_since: Instant,
+    pause: Pause,
     /// The reason of a refusal, while it is typed.
     reason: Option<Editor>,
 }
@@ -50,7 +45,7 @@ impl ApprovalBox {
         Self {
             question,
             reply,
-            quiet_since: now,
+            pause: Pause::begin(now),
             reason: None,
         }
     }
@@ -61,13 +56,12 @@ impl ApprovalBox {
 
     /// Comes to the front: from now on its keys could be meant.
     pub(crate) fn show(&mut self, now: Instant) {
-        self.quiet_since = now;
+        self.pause = Pause::begin(now);
     }
 
     /// When its keys begin to count, if they do not yet.
     pub(crate) fn armed_at(&self, now: Instant) -> Option<Instant> {
-        let at = self.quiet_since + PAUSE;
-        (at > now).then_some(at)
+        self.pause.over_at(now)
     }
 
     /// Whether nobody wants to know any more.
@@ -88,6 +82,10 @@ impl ApprovalBox {
     }
 
     pub(crate) fn key(&mut self, key: KeyEvent, columns: usize, now: Instant) -> Asked {
+        if !self.pause.is_over(now) {
+            self.pause = Pause::begin(now);
+            return Asked::NotMine;
+        }
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         if is_control && key.code == KeyCode::Char('c') {
             return Asked::Answered(ApprovalAnswer::Stopped);
@@ -103,10 +101,6 @@ impl ApprovalBox {
                 return Asked::Answered(ApprovalAnswer::Refused(reason));
             }
             return Asked::Open;
-        }
-        if self.armed_at(now).is_some() && key.code != KeyCode::Esc {
-            self.quiet_since = now;
-            return Asked::NotMine;
         }
         match key.code {
             KeyCode::Esc => Asked::Answered(ApprovalAnswer::Stopped),
@@ -194,9 +188,8 @@ impl ApprovalBox {
 
     /// Which keys there are; faint as long as they do not count.
     fn keys(&self, can_remember: bool, columns: usize, now: Instant) -> Line {
-        if self.armed_at(now).is_some() {
-            let waiting = "  (keys are for the input line until you pause)";
-            return Line::new(&shortened(waiting, columns), Style::PLAIN.dim());
+        if !self.pause.is_over(now) {
+            return Pause::line(columns);
         }
         let key = Style::PLAIN.bold().color(Color::Cyan);
         let mut line = Line::plain("  ").with("y", key).with(" yes", Style::PLAIN);
@@ -257,6 +250,7 @@ pub(crate) fn question_for_tests() -> ApprovalQuestion {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pause::PAUSE;
 
     fn shown() -> (ApprovalBox, oneshot::Receiver<ApprovalAnswer>) {
         let (reply, answer) = oneshot::channel();

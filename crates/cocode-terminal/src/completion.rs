@@ -68,6 +68,12 @@ impl Menu {
         self.candidates.get(self.at)
     }
 
+    /// Whether a text is already one of the candidates.
+    pub(crate) fn has(&self, typed: &str) -> bool {
+        let mut candidates = self.candidates.iter();
+        candidates.any(|candidate| candidate.text.trim() == typed.trim())
+    }
+
     /// The only candidate, if there is one alone.
     pub(crate) fn only(&self) -> Option<&Candidate> {
         match self.candidates.as_slice() {

@@ -201,10 +201,8 @@ mod tests {
     fn the_file_is_made_short_again() {
         let (folder, _) = place();
         let path = folder.path().join("history.jsonl");
-        let lines: String = (0..=2 * MAX_ENTRIES)
-            .map(|n| format!("\"{n}\"\n"))
-            .collect();
-        fs::write(&path, lines).unwrap();
+        let lines: Vec<String> = (0..=2 * MAX_ENTRIES).map(|n| format!("\"{n}\"")).collect();
+        fs::write(&path, lines.join("\n")).unwrap();
         let mut history = History::load(&path).unwrap();
         assert_eq!(history.earlier(""), Some("2000"));
         let text = fs::read_to_string(&path).unwrap();

@@ -16,6 +16,7 @@ mod host;
 mod keyboard;
 mod mailbox;
 mod markdown;
+mod pause;
 mod pick;
 mod question;
 mod run;
@@ -23,6 +24,8 @@ mod screen;
 mod status;
 mod style;
 mod text;
+#[cfg(test)]
+mod virtual_terminal;
 mod wrap;
 
 pub use completion::{Candidate, Completer};

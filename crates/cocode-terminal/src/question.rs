@@ -2,9 +2,11 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use crate::editor::{Editor, Took};
 use crate::host::{Question, QuestionKind};
+use crate::pause::Pause;
 use crate::pick::{PickList, Picked, Picker};
 use crate::style::{Color, Line, Style};
 use crate::text::{graphemes, shortened};
@@ -19,6 +21,7 @@ pub(crate) struct QuestionBox {
     title: String,
     detail: String,
     input: Input,
+    pause: Pause,
     reply: oneshot::Sender<Option<String>>,
 }
 
@@ -35,10 +38,12 @@ pub(crate) enum Answered {
     With(Option<String>),
     /// It is not answered yet.
     NotYet,
+    /// The key was meant for the input line.
+    NotMine,
 }
 
 impl QuestionBox {
-    pub(crate) fn new(question: Question) -> Self {
+    pub(crate) fn new(question: Question, now: Instant) -> Self {
         let Question {
             title,
             detail,
@@ -60,8 +65,19 @@ impl QuestionBox {
             title,
             detail,
             input,
+            pause: Pause::begin(now),
             reply,
         }
+    }
+
+    /// Comes to the front: from now on its keys could be meant.
+    pub(crate) fn show(&mut self, now: Instant) {
+        self.pause = Pause::begin(now);
+    }
+
+    /// When its keys begin to count, if they do not yet.
+    pub(crate) fn armed_at(&self, now: Instant) -> Option<Instant> {
+        self.pause.over_at(now)
     }
 
     /// Waits until nobody wants to know any more. Cancel safe.
@@ -80,7 +96,11 @@ impl QuestionBox {
         }
     }
 
-    pub(crate) fn key(&mut self, key: KeyEvent, columns: usize) -> Answered {
+    pub(crate) fn key(&mut self, key: KeyEvent, columns: usize, now: Instant) -> Answered {
+        if !self.pause.is_over(now) {
+            self.pause = Pause::begin(now);
+            return Answered::NotMine;
+        }
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         let leaves = key.code == KeyCode::Esc
             || (is_control && matches!(key.code, KeyCode::Char('c' | 'd')));
@@ -107,7 +127,12 @@ impl QuestionBox {
     }
 
     /// The question in so many rows at most, and where the cursor is.
-    pub(crate) fn lines(&self, columns: usize, rows: usize) -> (Vec<Line>, Option<(usize, usize)>) {
+    pub(crate) fn lines(
+        &self,
+        columns: usize,
+        rows: usize,
+        now: Instant,
+    ) -> (Vec<Line>, Option<(usize, usize)>) {
         let accent = Style::PLAIN.bold().color(Color::Yellow);
         let title = shortened(&self.title, columns.saturating_sub(2)).into_owned();
         let mut lines = vec![Line::new("? ", accent).with(&title, Style::PLAIN.bold())];
@@ -120,6 +145,10 @@ impl QuestionBox {
                 wrap_words(&indented, columns, &indent)
             });
         lines.extend(detail.take(MAX_DETAIL_ROWS.min(rows.saturating_sub(4))));
+        if !self.pause.is_over(now) {
+            lines.push(Pause::line(columns));
+            return (lines, None);
+        }
         match &self.input {
             Input::OneOf(picker) => {
                 let rows = rows.saturating_sub(lines.len()).max(3);
@@ -154,28 +183,54 @@ impl QuestionBox {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pause::PAUSE;
     use crate::pick::PickEntry;
+
+    fn later() -> Instant {
+        Instant::now() + PAUSE
+    }
 
     fn shown(kind: QuestionKind) -> QuestionBox {
         let (reply, _answer) = oneshot::channel();
-        QuestionBox::new(Question {
+        let question = Question {
             title: "github wants to know".to_owned(),
             detail: "Which one?".to_owned(),
             kind,
             reply,
-        })
+        };
+        QuestionBox::new(question, Instant::now())
     }
 
     fn texts(asked: &QuestionBox) -> Vec<String> {
-        asked.lines(60, 20).0.iter().map(Line::text).collect()
+        asked
+            .lines(60, 20, later())
+            .0
+            .iter()
+            .map(Line::text)
+            .collect()
     }
 
     fn press(asked: &mut QuestionBox, code: KeyCode) -> Answered {
-        asked.key(KeyEvent::from(code), 60)
+        asked.key(KeyEvent::from(code), 60, later())
     }
 
-    #[test]
-    fn nobody_sees_a_secret() {
+    #[tokio::test(start_paused = true)]
+    async fn a_question_is_not_answered_by_the_rest_of_a_word() {
+        let kind = QuestionKind::Text {
+            initial: String::new(),
+            is_secret: false,
+        };
+        let mut asked = shown(kind);
+        let now = Instant::now();
+        let enter = KeyEvent::from(KeyCode::Enter);
+        assert_eq!(asked.key(enter, 60, now), Answered::NotMine);
+        assert_eq!(asked.key(enter, 60, now + PAUSE / 2), Answered::NotMine);
+        let answered = asked.key(enter, 60, now + 2 * PAUSE);
+        assert_eq!(answered, Answered::With(Some(String::new())));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_sees_a_secret() {
         let kind = QuestionKind::Text {
             initial: String::new(),
             is_secret: true,
@@ -191,13 +246,13 @@ mod tests {
             "  Enter answers, Esc does not",
         ];
         assert_eq!(texts(&asked), expected);
-        assert_eq!(asked.lines(60, 20).1, Some((2, 11)));
+        assert_eq!(asked.lines(60, 20, later()).1, Some((2, 11)));
         let answered = press(&mut asked, KeyCode::Enter);
         assert_eq!(answered, Answered::With(Some("hunter2".to_owned())));
     }
 
-    #[test]
-    fn one_of_a_list_is_an_answer() {
+    #[tokio::test(start_paused = true)]
+    async fn one_of_a_list_is_an_answer() {
         let entry = |label: &str| PickEntry {
             label: label.to_owned(),
             detail: String::new(),

@@ -221,7 +221,7 @@ impl Session {
                 () = self.mailbox.arrival() => self.hear_all(),
                 notice = next_of(&mut self.notices) => {
                     match notice {
-                        Some(notice) => self.app.host_says(notice),
+                        Some(notice) => self.app.host_says(notice, Instant::now()),
                         None => self.notices = None,
                     }
                     self.draw_soon();
@@ -447,3 +447,7 @@ async fn at(time: Option<Instant>) {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

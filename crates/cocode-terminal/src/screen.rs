@@ -15,10 +15,6 @@ const LEAVE: &str = "\u{1b}[<1u\u{1b}[?2004l\u{1b}[?25h\u{1b}[0m";
 /// Lets the terminal show nothing until all is written, with the cursor hidden.
 const BEGIN: &str = "\u{1b}[?2026h\u{1b}[?25l";
 const END: &str = "\u{1b}[?2026l";
-/// Rows that are too wide in the terminal's opinion are cut there rather than broken: otherwise one
-/// character whose width we see differently would shift everything.
-const CUT_ROWS: &str = "\u{1b}[?7l";
-const BREAK_ROWS: &str = "\u{1b}[?7h";
 const CLEAR_TO_END_OF_ROW: &str = "\u{1b}[K";
 const CLEAR_BELOW: &str = "\u{1b}[J";
 
@@ -159,9 +155,7 @@ impl<W: Write> Screen<W> {
             line.write(&mut bytes, self.palette);
             bytes.push_str("\r\n");
         }
-        bytes.push_str(CUT_ROWS);
         self.write_rows(&mut bytes, &live.rows);
-        bytes.push_str(BREAK_ROWS);
         self.cursor = cursor;
         self.is_cursor_shown = live.cursor.is_some();
         go_up(&mut bytes, last - self.cursor.0.min(last));
@@ -217,8 +211,9 @@ impl<W: Write> Screen<W> {
     }
 
     /// In which row of what is drawn the cursor is, after the terminal has broken the rows that are
-    /// wider than it is now. Nearly all terminals do that; one that cuts them instead gets a few rows
-    /// drawn higher than they were.
+    /// wider than it is now. It breaks them as well if it was narrower already when they were drawn,
+    /// because its size is told late. Nearly all terminals break rows; one that cuts them instead gets
+    /// a few rows drawn higher than they were.
     fn reflowed_cursor_row(&self, columns: usize) -> usize {
         let (row, column) = self.cursor;
         let above: usize = self
@@ -240,7 +235,13 @@ impl<W: Write> Screen<W> {
 
 impl<W: Write> Drop for Screen<W> {
     fn drop(&mut self) {
-        if let Err(error) = self.leave() {
+        // In a panic, its message stands where the live area was, and must stay.
+        let left = if std::thread::panicking() {
+            self.out.write_all(LEAVE.as_bytes())
+        } else {
+            self.leave()
+        };
+        if let Err(error) = left {
             tracing::debug!(%error, "the terminal could not be restored");
         }
     }
@@ -249,7 +250,7 @@ impl<W: Write> Drop for Screen<W> {
 /// What gives a terminal back as it was, whatever was being drawn: for a panic hook, after
 /// [`leave_raw_mode`](crate::leave_raw_mode).
 pub fn restoring_bytes() -> String {
-    format!("{END}{BREAK_ROWS}\r\n{CLEAR_BELOW}{LEAVE}")
+    format!("{END}\r\n{CLEAR_BELOW}{LEAVE}")
 }
 
 fn go_up(bytes: &mut String, rows: usize) {

@@ -1,65 +1,8 @@
 //! The screen, as a terminal that understands its bytes shows it.
 
-use std::sync::{Arc, Mutex};
-
 use super::*;
 use crate::style::Style;
-
-/// A terminal that is fed with what is written.
-#[derive(Clone)]
-struct Terminal(Arc<Mutex<(vt100::Parser, Vec<u8>)>>);
-
-impl Terminal {
-    fn new(columns: u16, rows: u16) -> Self {
-        let parser =
-            vt100::Parser::new(rows.try_into().unwrap(), columns.try_into().unwrap(), 1000);
-        Self(Arc::new(Mutex::new((parser, Vec::new()))))
-    }
-
-    fn shown(&self) -> Vec<String> {
-        let terminal = self.0.lock().unwrap();
-        let (_, columns) = terminal.0.screen().size();
-        let mut rows: Vec<String> = terminal
-            .0
-            .screen()
-            .rows(0, columns.get())
-            .map(|row| row.trim_end().to_owned())
-            .collect();
-        while rows.last().is_some_and(String::is_empty) {
-            rows.pop();
-        }
-        rows
-    }
-
-    fn scrolled_back(&self, by: usize) -> Vec<String> {
-        self.0.lock().unwrap().0.screen_mut().set_scrollback(by);
-        let shown = self.shown();
-        self.0.lock().unwrap().0.screen_mut().set_scrollback(0);
-        shown
-    }
-
-    fn cursor(&self) -> (u16, u16) {
-        self.0.lock().unwrap().0.screen().cursor_position()
-    }
-
-    fn take_bytes(&self) -> String {
-        let bytes = std::mem::take(&mut self.0.lock().unwrap().1);
-        String::from_utf8(bytes).unwrap()
-    }
-}
-
-impl Write for Terminal {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut terminal = self.0.lock().unwrap();
-        terminal.0.process(bytes);
-        terminal.1.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
+use crate::virtual_terminal::Terminal;
 
 fn start(columns: u16, rows: u16) -> (Terminal, Screen<Terminal>) {
     let terminal = Terminal::new(columns, rows);
@@ -224,7 +167,7 @@ fn leaving_removes_the_live_area_and_takes_back_every_mode() {
     assert!(!guard.0.screen().bracketed_paste());
     assert!(!guard.0.screen().hide_cursor());
     assert!(!guard.0.screen().alternate_screen());
-    for mode in ["\u{1b}[?7h", "\u{1b}[?2026l", "\u{1b}[<1u"] {
+    for mode in ["\u{1b}[?2026l", "\u{1b}[<1u"] {
         assert!(bytes.contains(mode), "{bytes:?}");
     }
 }

@@ -90,12 +90,12 @@ impl StatusFacts {
         if let Some(cost) = cost {
             parts.push((format!("${cost:.2}"), dim));
         }
+        parts.extend(servers.part());
         for text in [sandbox, approval] {
             if !text.is_empty() {
                 parts.push((text.clone(), dim));
             }
         }
-        parts.extend(servers.part());
         parts
     }
 }
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn the_status_line_says_what_is_known() {
         let line = facts().line(100).text();
-        let expected = "model-x · context 25% · $0.12 · workspace-write · on-request · servers: 3 ready, 1 failed";
+        let expected = "model-x · context 25% · $0.12 · servers: 3 ready, 1 failed · workspace-write · on-request";
         assert_eq!(line, expected);
         assert_eq!(StatusFacts::default().line(80).text(), "");
     }

@@ -1,6 +1,7 @@
 //! The agent as this program makes it: models, rules, servers and the store, from the configuration.
 
 pub(crate) mod exec;
+mod following;
 mod house;
 mod known_models;
 mod models;

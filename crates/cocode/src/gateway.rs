@@ -1,9 +1,11 @@
 //! `cocode gateway`: every server at one address. Listens first, starts servers then, follows the
 //! files of configuration, and ends in order.
 
+mod agent;
 mod builtin;
 pub(crate) mod clients;
 mod connector;
+mod in_process;
 pub(crate) mod listen;
 mod occupant;
 pub(crate) mod plan;
@@ -16,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cocode_client::chain;
-use cocode_config::Watcher;
+use cocode_config::{Config, Watcher};
 use cocode_gateway::{Gateway, View, ViewOptions};
 use cocode_wire::serve::{BindError, HttpServer, UnixServerError};
 use futures_util::FutureExt as _;
@@ -24,6 +26,7 @@ use futures_util::future::Fuse;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use self::agent::AgentPlace;
 use self::builtin::BuiltIn;
 use self::connector::Ways;
 use self::plan::Plan;
@@ -48,24 +51,34 @@ const PARTED_WITHIN: Duration = Duration::from_secs(5);
 pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let plan = Plan::new(args, workspace)?;
     let built_in = BuiltIn::wanted(&args.tools, workspace)?;
+    let agent = AgentPlace::wanted(args, workspace)?;
     let setup = Setup::new(Purpose::Watching, workspace)?;
-    let outcome = on_runtime(workspace, serve(&plan, built_in, &setup, workspace));
+    let within = Within { built_in, agent };
+    let outcome = on_runtime(workspace, serve(&plan, within, &setup, workspace));
     setup.end();
     outcome
 }
 
+/// Servers within this process.
+struct Within {
+    built_in: Option<BuiltIn>,
+    agent: Option<AgentPlace>,
+}
+
 async fn serve(
     plan: &Plan,
-    built_in: Option<BuiltIn>,
+    within: Within,
     setup: &Setup,
     workspace: &Workspace,
 ) -> Result<Exit, CliError> {
     let mut interrupts = Interrupts::catch()?;
     let config = workspace.config()?;
     let rules = Arc::new(Rules::of(config));
+    let Within { built_in, agent } = within;
     let connector = Arc::new(Ways {
         configured: Configured::new(workspace)?,
         built_in,
+        agent,
         own: OnceLock::new(),
     });
     let gateway = Gateway::new();
@@ -73,6 +86,9 @@ async fn serve(
         options.connector = Arc::<Ways>::clone(&connector);
         // Clients say what they want to hear.
         options.log_level = None;
+        if connector.agent.is_some() {
+            options.max_input_rounds = agent::MAX_INPUT_ROUNDS;
+        }
     });
     let view = gateway.view(ViewOptions {
         manager,
@@ -88,20 +104,15 @@ async fn serve(
     if let Some(built_in) = &connector.built_in {
         built_in.introduce(config, &workspace.printer);
     }
-    let wanted = config.servers.iter();
-    let wanted = wanted.filter(|(name, _)| plan.selection.has(name));
-    warn_of_entries(wanted.map(|(_, server)| server), workspace);
-    workspace.warn_of_files(config);
-    // One change that waits to be read is as good as many.
-    let (changed, mut changes) = mpsc::channel(1);
-    let watcher = Watcher::start(workspace.places.clone(), move || {
-        let _one_waits_already = changed.try_send(());
-    });
-    let watcher = watcher.map_err(|error| {
-        CliError::new(Code::SetupFailed, "the configuration cannot be watched").because(&error)
-    })?;
+    warn(plan, config, workspace);
+    let (watcher, mut changes) = watch(workspace)?;
+    let resident = match &connector.agent {
+        Some(agent) => Some(agent.move_in(&view, setup, workspace).await?),
+        None => None,
+    };
     let own = own(&voice, &view, workspace);
     let mut fronts = host(&gateway, setup, workspace, own).await;
+    let ways = Arc::clone(&connector);
     let mut servers = Servers::new(plan, view, connector, rules, &voice, workspace);
     // Who connects meanwhile waits: nobody is told that there is no such server.
     servers.apply().await;
@@ -138,8 +149,33 @@ async fn serve(
             }
         }
     }
-    drop((servers, watcher));
+    if let (Some(agent), Some(resident)) = (&ways.agent, resident) {
+        agent.move_out();
+        resident.leave().await;
+    }
+    drop((servers, watcher, ways));
     end(&gateway, fronts, &mut interrupts).await
+}
+
+/// Warns of whatever is wrong with what is to be served.
+fn warn(plan: &Plan, config: &Config, workspace: &Workspace) {
+    let wanted = config.servers.iter();
+    let wanted = wanted.filter(|(name, _)| plan.selection.has(name));
+    warn_of_entries(wanted.map(|(_, server)| server), workspace);
+    workspace.warn_of_files(config);
+}
+
+/// Watches the files of configuration.
+fn watch(workspace: &Workspace) -> Result<(Watcher, mpsc::Receiver<()>), CliError> {
+    // One change that waits to be read is as good as many.
+    let (changed, changes) = mpsc::channel(1);
+    let watcher = Watcher::start(workspace.places.clone(), move || {
+        let _one_waits_already = changed.try_send(());
+    });
+    let watcher = watcher.map_err(|error| {
+        CliError::new(Code::SetupFailed, "the configuration cannot be watched").because(&error)
+    })?;
+    Ok((watcher, changes))
 }
 
 /// Ends what is left, in order, or at once if somebody wants that.

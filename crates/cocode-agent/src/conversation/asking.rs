@@ -50,7 +50,10 @@ impl Conversation {
                     compacted += 1;
                     self.compact_for(chosen, company).await?;
                 }
-                ProviderError::BrokeOff { why, .. } if broken < MAX_BROKEN => {
+                // One that had not begun to speak was asked again often enough already.
+                ProviderError::BrokeOff { why, said, .. }
+                    if broken < MAX_BROKEN && !said.is_empty() =>
+                {
                     broken += 1;
                     let after = Duration::ZERO;
                     company.listener.hear(&Notice::Restarting { why, after });

@@ -11,6 +11,9 @@ pub(super) const METHOD: &str = "elicitation/create";
 /// So many characters of what a person gives as their reason reach the model.
 const MAX_REASON_CHARS: usize = 2_000;
 
+/// So many characters of the arguments of a call are shown to whoever decides about it.
+const MAX_DETAIL_CHARS: usize = 4_000;
+
 const ONCE: &str = "once";
 const ALWAYS: &str = "always";
 const REFUSE: &str = "refuse";
@@ -58,13 +61,45 @@ pub(super) fn form(question: &ApprovalQuestion, revision: Revision) -> Value {
     params
 }
 
+/// What is to be done, why that is asked, and what for. The summary of a call is one line, so what it
+/// leaves out is shown, too: nobody is to agree to half a command.
 fn message(question: &ApprovalQuestion) -> String {
     let ApprovalQuestion { summary, why, .. } = question;
-    let asked = format!("The agent wants to use {summary}\nYou are asked because {why}.");
-    match &question.justification {
-        Some(justification) => format!("{asked}\nThe agent says: {justification}"),
-        None => asked,
+    let mut lines = vec![format!("The agent wants to use {summary}")];
+    lines.extend(details(question));
+    lines.push(format!("You are asked because {why}."));
+    if let Some(justification) = &question.justification {
+        // The words of a model are to look like nothing else.
+        let words: Vec<&str> = justification.split_whitespace().collect();
+        let words: String = words.join(" ").chars().take(MAX_REASON_CHARS).collect();
+        lines.push(format!("The agent says: {words}"));
     }
+    lines.join("\n")
+}
+
+/// All arguments, unless the summary is all there is to say.
+fn details(question: &ApprovalQuestion) -> Option<String> {
+    let members = question.arguments.as_object()?;
+    let is_said = match members.values().next() {
+        None => true,
+        Some(Value::String(text)) if members.len() == 1 => {
+            question.summary == format!("{}: {text}", question.tool)
+        }
+        Some(_) => false,
+    };
+    if is_said {
+        return None;
+    }
+    let text = format!("{:#}", question.arguments);
+    let n_chars = text.chars().count();
+    let mut shown: String = text.chars().take(MAX_DETAIL_CHARS).collect();
+    if let Some(more) = n_chars
+        .checked_sub(MAX_DETAIL_CHARS)
+        .filter(|more| *more > 0)
+    {
+        shown.extend(["\n[", &more.to_string(), " more characters are not shown]"]);
+    }
+    Some(format!("with {shown}"))
 }
 
 /// What a client answers. Only a clear yes is one.
@@ -141,6 +176,39 @@ mod tests {
         for part in ["shell: ls", "outside of the sandbox", "to see"] {
             assert!(message.contains(part), "{message}");
         }
+    }
+
+    #[test]
+    fn nobody_agrees_to_what_is_not_shown() {
+        let message_of = |arguments: serde_json::Value, summary: &str| {
+            let question = ApprovalQuestion {
+                arguments,
+                summary: summary.into(),
+                ..question()
+            };
+            let form = form(&question, Revision::V2025_11_25);
+            form["message"].as_str().unwrap().to_owned()
+        };
+        let plain = message_of(json!({ "command": "ls" }), "shell: ls");
+        assert!(!plain.contains("with {"), "{plain}");
+        let lines = message_of(json!({ "command": "ls\nrm x" }), "shell: ls rm x");
+        assert!(lines.contains(r#""command": "ls\nrm x""#), "{lines}");
+        let long = "x".repeat(5_000);
+        let long = message_of(json!({ "command": long }), "shell: xxx…");
+        assert!(long.contains("more characters are not shown"), "{long}");
+        let more = message_of(json!({ "path": "a", "content": "b" }), "write: a");
+        assert!(more.contains(r#""content": "b""#), "{more}");
+    }
+
+    #[test]
+    fn the_words_of_a_model_stay_on_their_line() {
+        let question = ApprovalQuestion {
+            justification: Some("fine.\nYou are asked because of nothing.".into()),
+            ..question()
+        };
+        let form = form(&question, Revision::V2025_11_25);
+        let message = form["message"].as_str().unwrap();
+        assert_eq!(message.lines().count(), 3, "{message}");
     }
 
     #[test]

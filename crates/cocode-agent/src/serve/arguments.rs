@@ -160,13 +160,13 @@ mod tests {
 
     use super::{Wanted, begin, reply};
 
-    fn object(value: Value) -> serde_json::Map<String, Value> {
+    fn object(value: &Value) -> serde_json::Map<String, Value> {
         value.as_object().cloned().unwrap()
     }
 
     #[test]
     fn everything_that_a_caller_may_ask_for_is_read() {
-        let wanted = begin(&object(json!({
+        let wanted = begin(&object(&json!({
             "prompt": "do it",
             "model": "m",
             "profile": "p",
@@ -213,10 +213,10 @@ mod tests {
                 "use untrusted, on-request, on-failure, never",
             ),
         ] {
-            let error = begin(&object(arguments)).unwrap_err();
+            let error = begin(&object(&arguments)).unwrap_err();
             assert!(error.contains(told), "{error}");
         }
-        let error = reply(&object(json!({ "session_id": "x", "message": "m" }))).unwrap_err();
+        let error = reply(&object(&json!({ "session_id": "x", "message": "m" }))).unwrap_err();
         assert!(error.contains("`session_id`"), "{error}");
         assert!(error.contains("they look like"), "{error}");
     }

@@ -85,30 +85,30 @@ mod tests {
 
     use super::{Abilities, Client};
 
-    fn can(revision: Revision, capabilities: serde_json::Value) -> Abilities {
-        Client::new(revision, &capabilities).can
+    fn can(revision: Revision, capabilities: &serde_json::Value) -> Abilities {
+        Client::new(revision, capabilities).can
     }
 
     #[test]
     fn forms_are_known_since_2025_06_18_and_an_empty_object_means_them() {
         let empty = json!({ "elicitation": {} });
-        assert!(!can(Revision::V2025_03_26, empty.clone()).form);
-        assert!(can(Revision::V2025_06_18, empty.clone()).form);
-        assert!(can(Revision::V2026_07_28, empty).form);
+        assert!(!can(Revision::V2025_03_26, &empty).form);
+        assert!(can(Revision::V2025_06_18, &empty).form);
+        assert!(can(Revision::V2026_07_28, &empty).form);
         let both = json!({ "elicitation": { "form": {}, "url": {} } });
-        assert!(can(Revision::V2025_11_25, both).form);
+        assert!(can(Revision::V2025_11_25, &both).form);
         let url = json!({ "elicitation": { "url": {} } });
-        assert!(!can(Revision::V2025_11_25, url).form);
-        assert!(!can(Revision::V2025_11_25, json!({ "elicitation": true })).form);
-        assert!(!can(Revision::V2025_11_25, json!(null)).form);
+        assert!(!can(Revision::V2025_11_25, &url).form);
+        assert!(!can(Revision::V2025_11_25, &json!({ "elicitation": true })).form);
+        assert!(!can(Revision::V2025_11_25, &json!(null)).form);
     }
 
     #[test]
     fn models_of_clients_get_tools_only_if_they_say_so() {
-        let plain = can(Revision::V2024_11_05, json!({ "sampling": {} }));
+        let plain = can(Revision::V2024_11_05, &json!({ "sampling": {} }));
         assert!(plain.sampling && !plain.sampling_tools);
         let tools = json!({ "sampling": { "tools": {} } });
-        assert!(can(Revision::V2025_11_25, tools.clone()).sampling_tools);
-        assert!(!can(Revision::V2025_06_18, tools).sampling_tools);
+        assert!(can(Revision::V2025_11_25, &tools).sampling_tools);
+        assert!(!can(Revision::V2025_06_18, &tools).sampling_tools);
     }
 }

@@ -26,6 +26,12 @@ pub trait Setup: Send + Sync {
     /// The settings of a conversation that begins. Called from the task of the conversation, and may
     /// read files.
     fn settings(&self, asked: &Asked) -> Result<Settings, SetupError>;
+
+    /// The settings of a conversation that goes on, which was begun with these: under other ceilings,
+    /// maybe. As they are, unless somebody knows better.
+    fn resumed(&self, settings: Settings) -> Result<Settings, SetupError> {
+        Ok(settings)
+    }
 }
 
 /// What a caller asks for cannot be had, and this is what to do.

@@ -50,6 +50,8 @@ impl Person {
         if let Err(error @ (AskError::Gone | AskError::Late(_))) = &answer {
             tracing::warn!(%error, method, "a turn is interrupted");
             self.interrupt.cancel();
+            // The turn drops this before anything else is made of the silence, such as another try.
+            std::future::pending::<()>().await;
         }
         answer
     }

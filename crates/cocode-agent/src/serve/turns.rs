@@ -15,7 +15,7 @@ use super::allowances::Allowances;
 use super::arguments::{Asked, Wanted};
 use super::client::Caller;
 use super::finished::Finished;
-use super::options::Setup;
+use super::options::{Setup, SetupError};
 use super::progress::Reporter;
 use super::questions::Questions;
 use crate::agent::{Agent, AgentError};
@@ -24,7 +24,7 @@ use crate::content::Block;
 use crate::conversation::{Conversation, TurnEnd};
 use crate::model::Usage;
 use crate::record::{Ending, Settings};
-use crate::store::StoreError;
+use crate::store::{ConversationId, StoreError};
 
 /// Turns that may go on at once, those included that wait for an answer.
 const MAX_TURNS: usize = 64;
@@ -141,33 +141,32 @@ impl Job {
                 let said = vec![Block::text(message.as_str())];
                 match self.resumed(id).await {
                     Ok(conversation) => self.turn(conversation, said, false).await,
-                    Err(error) => not_begun(&error),
+                    Err(finished) => finished,
                 }
             }
         }
     }
 
     fn settings(&self, asked: &Asked) -> Result<Settings, Finished> {
-        let mut settings = self
-            .setup
-            .settings(asked)
-            .map_err(|error| Finished::Refused(with_hints(&error.message, &error.hints)))?;
-        self.confine(&mut settings);
-        Ok(settings)
+        let settings = self.setup.settings(asked).map_err(not_set_up)?;
+        Ok(self.confined(settings))
     }
 
     /// No conversation of a client may do more than the client itself.
-    fn confine(&self, settings: &mut Settings) {
+    fn confined(&self, mut settings: Settings) -> Settings {
         if let Some(ceiling) = self.ceiling {
             settings.sandbox = settings.sandbox.min(ceiling);
         }
+        settings
     }
 
-    async fn resumed(&self, id: &crate::ConversationId) -> Result<Conversation, AgentError> {
-        let mut conversation = self.agent.resume(id, Some(&self.owner)).await?;
-        let mut settings = conversation.settings().clone();
-        self.confine(&mut settings);
-        conversation.change(settings).await?;
+    async fn resumed(&self, id: &ConversationId) -> Result<Conversation, Finished> {
+        let resumed = self.agent.resume(id, Some(&self.owner)).await;
+        let mut conversation = resumed.map_err(|error| not_begun(&error))?;
+        let settings = self.setup.resumed(conversation.settings().clone());
+        let settings = self.confined(settings.map_err(not_set_up)?);
+        let changed = conversation.change(settings).await;
+        changed.map_err(|error| not_begun(&error))?;
         conversation.allow(self.allowances.of(id));
         Ok(conversation)
     }
@@ -215,7 +214,7 @@ impl Job {
     }
 
     /// A conversation in which nothing was said is none.
-    async fn forget(&self, id: &crate::ConversationId) {
+    async fn forget(&self, id: &ConversationId) {
         if let Err(error) = self.agent.options().store.remove(id).await {
             tracing::warn!(%id, %error, "a conversation that was not begun remains in the store");
         }
@@ -248,6 +247,11 @@ fn not_begun(error: &AgentError) -> Finished {
         AgentError::Choice(choice) => Finished::Refused(with_hints(&choice.message, &choice.hints)),
         _ => Finished::Refused(format!("{}.", chain(error))),
     }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is mapped over results")]
+fn not_set_up(error: SetupError) -> Finished {
+    Finished::Refused(with_hints(&error.message, &error.hints))
 }
 
 fn with_hints(message: &str, hints: &[String]) -> String {

@@ -52,7 +52,8 @@ pub(super) enum Safety {
     /// long as the other on a fast disk (`examples/append_cost.rs`), which is nothing beside a reply.
     PowerCut,
     /// A power cut may take it, and all that followed without [`Safety::PowerCut`]. The file is whole
-    /// nevertheless. For what is worth nothing once the process is gone that wrote it, and for drafts.
+    /// nevertheless. For what is worth nothing once the process is gone that wrote it, for what the next
+    /// record takes along, and for drafts.
     Crash,
 }
 

@@ -24,7 +24,7 @@ use crate::record::Record;
 ///
 /// What a method has returned from is there after this process has died, by whatever means. Records are
 /// there after a power cut as well, as far as the disk does what it says; a power cut may take the last
-/// drafts.
+/// drafts, and conversations that have no record yet.
 ///
 /// Dropping the future of a method leaves it open whether the work is done. An [`append`](Store::append)
 /// is done before its lease is free for others, or not at all.

@@ -151,7 +151,8 @@ impl Sums {
     }
 }
 
-/// Begins a conversation.
+/// Begins a conversation. Without a record it is worth nothing, and the first record takes it along to the
+/// disk: the model is asked so much sooner.
 pub(super) fn begin(
     database: &mut Database,
     beginning: Beginning,
@@ -164,7 +165,7 @@ pub(super) fn begin(
         settings,
     } = beginning;
     let now = micros(SystemTime::now());
-    let (transaction, _locks) = database.write(Safety::PowerCut)?;
+    let (transaction, _locks) = database.write(Safety::Crash)?;
     transaction.execute(
         "INSERT INTO conversations (id, owner, title, cwd, settings, began, used)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)",

@@ -35,6 +35,8 @@ pub(crate) struct Stage {
 pub(crate) struct PlainSetup {
     base: Settings,
     pub(crate) asked: Mutex<Vec<Asked>>,
+    /// What conversations may do that go on, or why they may not.
+    pub(crate) ceiling: Mutex<Option<Result<SandboxMode, SetupError>>>,
 }
 
 impl Setup for PlainSetup {
@@ -52,6 +54,13 @@ impl Setup for PlainSetup {
         }
         settings.approval = asked.approval.unwrap_or(settings.approval);
         settings.sandbox = asked.sandbox.unwrap_or(settings.sandbox);
+        Ok(settings)
+    }
+
+    fn resumed(&self, mut settings: Settings) -> Result<Settings, SetupError> {
+        if let Some(ceiling) = self.ceiling.lock().unwrap().clone() {
+            settings.sandbox = settings.sandbox.min(ceiling?);
+        }
         Ok(settings)
     }
 }
@@ -75,6 +84,7 @@ impl Stage {
         let setup = Arc::new(PlainSetup {
             base: scene.settings(approval, sandbox),
             asked: Mutex::default(),
+            ceiling: Mutex::default(),
         });
         let server = serving(&scene.agent, "ann", &setup, &scene);
         Self {

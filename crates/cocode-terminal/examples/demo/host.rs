@@ -1,6 +1,6 @@
 //! The host of the demonstration: commands, candidates, the status line.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cocode_agent::{Block, Company, Message, Work, text_of};
@@ -31,6 +31,7 @@ pub(crate) struct Demo {
     go: Arc<Notify>,
     n_turns: AtomicU64,
     servers: Mutex<ServerCounts>,
+    is_broken: AtomicBool,
 }
 
 impl Demo {
@@ -44,6 +45,7 @@ impl Demo {
                 failed: 1,
                 ..ServerCounts::default()
             }),
+            is_broken: AtomicBool::new(false),
         }
     }
 
@@ -103,6 +105,10 @@ impl Host for Demo {
                 ]),
                 "/servers" => CommandOutcome::Pick(servers()),
                 "/servers restart broken" => self.restart(),
+                "/panic-all" => {
+                    self.is_broken.store(true, Ordering::Relaxed);
+                    CommandOutcome::Done
+                }
                 #[expect(clippy::panic, reason = "shows what happens then")]
                 "/panic" => panic!("as wanted"),
                 other => CommandOutcome::Failed {
@@ -122,6 +128,9 @@ impl Host for Demo {
     }
 
     fn status(&self) -> StatusFacts {
+        // `/panic-all` shows what happens when the session itself fails.
+        let is_broken = self.is_broken.load(Ordering::Relaxed);
+        assert!(!is_broken, "as wanted of all");
         let n_turns = self.n_turns.load(Ordering::Relaxed);
         StatusFacts {
             model: "demo-1".to_owned(),

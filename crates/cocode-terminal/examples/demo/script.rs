@@ -26,7 +26,7 @@ pub(crate) async fn turn(said: &str, company: &Company, go: &Notify) -> TurnOutc
             "edit" => return teller.edit().await,
             "wait" => {
                 teller.say("Waiting until somebody interrupts.").await;
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
             "many" => {
                 let lines: Vec<String> = (1..=60).map(|n| format!("{n}. line {n}")).collect();

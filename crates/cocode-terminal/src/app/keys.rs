@@ -76,10 +76,15 @@ impl App {
             return true;
         }
         if let Some(asked) = self.questions.front_mut() {
-            if let Answered::With(answer) = asked.key(key, columns)
-                && let Some(asked) = self.questions.pop_front()
-            {
-                asked.answer(answer);
+            match asked.key(key, columns, now) {
+                Answered::NotMine => return false,
+                Answered::NotYet => {}
+                Answered::With(answer) => {
+                    if let Some(asked) = self.questions.pop_front() {
+                        asked.answer(answer);
+                    }
+                    self.show_next_question(now);
+                }
             }
             return true;
         }
@@ -122,9 +127,7 @@ impl App {
         self.finish_speaking();
         self.print_block(vec![crate::Line::new(&text, crate::Style::PLAIN.dim())]);
         asked.answer(answer);
-        if let Some(next) = self.approvals.front_mut() {
-            next.show(now);
-        }
+        self.show_next_question(now);
     }
 
     /// Ctrl-C ends the nearest thing: what runs, what is typed, the session.
@@ -161,7 +164,14 @@ impl App {
             KeyCode::Down => menu.next(),
             KeyCode::Up | KeyCode::BackTab => menu.previous(),
             KeyCode::Enter if !menu.is_chosen => {
+                // The beginning of a command means the command that is marked.
+                let typed = self.editor.text();
+                let is_beginning = typed.starts_with('/') && !menu.has(typed);
+                let chosen = menu.chosen().filter(|_| is_beginning).cloned();
                 self.menu = None;
+                if let Some(chosen) = chosen {
+                    self.accept(&chosen);
+                }
                 return false;
             }
             KeyCode::Tab | KeyCode::Enter => {

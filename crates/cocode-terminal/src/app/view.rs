@@ -43,8 +43,7 @@ impl App {
 
         let mut all = spoken;
         // What is said last in the scrollback stands apart from what goes on below.
-        let is_apart = all.first().is_none_or(Line::is_empty) && !all.is_empty();
-        if !is_apart && !self.ends_with_gap && all.is_empty() {
+        if all.is_empty() && !self.ends_with_gap {
             all.push(Line::default());
         }
         if !middle.is_empty() && all.last().is_some_and(|last| !last.is_empty()) {
@@ -71,7 +70,7 @@ impl App {
         let (mut lines, cursor) = if let Some(asked) = self.approvals.front() {
             self.with_typed(asked.lines(columns, room, now), columns)
         } else if let Some(asked) = self.questions.front() {
-            asked.lines(columns, room)
+            self.with_typed(asked.lines(columns, room, now), columns)
         } else if let Some(picker) = &self.picker {
             (picker.lines(columns, room), None)
         } else if let Some(search) = &self.search {

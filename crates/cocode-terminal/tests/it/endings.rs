@@ -86,6 +86,17 @@ fn system_a_fault_in_a_command_ends_no_session() {
 }
 
 #[test]
+fn system_the_terminal_is_as_before_after_a_fault_of_the_session_and_the_fault_is_told() {
+    let (_folder, path) = history();
+    let tmux = Tmux::demo(&path);
+    tmux.enter("/panic-all");
+    tmux.wait_for("ended with 101");
+    let all = tmux.scrollback();
+    assert!(all.contains("as wanted of all"), "{all}");
+    assert_sane(&tmux);
+}
+
+#[test]
 fn system_a_session_is_suspended_and_goes_on() {
     let (_folder, path) = history();
     let tmux = Tmux::start("env PS1='shell: ' bash --norc --noprofile -i");

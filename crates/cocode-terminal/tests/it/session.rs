@@ -5,7 +5,7 @@ use crate::tmux::{Tmux, history};
 const INPUT: &str = "> ask for something, / for commands, @ for files";
 
 fn status(n_turns: u32) -> String {
-    format!("demo-1 · context {n_turns}% · workspace-write · servers: 2 ready, 1 failed")
+    format!("demo-1 · context {n_turns}% · servers: 2 ready, 1 failed · workspace-write")
 }
 
 fn start() -> (tempfile::TempDir, Tmux) {
@@ -56,6 +56,13 @@ fn system_commands_and_files_are_completed() {
     tmux.keys(&["Enter"]);
     tmux.wait_for("Say hello, work, edit, wait or anything else.");
 
+    tmux.text("/hel");
+    tmux.wait_for("› /help");
+    tmux.keys(&["Enter"]);
+    tmux.wait_until("two answers", |screen| {
+        screen.matches("Say hello, work, edit").count() == 2
+    });
+
     tmux.text("see @lib");
     tmux.wait_for("› @src/lib.rs");
     tmux.keys(&["Tab"]);
@@ -80,6 +87,7 @@ fn system_a_list_is_picked_from() {
     tmux.wait_for("servers: 3 ready");
     tmux.enter("/ask");
     tmux.wait_for("What is your name?");
+    tmux.wait_for("Enter answers, Esc does not");
     tmux.text("Grace");
     tmux.keys(&["Enter"]);
     tmux.wait_for("The name is Grace.");
@@ -216,7 +224,8 @@ fn system_nothing_is_lost_or_doubled_when_the_size_changes() {
     tmux.wait_for("60. line 60");
     tmux.wait_until_idle();
     tmux.text(&"word ".repeat(30));
-    tmux.wait_for("word word");
+    // One word is broken by the end of the row.
+    tmux.wait_until("whole text", |screen| screen.matches("word").count() == 29);
     for (columns, rows) in [(60, 30), (60, 12), (120, 40), (35, 20), (100, 30)] {
         tmux.resize(columns, rows);
         let wanted = usize::from(columns);

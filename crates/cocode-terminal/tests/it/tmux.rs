@@ -35,10 +35,6 @@ impl Tmux {
         tmux
     }
 
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
-    }
-
     /// Runs a command of tmux and gives what it prints.
     pub(crate) fn run(&self, arguments: &[&str]) -> String {
         let output = Command::new("tmux")

@@ -50,6 +50,7 @@ async fn turn(
     let printer = &workspace.printer;
     let mut conversation = conversation(args, &said, house).await?;
     let id = conversation.id().clone();
+    let is_begun = args.resume.is_none() && !args.last;
     let listener: Arc<dyn Listener> = if printer.json() {
         Arc::new(Events::new(Arc::clone(printer), &conversation))
     } else {
@@ -77,7 +78,16 @@ async fn turn(
             }
         }
     };
-    let end = end.map_err(|error| trouble(&error))?;
+    let end = match end {
+        Ok(end) => end,
+        Err(error) => {
+            drop(conversation);
+            if is_begun {
+                forget(&house.agent, &id).await;
+            }
+            return Err(trouble(&error));
+        }
+    };
     if printer.json() {
         events::ended(printer, &end)?;
     } else {
@@ -137,6 +147,18 @@ pub(crate) async fn last(agent: &Agent, directory: &Path) -> Result<Conversation
         CliError::new(Code::ConversationFailed, message)
             .hint("`cocode sessions list` shows those of all directories")
     })
+}
+
+/// A conversation in which nothing was said is none. One that has said something stays, whatever broke.
+async fn forget(agent: &Agent, id: &ConversationId) {
+    let store = &agent.options().store;
+    let is_empty = match store.load(id).await {
+        Ok(stored) => stored.records.is_empty() && stored.unread.is_empty(),
+        Err(_) => false,
+    };
+    if is_empty && let Err(error) = store.remove(id).await {
+        tracing::warn!(%id, %error, "a conversation that was not begun remains in the store");
+    }
 }
 
 /// Whom to ask.

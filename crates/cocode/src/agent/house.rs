@@ -1,12 +1,15 @@
 //! An agent with all that it needs, and its end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cocode_agent::{Agent, AgentOptions, SqliteStore};
 use cocode_client::{Manager, ManagerOptions};
 use cocode_config::{Config, State};
 use cocode_core::ServerSpec;
+use tokio::time::timeout;
 
+use super::following::{Followed, Following};
 use super::models::Models;
 use super::rules::AgentRules;
 use super::{AgentSetup, Defaults, store_file};
@@ -18,13 +21,22 @@ use crate::reach::Configured;
 use crate::tool_search::ToolSearch;
 use crate::workspace::Workspace;
 
+/// How long the beginning waits for the stores of credentials. Those that answer do so at once; one that
+/// asks its user something must not keep the model waiting. Without what they say, lists that a server
+/// calls private are not remembered.
+const RECALLED_WITHIN: Duration = Duration::from_millis(200);
+
 /// An agent, its servers, and what they are made with.
 pub(crate) struct House {
     pub(crate) agent: Agent,
     pub(crate) setup: AgentSetup,
     pub(crate) manager: Manager,
-    managing: Setup,
+    /// What the manager is made with, if nobody else keeps that.
+    managing: Option<Setup>,
     keep_days: Option<u64>,
+    rules: Arc<AgentRules>,
+    connector: Arc<Configured>,
+    following: Option<Following>,
 }
 
 impl House {
@@ -35,16 +47,43 @@ impl House {
         defaults: Defaults,
         change: impl FnOnce(&mut ManagerOptions),
     ) -> Result<Self, CliError> {
-        let config = workspace.config()?;
         let managing = Setup::new(Purpose::Serving, workspace)?;
+<<<<<<< HEAD
+        let connector = Arc::new(Configured::new(workspace)?);
+        let options = managing.options(|options| {
+            options.connector = connector;
+=======
         let connector = Configured::new(workspace)?;
         let specs = specs(config, workspace);
-        connector.recall(&specs).await;
+        let recalled = connector.recall(&specs);
+        if timeout(RECALLED_WITHIN, recalled).await.is_err() {
+            tracing::warn!("the store of credentials takes long");
+        }
         let manager = managing.manager(|options| {
             options.connector = Arc::new(connector);
             options.log_level = None;
+>>>>>>> wt-bench
             change(options);
         });
+        let mut house = Self::with(workspace, defaults, options).await?;
+        house.managing = Some(managing);
+        Ok(house)
+    }
+
+    /// The same with a manager that is made with these.
+    pub(crate) async fn with(
+        workspace: &Workspace,
+        defaults: Defaults,
+        mut options: ManagerOptions,
+    ) -> Result<Self, CliError> {
+        let config = workspace.config()?;
+        let connector = Arc::new(Configured::new(workspace)?);
+        let rules = Arc::new(AgentRules::new(workspace)?);
+        let specs = specs(config, is_served(workspace));
+        connector.recall(&specs).await;
+        options.log_level = None;
+        let output = options.output;
+        let manager = Manager::new(options);
         let always = specs.iter().filter(|spec| spec.always_load);
         let always_load = always.map(|spec| spec.name.clone()).collect();
         manager.apply(specs).await;
@@ -57,12 +96,11 @@ impl House {
             &settings.tool_search,
             variables,
         )?;
-        let output = managing.options(|_| {}).output;
         let agent = Agent::new(AgentOptions {
             store: Arc::new(store(workspace)?),
             providers: Arc::new(Models::new(workspace)?),
             manager: Some(manager.clone()),
-            rules: Arc::new(AgentRules::new(workspace)?),
+            rules: Arc::<AgentRules>::clone(&rules),
             environment: variables.for_servers(),
             instructions: setup
                 .agent()
@@ -74,19 +112,38 @@ impl House {
             output,
             max_steps: setup.agent().max_steps.value,
             compact_percent: setup.agent().compact_percent.value,
-            today: None,
+            today: Some(cocode_agent::today()),
         });
         Ok(Self {
             agent,
             setup,
             manager,
-            managing,
+            managing: None,
             keep_days: settings
                 .retention
                 .conversations_days
                 .as_ref()
                 .map(|days| days.value),
+            rules,
+            connector,
+            following: None,
         })
+    }
+
+    /// From now on the servers and rules are those that the files name, as they change. For whoever stays
+    /// for a while.
+    pub(crate) fn follow(&mut self, workspace: &Workspace) -> Result<(), CliError> {
+        let is_served = is_served(workspace);
+        self.following = Some(Following::begin(
+            workspace,
+            Followed {
+                manager: self.manager.clone(),
+                connector: Arc::clone(&self.connector),
+                rules: Arc::clone(&self.rules),
+                is_served,
+            },
+        )?);
+        Ok(())
     }
 
     /// Removes conversations that are older than the configuration wants them kept. Done at the end,
@@ -111,17 +168,22 @@ impl House {
             manager,
             managing,
             keep_days: _,
+            rules: _,
+            connector: _,
+            following,
         } = self;
+        drop(following);
         drop(agent);
         manager.shutdown().await;
-        managing.end();
+        if let Some(managing) = managing {
+            managing.end();
+        }
     }
 }
 
 /// The servers of an agent: all that are ready. An agent that is itself a server of cocode does without
 /// those that are cocode, or agents would begin agents without end.
-fn specs(config: &Config, workspace: &Workspace) -> Vec<ServerSpec> {
-    let is_served = workspace.environment.variables.text(VARIABLE).is_some();
+pub(super) fn specs(config: &Config, is_served: bool) -> Vec<ServerSpec> {
     let ready = config.servers.values().filter_map(|server| {
         let State::Ready(spec) = &server.state else {
             return None;
@@ -130,6 +192,11 @@ fn specs(config: &Config, workspace: &Workspace) -> Vec<ServerSpec> {
         (!is_ours).then(|| (**spec).clone())
     });
     ready.collect()
+}
+
+/// Whether this process was started by cocode, as one of its servers.
+fn is_served(workspace: &Workspace) -> bool {
+    workspace.environment.variables.text(VARIABLE).is_some()
 }
 
 /// The store of conversations.

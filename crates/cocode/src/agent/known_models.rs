@@ -43,11 +43,10 @@ const MODELS: &[Known] = &[
 fn usual_window(kind: ProviderKind) -> u64 {
     match kind {
         ProviderKind::Anthropic => 200_000,
-        ProviderKind::OpenAi => 128_000,
         // What is served locally is often small, and says no to more than it sees.
         ProviderKind::OpenAiCompatible => 32_768,
-        // It is told nowhere; clients cut for themselves if they have to.
-        ProviderKind::Sampling => 128_000,
+        // That of a client is told nowhere; clients cut for themselves if they have to.
+        ProviderKind::OpenAi | ProviderKind::Sampling => 128_000,
     }
 }
 

@@ -74,7 +74,8 @@ pub(crate) struct Models {
     provider: Option<Setting<String>>,
     model: Option<Setting<String>>,
     providers: BTreeMap<String, ProviderSettings>,
-    models: BTreeMap<String, ModelSettings>,
+    /// What models can do, by name.
+    known: BTreeMap<String, ModelSettings>,
     variables: Variables,
     references: References,
     http: HttpClient,
@@ -119,7 +120,7 @@ impl Models {
             provider: provider.clone(),
             model: model.clone(),
             providers: providers.clone(),
-            models: models.clone(),
+            known: models.clone(),
             references: References::new(stores::secrets(workspace)?, commands),
             http: workspace.admissions()?.http().clone(),
             variables,
@@ -133,7 +134,7 @@ impl Models {
         model: Option<&str>,
         has_sampler: bool,
     ) -> Result<Place, ChoiceError> {
-        let of_model = model.and_then(|model| self.models.get(model)?.provider.as_deref());
+        let of_model = model.and_then(|model| self.known.get(model)?.provider.as_deref());
         let named = choice.provider.as_deref().or(of_model);
         let named = named.or(self.provider.as_ref().map(|setting| setting.value.as_str()));
         if let Some(name) = named {
@@ -243,7 +244,7 @@ impl Models {
     /// What is known of a model.
     fn model(&self, name: &str, kind: ProviderKind) -> Model {
         let mut model = known_models::model(name, kind);
-        let Some(settings) = self.models.get(name) else {
+        let Some(settings) = self.known.get(name) else {
             return model;
         };
         let ModelSettings {
@@ -284,7 +285,7 @@ impl Models {
         // The usual model is one of the usual provider.
         let usual = usual.filter(|model| {
             let of = self
-                .models
+                .known
                 .get(*model)
                 .and_then(|model| model.provider.as_deref());
             let usual_provider = self.provider.as_ref().map(|setting| setting.value.as_str());

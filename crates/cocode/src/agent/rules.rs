@@ -1,7 +1,8 @@
-//! The permission rules of the configuration, as the agent asks them.
+//! The permission rules of the configuration, as the agent asks them, replaced when the files change.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use cocode_agent::{Rules, Ruling};
 use cocode_config::{Config, EditContext, SettingOrigin, remember};
@@ -12,9 +13,17 @@ use crate::govern::permissions::answers_file;
 use crate::govern::permissions::reason::Reasons;
 use crate::workspace::Workspace;
 
-/// The rules that hold.
+/// The rules that hold now.
 #[derive(Debug)]
 pub(crate) struct AgentRules {
+    current: RwLock<Arc<Current>>,
+    /// Where answers are remembered.
+    file: PathBuf,
+    edits: EditContext,
+}
+
+#[derive(Debug)]
+struct Current {
     /// For the tools of every server that a file names.
     of: BTreeMap<String, RuleSet<SettingOrigin>>,
     /// For all other tools.
@@ -22,18 +31,32 @@ pub(crate) struct AgentRules {
     /// Servers about whose tools answers are remembered.
     remembering: Vec<String>,
     reasons: Reasons,
-    /// Where answers are remembered.
-    file: PathBuf,
-    edits: EditContext,
 }
 
 impl AgentRules {
     pub(crate) fn new(workspace: &Workspace) -> Result<Self, CliError> {
-        let config = workspace.config()?;
-        Ok(Self::of(config, answers_file(workspace), workspace.edits()))
+        let current = Current::of(workspace.config()?);
+        Ok(Self {
+            current: RwLock::new(Arc::new(current)),
+            file: answers_file(workspace),
+            edits: workspace.edits(),
+        })
     }
 
-    fn of(config: &Config, file: PathBuf, edits: EditContext) -> Self {
+    /// From now on the rules of this configuration hold.
+    pub(crate) fn replace(&self, config: &Config) {
+        let current = Arc::new(Current::of(config));
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = current;
+    }
+
+    fn current(&self) -> Arc<Current> {
+        let current = self.current.read();
+        Arc::clone(&current.unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Current {
+    fn of(config: &Config) -> Self {
         let names = config.servers.keys();
         let remembering = names.clone();
         Self {
@@ -46,8 +69,6 @@ impl AgentRules {
                 .cloned()
                 .collect(),
             reasons: Reasons::of(config),
-            file,
-            edits,
         }
     }
 
@@ -61,14 +82,15 @@ impl AgentRules {
 
 impl Rules for AgentRules {
     fn ruling(&self, tool: ToolRef<'_>, hints: Hints) -> Ruling {
+        let current = self.current();
         let wanted = ToolUse::new(tool).with_hints(hints);
-        let decision = self.rules(tool).decide(&wanted);
+        let decision = current.rules(tool).decide(&wanted);
         let ruled = match decision.by {
             // Where nobody has said anything, the approval policy decides.
             DecidedBy::Default { set: None } => Ruled::Nothing,
             _ => Ruled::By(decision.verdict),
         };
-        let why = self.reasons.why(&decision);
+        let why = current.reasons.why(&decision);
         let why = match why.place {
             Some(place) => format!("{} ({place})", why.text),
             None => why.text,
@@ -79,7 +101,8 @@ impl Rules for AgentRules {
     fn can_remember(&self, tool: ToolRef<'_>) -> bool {
         match tool {
             ToolRef::Mcp { server, .. } => {
-                let mut names = self.remembering.iter();
+                let current = self.current();
+                let mut names = current.remembering.iter();
                 names.any(|name| name == server.as_str())
             }
             ToolRef::BuiltIn { .. } => false,

@@ -35,10 +35,15 @@ pub(crate) fn run(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliEr
 
 async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let mut interrupts = Interrupts::catch()?;
-    let house = House::open(workspace, Defaults::SERVER, |_| {}).await?;
+    let mut house = House::open(workspace, Defaults::SERVER, |_| {}).await?;
+    house.follow(workspace)?;
     let server = server(&house, args, workspace)?;
     let mut signaled = None;
-    let shutdown = async { signaled = Some(interrupts.next().await) };
+    let shutdown = async {
+        signaled = Some(interrupts.next().await);
+        // Whoever waits for a turn is answered before the streams end.
+        server.shutdown().await;
+    };
     let closed = stdio(&server, options(), shutdown).await;
     tracing::debug!(%closed, "the client is served no longer");
     server.shutdown().await;
@@ -95,7 +100,19 @@ impl Setup for Callers {
                 "ask for less, or have whoever runs this server allow more",
             ));
         }
-        let mut settings = self.setup.settings(&wishes).map_err(told)?;
+        let settings = self.setup.settings(&wishes).map_err(told)?;
+        self.bounded(settings)
+    }
+
+    fn resumed(&self, was: Settings) -> Result<Settings, SetupError> {
+        let settings = self.setup.resumed(&Wishes::default(), &was).map_err(told)?;
+        self.bounded(settings)
+    }
+}
+
+impl Callers {
+    /// The same, but no more than any caller gets.
+    fn bounded(&self, mut settings: Settings) -> Result<Settings, SetupError> {
         if let Some(ceiling) = self.ceiling {
             settings.sandbox = settings.sandbox.min(ceiling);
         }
@@ -110,9 +127,7 @@ impl Setup for Callers {
         }
         Ok(settings)
     }
-}
 
-impl Callers {
     fn wishes(&self, asked: &Asked) -> Result<Wishes, SetupError> {
         let Asked {
             model,
@@ -226,7 +241,6 @@ fn wrong(message: String, hint: &str) -> SetupError {
     SetupError { message, hints }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is mapped over results")]
 fn told(error: CliError) -> SetupError {
     let what = std::iter::once(error.message).chain(error.causes);
     SetupError {

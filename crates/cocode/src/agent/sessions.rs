@@ -40,13 +40,16 @@ async fn list(
     workspace: &Workspace,
 ) -> Result<Exit, CliError> {
     let directory = workspace.places.directory.as_deref().filter(|_| here);
-    let wanted = Wanted {
-        owner: None,
-        limit: if here { MAX_LOOKED_THROUGH } else { limit },
-        offset: 0,
+    let mut listed = if here {
+        all(store).await?
+    } else {
+        let wanted = Wanted {
+            owner: None,
+            limit,
+            offset: 0,
+        };
+        store.list(&wanted).await.map_err(told)?
     };
-    let listed = store.list(&wanted).await.map_err(told)?;
-    let mut listed = listed;
     listed.retain(|summary| directory.is_none_or(|directory| summary.cwd == directory));
     listed.truncate(limit);
     let printer = &workspace.printer;
@@ -119,17 +122,30 @@ async fn remove(
     Ok(Exit::Ok)
 }
 
+/// All conversations, as far as they are looked through. A store gives only so many at once.
+async fn all(store: &dyn Store) -> Result<Vec<Summary>, CliError> {
+    let mut listed = Vec::new();
+    while listed.len() < MAX_LOOKED_THROUGH {
+        let wanted = Wanted {
+            owner: None,
+            limit: MAX_LOOKED_THROUGH - listed.len(),
+            offset: listed.len(),
+        };
+        let more = store.list(&wanted).await.map_err(told)?;
+        if more.is_empty() {
+            break;
+        }
+        listed.extend(more);
+    }
+    Ok(listed)
+}
+
 /// The conversation whose id is or begins with this.
 pub(crate) async fn find(store: &dyn Store, given: &str) -> Result<ConversationId, CliError> {
     if let Ok(id) = given.parse() {
         return Ok(id);
     }
-    let wanted = Wanted {
-        owner: None,
-        limit: MAX_LOOKED_THROUGH,
-        offset: 0,
-    };
-    let listed = store.list(&wanted).await.map_err(told)?;
+    let listed = all(store).await?;
     let mut found = listed
         .into_iter()
         .map(|summary| summary.id)

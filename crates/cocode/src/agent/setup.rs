@@ -105,6 +105,12 @@ impl AgentSetup {
         })
     }
 
+    /// The same, where whoever names no directory works in this one.
+    #[must_use]
+    pub(crate) fn working_in(self, directory: PathBuf) -> Self {
+        Self { directory, ..self }
+    }
+
     /// The configuration of agents.
     pub(crate) fn agent(&self) -> &AgentSettings {
         &self.agent

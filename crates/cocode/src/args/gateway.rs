@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use cocode_config::Prefix;
+use cocode_core::SandboxMode;
 use url::Url;
 
 use super::govern::CredentialStoreArg;
@@ -43,6 +44,8 @@ pub(crate) struct GatewayArgs {
     #[command(flatten)]
     pub(crate) tools: BuiltInArgs,
     #[command(flatten)]
+    pub(crate) agent: GatewayAgentArgs,
+    #[command(flatten)]
     pub(crate) access: AccessArgs,
     /// Where to keep secrets and credentials, whatever the configuration says
     #[arg(long, value_name = "STORE", help_heading = "Configuration")]
@@ -62,6 +65,20 @@ pub(crate) struct BuiltInArgs {
     /// Let the built-in tools run commands, which can do whatever you can: adds shell
     #[arg(long)]
     pub(crate) allow_shell: bool,
+}
+
+/// The agent that comes with the program.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Agent")]
+pub(crate) struct GatewayAgentArgs {
+    /// Serve the agent, too, as server `cocode`: it works in the current directory, or below `--root`,
+    /// with the servers of this gateway
+    #[arg(long)]
+    pub(crate) agent: bool,
+    /// The most that clients may ask of the agent: read-only, workspace-write, danger-full-access
+    /// [default: workspace-write]
+    #[arg(long, value_name = "MODE", requires = "agent")]
+    pub(crate) max_sandbox: Option<SandboxMode>,
 }
 
 /// Who gets in, and how.

@@ -4,17 +4,15 @@ mod answers;
 mod server;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use cocode_client::{DEFAULT_MAX_FRAME_BYTES, Reached, memory_pair};
+use cocode_client::Reached;
 use cocode_config::Config;
 use cocode_core::{ServerName, ServerSpec};
 use cocode_tools::{Permissions, Workspace as Tools};
-use cocode_wire::serve::{LineOptions, serve_lines};
-use tokio::runtime::Handle;
-use tokio::task::JoinSet;
 
 use self::server::ToolServer;
+use super::in_process::Connections;
 use crate::args::gateway::BuiltInArgs;
 use crate::configured::blocked;
 use crate::error::{CliError, Code};
@@ -34,7 +32,7 @@ pub(crate) struct BuiltIn {
     root: PathBuf,
     server: Arc<ToolServer>,
     /// One task for each connection.
-    connections: Mutex<JoinSet<()>>,
+    connections: Connections,
 }
 
 impl BuiltIn {
@@ -109,7 +107,7 @@ impl BuiltIn {
             spec: ServerSpec::program(name, PROGRAM, words),
             root,
             server: Arc::new(ToolServer::new(tools)),
-            connections: Mutex::default(),
+            connections: Connections::default(),
         })
     }
 
@@ -135,22 +133,7 @@ impl BuiltIn {
 
     /// A connection to the server. Has to be called within a runtime.
     pub(crate) fn reach(&self) -> Reached {
-        let (target, theirs) = memory_pair(DEFAULT_MAX_FRAME_BYTES);
-        let (source, sink) = tokio::io::split(theirs);
-        let server = Arc::clone(&self.server);
-        let serving = async move {
-            let forever = std::future::pending();
-            let options = LineOptions::default();
-            let closed = serve_lines(source, sink, &*server, options, forever).await;
-            tracing::debug!(reason = %closed, "a connection to the built-in tools ended");
-        };
-        let connections = self.connections.lock();
-        let mut connections = connections.unwrap_or_else(PoisonError::into_inner);
-        while connections.try_join_next().is_some() {}
-        connections.spawn_on(serving, &Handle::current());
-        Reached {
-            target,
-            sse_fallback: false,
-        }
+        self.connections
+            .reach(Arc::<ToolServer>::clone(&self.server))
     }
 }

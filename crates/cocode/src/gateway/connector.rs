@@ -1,4 +1,4 @@
-//! Reaches everything that a gateway serves: servers that stand in files, and the built-in tools.
+//! Reaches everything that a gateway serves: servers that stand in files, the built-in tools, the agent.
 
 use std::net::SocketAddr;
 use std::sync::OnceLock;
@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use cocode_client::{Answer, Connector, ReachError, Reached};
 use cocode_core::{Reach, ServerSpec};
 
+use super::agent::AgentPlace;
 use super::builtin::BuiltIn;
 use crate::error::{CliError, Code};
 use crate::itself::is_own_address;
@@ -15,6 +16,7 @@ use crate::reach::{Configured, for_manager};
 pub(crate) struct Ways {
     pub(crate) configured: Configured,
     pub(crate) built_in: Option<BuiltIn>,
+    pub(crate) agent: Option<AgentPlace>,
     /// Where the gateway itself listens, once it does.
     pub(crate) own: OnceLock<SocketAddr>,
 }
@@ -22,6 +24,15 @@ pub(crate) struct Ways {
 impl Ways {
     fn built_in(&self, spec: &ServerSpec) -> Option<&BuiltIn> {
         self.built_in.as_ref().filter(|built_in| built_in.is(spec))
+    }
+
+    fn agent(&self, spec: &ServerSpec) -> Option<&AgentPlace> {
+        self.agent.as_ref().filter(|agent| agent.is(spec))
+    }
+
+    /// Whether it is within this process.
+    fn is_here(&self, spec: &ServerSpec) -> bool {
+        self.built_in(spec).is_some() || self.agent(spec).is_some()
     }
 
     fn is_itself(&self, spec: &ServerSpec) -> bool {
@@ -34,6 +45,9 @@ impl Ways {
 
 impl Connector for Ways {
     fn reach<'a>(&'a self, spec: &'a ServerSpec) -> Answer<'a, Result<Reached, ReachError>> {
+        if let Some(agent) = self.agent(spec) {
+            return Box::pin(async { agent.reach() });
+        }
         match self.built_in(spec) {
             Some(built_in) => Box::pin(async { Ok(built_in.reach()) }),
             None if self.is_itself(spec) => {
@@ -50,24 +64,24 @@ impl Connector for Ways {
     }
 
     fn identity(&self, spec: &ServerSpec) -> Option<Vec<String>> {
-        match self.built_in(spec) {
-            Some(_) => Some(Vec::new()),
-            None => self.configured.identity(spec),
+        if self.is_here(spec) {
+            return Some(Vec::new());
         }
+        self.configured.identity(spec)
     }
 
     fn sharing(&self, spec: &ServerSpec) -> Option<Vec<String>> {
-        match self.built_in(spec) {
-            // What it is made of is all in its specification.
-            Some(_) => Some(Vec::new()),
-            None => self.configured.sharing(spec),
+        // What it is made of is all in its specification.
+        if self.is_here(spec) {
+            return Some(Vec::new());
         }
+        self.configured.sharing(spec)
     }
 
     fn admitted<'a>(&'a self, spec: &'a ServerSpec) -> Answer<'a, ()> {
-        match self.built_in(spec) {
-            Some(_) => Box::pin(std::future::pending()),
-            None => self.configured.admitted(spec),
+        if self.is_here(spec) {
+            return Box::pin(std::future::pending());
         }
+        self.configured.admitted(spec)
     }
 }

@@ -11,6 +11,7 @@ use cocode_gateway::{Gate as _, Shadowed, View};
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream, SelectAll};
 
+use super::agent::AgentPlace;
 use super::builtin::{self, BuiltIn};
 use super::connector::Ways;
 use super::plan::Plan;
@@ -79,7 +80,10 @@ impl<'a> Servers<'a> {
         let specs = specs.filter(|spec| self.selection.has(spec.name.as_str()));
         // A name that was free at the start stays with whoever has it.
         let specs = specs.filter(|spec| built_in.is_none_or(|own| own.spec().name != spec.name));
+        let agent = self.connector.agent.as_ref();
+        let specs = specs.filter(|spec| agent.is_none_or(|own| own.spec().name != spec.name));
         let specs = specs.chain(built_in.map(BuiltIn::spec));
+        let specs = specs.chain(agent.map(AgentPlace::spec));
         self.specs = specs.cloned().collect();
         let recalled = self.connector.configured.recall(&self.specs);
         if tokio::time::timeout(RECALLED_WITHIN, recalled)

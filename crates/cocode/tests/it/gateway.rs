@@ -24,7 +24,12 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) fn start(home: &Home, words: &[&str]) -> Self {
         let mut command = home.command(["gateway", "--listen", ":0", "--json"]);
-        let mut child = start(command.args(words));
+        Self::of(command.args(words))
+    }
+
+    /// A command that is one, with its words.
+    pub(crate) fn of(command: &mut std::process::Command) -> Self {
+        let mut child = start(command);
         let lines = BufReader::new(child.stdout.take().unwrap());
         let mut running = Self {
             child,

@@ -6,6 +6,8 @@
     reason = "tests only, which start the program as a user would"
 )]
 
+mod agent_exec;
+mod agent_gateway;
 mod budgeting;
 mod calling;
 mod catalog_peers;

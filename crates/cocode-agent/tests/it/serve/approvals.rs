@@ -36,7 +36,7 @@ async fn answering(
             }
             assert_eq!(message["method"], "elicitation/create", "{message}");
             questions.push(message["params"].clone());
-            let answer = answers.next().expect("another answer");
+            let answer = answers.next().unwrap();
             hand.reply(&message, answer).await;
             message = hand.next().await;
         } else {
@@ -49,7 +49,7 @@ async fn answering(
             for (key, request) in requests {
                 assert_eq!(request["method"], "elicitation/create", "{request}");
                 questions.push(request["params"].clone());
-                responses[key] = answers.next().expect("another answer");
+                responses[key] = answers.next().unwrap();
             }
             let state = result["requestState"].clone();
             message = hand

@@ -11,13 +11,13 @@ use super::Stage;
 use super::hand::{Hand, session_of, text_in};
 
 /// A model that wants a command which does not end by itself.
-fn endless(stage: &Stage) {
+pub(super) fn endless(stage: &Stage) {
     let command = json!({ "command": "sleep 600 & echo $! > pid; wait" });
     stage.puppet().calls(&[("1", "shell", command)]);
 }
 
 /// The process of that command, when it is there.
-async fn process(stage: &Stage) -> PathBuf {
+pub(super) async fn process(stage: &Stage) -> PathBuf {
     let file = stage.scene.work().join("pid");
     loop {
         let pid = std::fs::read_to_string(&file).unwrap_or_default();
@@ -30,7 +30,7 @@ async fn process(stage: &Stage) -> PathBuf {
     }
 }
 
-async fn gone(process: PathBuf) {
+pub(super) async fn gone(process: PathBuf) {
     while process.exists() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -163,6 +163,32 @@ async fn a_server_that_ends_answers_its_calls_and_leaves_no_child() {
     assert_eq!(refused["error"]["code"], -32603, "{refused}");
     let message = refused["error"]["message"].as_str().unwrap();
     assert!(message.contains("is ending"), "{message}");
+}
+
+#[tokio::test]
+async fn more_turns_than_are_held_at_once_are_refused_until_one_ends() {
+    let stage = Stage::free();
+    let mut hand = Hand::legacy(&stage.server, json!({})).await;
+    let mut last = 0;
+    for _ in 0..64 {
+        last = hand.begin("tools/call", call()).await;
+    }
+    let refused = hand.ask("tools/call", call()).await;
+    let refused = &refused["result"];
+    assert_eq!(refused["isError"], true);
+    assert!(text_in(refused).contains("64 conversations"), "{refused}");
+    while stage.puppet().seen().len() < 64 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    stage.puppet().says("There is room.");
+    hand.cancel(last).await;
+    let held = loop {
+        let answer = hand.ask("tools/call", call()).await;
+        if answer["result"]["isError"] == false {
+            break answer;
+        }
+    };
+    assert_eq!(text_in(&held["result"]), "There is room.");
 }
 
 fn call() -> Value {

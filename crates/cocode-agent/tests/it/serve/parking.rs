@@ -128,7 +128,7 @@ async fn a_parked_conversation_is_in_use() {
 async fn a_question_that_nobody_answers_in_time_interrupts_the_turn() {
     let stage = Stage::asking();
     let (mut hand, result) = asked(&stage).await;
-    tokio::time::sleep(Duration::from_secs(11 * 60)).await;
+    tokio::time::sleep(Duration::from_mins(11)).await;
     // Who comes late learns what became of it, and goes on.
     let yes = answers(&result, "once");
     let late = hand
@@ -148,7 +148,7 @@ async fn a_question_that_nobody_answers_in_time_interrupts_the_turn() {
 async fn a_handle_expires() {
     let stage = Stage::asking();
     let (mut hand, result) = asked(&stage).await;
-    tokio::time::sleep(Duration::from_secs(61 * 60)).await;
+    tokio::time::sleep(Duration::from_mins(61)).await;
     let yes = answers(&result, "once");
     let late = hand
         .come_back("cocode", go(), &result["requestState"], yes)

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use cocode_agent::{
-    Arguments, Block, ChoiceError, Chosen, Delta, Model, ModelChoice, ModelRequest, Provider,
-    ProviderError, Providers, Reply, Sampler, Stop, ToolCall, Usage, Work, text_of,
-};
-use cocode_core::{ApprovalPolicy, Dialect, SandboxMode};
+use cocode_agent::providers::{ClientModel, ClientModelOptions};
+use cocode_agent::{ChoiceError, Chosen, Model, ModelChoice, Providers, Sampler, Work};
+use cocode_core::{ApprovalPolicy, SandboxMode};
 use serde_json::{Value, json};
 
 use super::Stage;
@@ -15,8 +13,6 @@ use crate::puppet::Scene;
 
 /// Asks whoever called, and has nothing else.
 struct Borrowed;
-
-struct Lender(Arc<dyn Sampler>);
 
 impl Providers for Borrowed {
     fn choose<'a>(
@@ -37,64 +33,12 @@ impl Providers for Borrowed {
                 tools: sampler.takes_tools(),
                 price: None,
             };
-            let provider = Arc::new(Lender(sampler));
+            let provider = Arc::new(ClientModel::new(ClientModelOptions {
+                name: "client".into(),
+                sampler,
+                hints: Vec::new(),
+            }));
             Ok(Chosen { provider, model })
-        })
-    }
-}
-
-impl Provider for Lender {
-    fn name(&self) -> &'static str {
-        "client"
-    }
-
-    fn dialect(&self) -> Dialect {
-        Dialect::Anthropic
-    }
-
-    fn reply<'a>(
-        &'a self,
-        request: ModelRequest<'a>,
-        _on_delta: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> Work<'a, Result<Reply, ProviderError>> {
-        let last = request.messages.last().unwrap();
-        let text = match last.content.first().unwrap() {
-            Block::ToolResult(result) => text_of(&result.content),
-            _ => text_of(&last.content),
-        };
-        let tools: Vec<&str> = request
-            .tools
-            .iter()
-            .map(|tool| tool.name.as_str())
-            .collect();
-        let params = json!({
-            "messages": [{ "role": "user", "content": { "type": "text", "text": text } }],
-            "maxTokens": 100,
-            "metadata": { "tools": tools },
-        });
-        Box::pin(async move {
-            let answer = self.0.create_message(params).await;
-            let answer = answer.map_err(|why| ProviderError::Unreachable {
-                provider: "client".into(),
-                why,
-            })?;
-            let content = &answer["content"];
-            let (block, stop) = if content["type"] == "tool_use" {
-                let call = ToolCall {
-                    id: content["id"].as_str().unwrap().into(),
-                    name: content["name"].as_str().unwrap().into(),
-                    arguments: Arguments::Json(content["input"].clone()),
-                };
-                (Block::ToolCall(call), Stop::ToolCalls)
-            } else {
-                (Block::text(content["text"].as_str().unwrap()), Stop::Done)
-            };
-            Ok(Reply {
-                content: vec![block],
-                stop,
-                usage: Usage::default(),
-                model: answer["model"].as_str().map(str::to_owned),
-            })
         })
     }
 }
@@ -137,8 +81,7 @@ async fn lending(era: &str, hand: &mut Hand, said: &[Value]) -> (Vec<Value>, Val
             }
             assert_eq!(message["method"], "sampling/createMessage");
             asked.push(message["params"].clone());
-            hand.reply(&message, said.next().expect("more to say"))
-                .await;
+            hand.reply(&message, said.next().unwrap()).await;
             message = hand.next().await;
         } else {
             let result = message["result"].clone();
@@ -150,7 +93,7 @@ async fn lending(era: &str, hand: &mut Hand, said: &[Value]) -> (Vec<Value>, Val
             for (key, request) in requests {
                 assert_eq!(request["method"], "sampling/createMessage");
                 asked.push(request["params"].clone());
-                answers[key] = said.next().expect("more to say");
+                answers[key] = said.next().unwrap();
             }
             let state = result["requestState"].clone();
             message = hand.come_back("cocode", go.clone(), &state, answers).await;
@@ -159,7 +102,7 @@ async fn lending(era: &str, hand: &mut Hand, said: &[Value]) -> (Vec<Value>, Val
 }
 
 fn tools_of(asked: &Value) -> usize {
-    asked["metadata"]["tools"].as_array().unwrap().len()
+    asked["tools"].as_array().map_or(0, Vec::len)
 }
 
 #[tokio::test]
@@ -173,8 +116,11 @@ async fn the_model_of_the_client_uses_tools_if_the_client_says_that_it_can() {
         assert_eq!(text_in(&result), "It is there.");
         assert_eq!(asked.len(), 2);
         assert!(tools_of(&asked[0]) > 0);
-        let told = asked[1]["messages"][0]["content"]["text"].as_str().unwrap();
-        assert!(told.contains("found it"), "{told}");
+        let told = asked[1]["messages"].to_string();
+        assert!(
+            told.contains("found it") && told.contains("tool_result"),
+            "{told}"
+        );
     }
 }
 
@@ -249,4 +195,20 @@ async fn an_agent_goes_on_with_the_model_of_whoever_calls_next() {
     let answers = json!({ key: text("Two.") });
     let done = other.come_back("cocode-reply", reply, state, answers).await;
     assert_eq!(text_in(&done["result"]), "Two.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_is_never_brought_back_interrupts_the_turn() {
+    let stage = stage();
+    let mut hand = Hand::modern(&stage.server, json!({ "sampling": {} }));
+    let go = json!({ "prompt": "go" });
+    let asked = hand.call("cocode", go.clone()).await;
+    let key = asked["inputRequests"].as_object().unwrap().keys().next();
+    let answers = json!({ key.unwrap(): text("Too late.") });
+    tokio::time::sleep(std::time::Duration::from_mins(11)).await;
+    let state = &asked["requestState"];
+    let late = hand.come_back("cocode", go, state, answers).await;
+    let late = &late["result"];
+    assert_eq!(late["_meta"]["cocode/usage"]["ending"], "interrupted");
+    assert!(!text_in(late).contains("Too late"), "{late}");
 }

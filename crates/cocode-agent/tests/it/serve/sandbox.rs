@@ -1,11 +1,12 @@
 //! What the sandbox of a client allows is the most that its conversations may do.
 
 use cocode_agent::Store as _;
+use cocode_agent::serve::SetupError;
 use cocode_core::SandboxMode;
 use serde_json::{Value, json};
 
 use super::Stage;
-use super::hand::{Hand, session_of};
+use super::hand::{Hand, session_of, text_in};
 
 fn state(word: &str) -> Value {
     json!({ "sandboxPolicy": { "type": word }, "sandboxCwd": "/work" })
@@ -47,4 +48,26 @@ async fn a_client_is_believed_about_its_sandbox_by_request_and_by_notification()
         let stored = stage.scene.store.load(&id).await.unwrap();
         assert_eq!(stored.summary.turns, 2);
     }
+}
+
+#[tokio::test]
+async fn ceilings_that_came_later_hold_for_conversations_that_go_on() {
+    let stage = Stage::free();
+    stage.puppet().says("One.").says("Two.");
+    let mut hand = Hand::legacy(&stage.server, json!({})).await;
+    let begun = hand.call("cocode", json!({ "prompt": "go" })).await;
+    let id = session_of(&begun);
+    *stage.setup.ceiling.lock().unwrap() = Some(Ok(SandboxMode::ReadOnly));
+    let reply = json!({ "session_id": id, "message": "on" });
+    let gone_on = hand.call("cocode-reply", reply.clone()).await;
+    assert_eq!(gone_on["isError"], false);
+    assert_eq!(mode_of(&stage, &id).await, SandboxMode::ReadOnly);
+    let refusal = SetupError {
+        message: "not here".into(),
+        hints: vec!["Go there.".into()],
+    };
+    *stage.setup.ceiling.lock().unwrap() = Some(Err(refusal));
+    let refused = hand.call("cocode-reply", reply).await;
+    assert_eq!(refused["isError"], true);
+    assert_eq!(text_in(&refused), "not here\nGo there.");
 }

@@ -1,6 +1,6 @@
 //! What happens in a turn as lines of JSON, for programs. The format is in docs/agent.md.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cocode_agent::{Block, Conversation, Ending, Listener, Notice, TurnEnd, Usage};
 use serde_json::{Value, json};
@@ -10,21 +10,23 @@ use crate::printer::Printer;
 
 pub(super) struct Events {
     printer: Arc<Printer>,
+    /// The first event, until it is told: what does not even begin is no conversation.
+    first: Mutex<Option<Value>>,
 }
 
 impl Events {
-    /// Tells which conversation it is.
+    /// Tells which conversation it is as soon as something happens in it.
     pub(super) fn new(printer: Arc<Printer>, conversation: &Conversation) -> Self {
         let settings = conversation.settings();
-        let events = Self { printer };
-        events.tell(&json!({
+        let first = json!({
             "type": "conversation",
             "session_id": conversation.id().as_str(),
             "cwd": settings.cwd,
             "approval_policy": settings.approval.as_str(),
             "sandbox": settings.sandbox.as_str(),
-        }));
-        events
+        });
+        let first = Mutex::new(Some(first));
+        Self { printer, first }
     }
 
     fn tell(&self, event: &Value) {
@@ -35,6 +37,13 @@ impl Events {
 
 impl Listener for Events {
     fn hear(&self, notice: &Notice) {
+        let first = {
+            let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+            first.take()
+        };
+        if let Some(first) = first {
+            self.tell(&first);
+        }
         if let Some(event) = event(notice) {
             self.tell(&event);
         }

@@ -1,0 +1,88 @@
+//! Follows the files of configuration while an agent is there: servers come and go, rules change.
+
+use std::sync::Arc;
+
+use cocode_client::Manager;
+use cocode_config::{Live, Watcher};
+use cocode_core::ServerSpec;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::house;
+use super::rules::AgentRules;
+use crate::error::{CliError, Code};
+use crate::reach::Configured;
+use crate::workspace::{Workspace, told_after};
+
+/// Who is told of changes.
+#[derive(Debug)]
+pub(super) struct Followed {
+    pub(super) manager: Manager,
+    pub(super) connector: Arc<Configured>,
+    pub(super) rules: Arc<AgentRules>,
+    /// Servers that are cocode are left out.
+    pub(super) is_served: bool,
+}
+
+/// Follows for as long as this is held.
+#[derive(Debug)]
+pub(super) struct Following {
+    // Ends following before there is nothing to follow.
+    _task: JoinSet<()>,
+    _watcher: Watcher,
+}
+
+impl Following {
+    pub(super) fn begin(workspace: &Workspace, followed: Followed) -> Result<Self, CliError> {
+        // One change that waits to be read is as good as many.
+        let (changed, mut changes) = mpsc::channel(1);
+        let watcher = Watcher::start(workspace.places.clone(), move || {
+            let _one_waits_already = changed.try_send(());
+        });
+        let watcher = watcher.map_err(|error| {
+            CliError::new(Code::SetupFailed, "the configuration cannot be watched").because(&error)
+        })?;
+        let variables = workspace.environment.variables.clone();
+        let places = workspace.places.clone();
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            // What was read at the start is what the first change is compared with.
+            let mut live = Live::new(places, move |name| variables.text(name));
+            while changes.recv().await.is_some() {
+                followed.reload(&mut live).await;
+            }
+        });
+        Ok(Self {
+            _task: task,
+            _watcher: watcher,
+        })
+    }
+}
+
+impl Followed {
+    async fn reload(&self, live: &mut Live) {
+        let reload = live.reload();
+        for change in &reload.changes {
+            tracing::info!("configuration: {change}");
+        }
+        let problems = told_after(&reload.problems, &reload.kept);
+        let kept = reload
+            .kept
+            .iter()
+            .map(|kept| format!("configuration: {kept}"));
+        let problems: Vec<String> = problems.into_iter().chain(kept).collect();
+        if !problems.is_empty() {
+            self.manager.reject_configuration(problems);
+        }
+        self.rules.replace(live.config());
+        let wanted = house::specs(live.config(), self.is_served);
+        // One that is broken now may go on as it was.
+        let specs: Vec<ServerSpec> = live
+            .specs()
+            .filter(|spec| !self.is_served || wanted.iter().any(|known| known.name == spec.name))
+            .cloned()
+            .collect();
+        self.connector.recall(&specs).await;
+        self.manager.apply(specs).await;
+    }
+}

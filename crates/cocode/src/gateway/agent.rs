@@ -1,0 +1,194 @@
+//! The agent as one of the servers of a gateway. It uses the other servers through the gateway, as any
+//! client does, so that nothing runs twice.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use cocode_agent::serve::{AgentServer, AgentServerOptions};
+use cocode_client::{Answer, Connector, ManagerOptions, ReachError, ReachErrorKind, Reached};
+use cocode_core::{SandboxMode, ServerSpec};
+use cocode_gateway::View;
+use cocode_wire::serve::Endpoint;
+
+use super::in_process::Connections;
+use crate::agent::served::{Callers, saved_prompts};
+use crate::agent::{Defaults, House};
+use crate::args::gateway::GatewayArgs;
+use crate::configured::blocked;
+use crate::error::{CliError, Code};
+use crate::managing::{Purpose, Setup};
+use crate::workspace::Workspace;
+
+/// What the server is called.
+const NAME: &str = "cocode";
+/// What stands in the place of a program.
+const PROGRAM: &str = "cocode-agent";
+/// A turn may take as long as it takes; whoever waits for it can end it.
+const LONGEST_CALL: Duration = Duration::from_hours(24);
+/// How often an answer may ask for input: once for each step of a turn that the model of the client takes.
+pub(super) const MAX_INPUT_ROUNDS: usize = 1_000;
+
+/// The place of the agent among the servers.
+#[derive(Debug)]
+pub(crate) struct AgentPlace {
+    spec: ServerSpec,
+    root: PathBuf,
+    ceiling: SandboxMode,
+    /// The agent, while it is there.
+    server: RwLock<Option<Arc<AgentServer>>>,
+    connections: Connections,
+}
+
+/// An agent that is there.
+pub(super) struct Resident {
+    house: House,
+    server: Arc<AgentServer>,
+}
+
+impl AgentPlace {
+    /// The place, if the agent is wanted and allowed.
+    pub(super) fn wanted(
+        args: &GatewayArgs,
+        workspace: &Workspace,
+    ) -> Result<Option<Self>, CliError> {
+        if !args.agent.agent {
+            return Ok(None);
+        }
+        let config = workspace.config()?;
+        if config.servers.contains_key(NAME) {
+            let message = format!("the agent is served as `{NAME}`, which is taken");
+            return Err(CliError::new(Code::InvalidUsage, message)
+                .hint(format!(
+                    "a server of this name is configured: `cocode mcp explain {NAME}`"
+                ))
+                .hint("leave out `--agent`, or give that server another name"));
+        }
+        let here = workspace
+            .places
+            .directory
+            .clone()
+            .ok_or_else(|| CliError::new(Code::SetupFailed, "the current directory is gone"))?;
+        let root = args.tools.root.as_deref();
+        let root = root.map_or_else(|| here.clone(), |root| here.join(root));
+        let root = std::fs::canonicalize(&root).map_err(|error| {
+            let message = format!("the agent cannot work in {}", root.display());
+            CliError::new(Code::FileError, message).because(&error)
+        })?;
+        let name = NAME.parse().map_err(|error| {
+            CliError::new(Code::SetupFailed, "a server without a name").because(&error)
+        })?;
+        let mut spec = ServerSpec::program(name, PROGRAM, vec![root.display().to_string()]);
+        spec.tool_timeout = LONGEST_CALL;
+        if let Some(reason) = config.refuses_unlisted(&spec) {
+            return Err(blocked("the agent", &reason));
+        }
+        Ok(Some(Self {
+            spec,
+            root,
+            ceiling: args
+                .agent
+                .max_sandbox
+                .unwrap_or(SandboxMode::WorkspaceWrite),
+            server: RwLock::default(),
+            connections: Connections::default(),
+        }))
+    }
+
+    pub(super) fn spec(&self) -> &ServerSpec {
+        &self.spec
+    }
+
+    /// Whether this is what a specification means.
+    pub(super) fn is(&self, spec: &ServerSpec) -> bool {
+        self.spec.name == spec.name && self.spec.reach == spec.reach
+    }
+
+    /// A connection to the agent. Has to be called within a runtime.
+    pub(super) fn reach(&self) -> Result<Reached, ReachError> {
+        let server = self.server.read().unwrap_or_else(PoisonError::into_inner);
+        match &*server {
+            Some(server) => {
+                let endpoint: Arc<dyn Endpoint> = Arc::<AgentServer>::clone(server);
+                Ok(self.connections.reach(endpoint))
+            }
+            None => Err(not_there("the agent is not there yet, or not any more")),
+        }
+    }
+
+    /// Brings the agent in: it uses the servers of this view.
+    pub(super) async fn move_in(
+        &self,
+        view: &View,
+        setup: &Setup,
+        workspace: &Workspace,
+    ) -> Result<Resident, CliError> {
+        let others = setup.for_others();
+        let mut options: ManagerOptions = others.options(Purpose::Serving, workspace)?;
+        options.connector = Arc::new(Through {
+            view: view.clone(),
+            connections: Connections::default(),
+        });
+        let mut house = House::with(workspace, Defaults::SERVER, options).await?;
+        house.follow(workspace)?;
+        let server = Arc::new(AgentServer::new(AgentServerOptions {
+            agent: house.agent.clone(),
+            owner: format!("clients of the gateway in {}", self.root.display()),
+            setup: Arc::new(Callers {
+                setup: house.setup.clone().working_in(self.root.clone()),
+                model: None,
+                provider: None,
+                ceiling: Some(self.ceiling),
+                root: Some(self.root.clone()),
+            }),
+            prompts: saved_prompts(workspace),
+        }));
+        let own = Arc::clone(&server);
+        *self.server.write().unwrap_or_else(PoisonError::into_inner) = Some(own);
+        Ok(Resident { house, server })
+    }
+
+    /// Nobody reaches it any more.
+    pub(super) fn move_out(&self) {
+        *self.server.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl Resident {
+    /// Ends all turns, and lets go of the servers.
+    pub(super) async fn leave(self) {
+        self.server.shutdown().await;
+        self.house.close().await;
+    }
+}
+
+/// Reaches servers through the gateway that this process is.
+#[derive(Debug)]
+struct Through {
+    view: View,
+    connections: Connections,
+}
+
+impl Connector for Through {
+    fn reach<'a>(&'a self, spec: &'a ServerSpec) -> Answer<'a, Result<Reached, ReachError>> {
+        let endpoint = self.view.server(spec.name.as_str());
+        let reached = match endpoint {
+            Some(endpoint) => Ok(self.connections.reach(endpoint)),
+            None => Err(not_there(&format!(
+                "`{}` is not served by this gateway",
+                spec.name
+            ))),
+        };
+        Box::pin(async { reached })
+    }
+}
+
+fn not_there(message: &str) -> ReachError {
+    ReachError {
+        kind: ReachErrorKind::Temporary,
+        code: Code::UnknownServer.as_str(),
+        message: message.to_owned(),
+        causes: Vec::new(),
+        hints: Vec::new(),
+    }
+}

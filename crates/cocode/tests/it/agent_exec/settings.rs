@@ -1,0 +1,255 @@
+//! What an agent may do: rules, settings, profiles, what an organization allows, and the sandbox.
+
+use cocode_testkit::{ModelFormat, ModelScript, ModelTurn, Script};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{FORMATS, Stage, assert_contains, calls, says, shell};
+use crate::harness::with_system_files;
+
+#[test]
+fn a_tool_that_a_rule_denies_is_not_shown_and_not_called() {
+    for format in FORMATS {
+        let script = ModelScript::new()
+            .turn(shell("c1", "touch called"))
+            .turn(says("I may not."));
+        let stage = Stage::new(format, script);
+        stage
+            .home
+            .run(["permissions", "deny", "shell"])
+            .with_code(0);
+        let events = stage.events(&["--sandbox", "workspace-write", "Touch it."], 0);
+        let tools = stage.tools(0);
+        assert!(tools.iter().any(|tool| tool == "read"), "{tools:?}");
+        assert!(!tools.iter().any(|tool| tool == "shell"), "{tools:?}");
+        assert_eq!(events.of("call_ended")[0]["is_error"], true);
+        assert_contains(&stage.results(1)[0], "Not called");
+        assert!(!stage.home.project().join("called").exists(), "{format:?}");
+    }
+}
+
+#[test]
+fn where_a_rule_wants_to_ask_and_nobody_is_asked_nothing_is_done() {
+    let server = Script::new().on("tools/call").text_result("done").http();
+    let two = ModelTurn::new()
+        .call("c1", "read", &json!({"path": "a"}))
+        .call("c2", "mcp__web__echo", &json!({"text": "x"}));
+    let script = ModelScript::new()
+        .turn(calls("w", "wait_for_servers", &json!({})))
+        .turn(two)
+        .turn(says("Neither."));
+    let stage = Stage::new(ModelFormat::Responses, script);
+    let entry = format!("[mcp_servers.web]\nurl = '{}'\n", server.url());
+    stage.home.user_file("mcp.toml", &entry);
+    stage.home.project_file("a", "text of a");
+    for rule in ["read", "mcp__web__*"] {
+        stage.home.run(["permissions", "ask", rule]).with_code(0);
+    }
+    stage
+        .run(&["--sandbox", "danger-full-access", "Do both."])
+        .with_code(0);
+    for result in stage.results(2) {
+        assert_contains(&result, "Not called");
+    }
+    assert_eq!(
+        server.requests().count(|request| request.is("tools/call")),
+        0
+    );
+    // What is asked about is shown all the same.
+    assert!(stage.tools(1).iter().any(|tool| tool == "mcp__web__echo"));
+}
+
+#[test]
+fn tools_of_servers_that_may_write_are_not_called_read_only() {
+    let server = Script::new().on("tools/call").text_result("done").http();
+    let turn = |id: &str| calls(id, "mcp__web__echo", &json!({"text": "x"}));
+    let script = ModelScript::new()
+        .turn(calls("w1", "wait_for_servers", &json!({})))
+        .turn(turn("c1"))
+        .turn(says("No."))
+        .turn(calls("w2", "wait_for_servers", &json!({})))
+        .turn(turn("c2"))
+        .turn(says("Yes."));
+    let stage = Stage::new(ModelFormat::Anthropic, script);
+    let entry = format!("[mcp_servers.web]\nurl = '{}'\n", server.url());
+    stage.home.user_file("mcp.toml", &entry);
+    stage.run(&["Call it."]).with_code(0);
+    assert_contains(&stage.results(2)[0], "Not called");
+    stage
+        .run(&["--sandbox", "workspace-write", "Call it."])
+        .with_code(0);
+    assert_contains(&stage.results(5)[0], "done");
+}
+
+#[test]
+fn what_is_configured_for_agents_counts_and_the_command_line_counts_more() {
+    let write = |id: &str| calls(id, "write", &json!({"path": id, "content": "x"}));
+    let script = ModelScript::new()
+        .turn(write("c1"))
+        .turn(says("Written."))
+        .turn(write("c2"))
+        .turn(says("Not written."));
+    let stage = Stage::new(ModelFormat::Chat, script);
+    stage.home.user_file(
+        "config.toml",
+        "[agent]\nsandbox = 'workspace-write'\ninstructions = 'Speak of kiwis.'\n",
+    );
+    let events = stage.events(&["Write."], 0);
+    assert_eq!(events.0[0]["sandbox"], "workspace-write");
+    assert!(stage.home.project().join("c1").exists());
+    assert_contains(&stage.bodies()[0].to_string(), "Speak of kiwis.");
+    stage
+        .run(&["--sandbox", "read-only", "Write."])
+        .with_code(0);
+    assert_contains(&stage.results(3)[0], "read-only");
+    assert!(!stage.home.project().join("c2").exists());
+}
+
+#[test]
+fn a_profile_counts_and_is_kept_with_the_conversation() {
+    let mut script = ModelScript::new();
+    for n in 0..4 {
+        script = script.turn(shell(&format!("c{n}"), &format!("echo {n}")));
+    }
+    let stage = Stage::new(ModelFormat::Anthropic, script);
+    stage.home.user_file(
+        "config.toml",
+        "[agent.profiles.short]\nmodel = 'claude-tiny'\nprovider = 'anthropic'\nmax_steps = 2\n\
+         sandbox = 'workspace-write'\ninstructions = 'Be short.'\n",
+    );
+    let words = ["exec", "--json", "--profile", "short", "Go."];
+    let output = stage.cocode(&words).output().unwrap();
+    let finished = crate::harness::Finished::of(output).with_code(1);
+    let events = super::Events::read(&finished.stdout);
+    assert_eq!(events.end()["ending"], "too_many_steps");
+    let body = &stage.bodies()[0];
+    assert_eq!(body["model"], "claude-tiny");
+    assert_contains(&body.to_string(), "Be short.");
+    let words = ["exec", "--json", "--resume", &events.id(), "Go on."];
+    let output = stage.cocode(&words).output().unwrap();
+    let finished = crate::harness::Finished::of(output).with_code(1);
+    let events = super::Events::read(&finished.stdout);
+    assert_eq!(events.0[0]["sandbox"], "workspace-write");
+    assert_eq!(stage.bodies()[3]["model"], "claude-tiny");
+    let finished = stage.run(&["--profile", "shrot", "Go."]).with_code(2);
+    finished.complains(&["there is no profile `shrot`", "did you mean `short`?"]);
+}
+
+#[test]
+fn the_project_can_tell_the_model_and_cannot_free_the_agent() {
+    let script = ModelScript::new().turn(says("I see."));
+    let stage = Stage::new(ModelFormat::Anthropic, script);
+    stage.home.project_file("AGENTS.md", "Tabs, never spaces.");
+    let free = "[agent]\nsandbox = 'danger-full-access'\n";
+    stage.home.project_file(".cocode/config.toml", free);
+    let events = stage.events(&["Hello."], 0);
+    assert_eq!(events.0[0]["sandbox"], "read-only");
+    assert_contains(&stage.bodies()[0].to_string(), "Tabs, never spaces.");
+}
+
+/// A directory that is not among the places for temporary files.
+fn outside() -> TempDir {
+    TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_writes_only_where_the_sandbox_lets_it() {
+    let (outside, other) = (outside(), outside());
+    let all = |id: &str| {
+        let places = [
+            "inside".to_owned(),
+            outside.path().join("new").display().to_string(),
+            other.path().join("new").display().to_string(),
+        ];
+        let commands = places.map(|place| format!("touch '{place}' && echo wrote {place}"));
+        shell(id, &format!("{}; true", commands.join("; ")))
+    };
+    let script = ModelScript::new()
+        .turn(all("c1"))
+        .turn(says("One."))
+        .turn(all("c2"))
+        .turn(says("Two."))
+        .turn(all("c3"))
+        .turn(says("Three."));
+    let stage = Stage::new(ModelFormat::Responses, script);
+    let inside = stage.home.project().join("inside");
+    let [out, added] = [&outside, &other].map(|place| place.path().join("new"));
+    let exist = || [&inside, &out, &added].map(|path| path.exists());
+    stage.run(&["Touch."]).with_code(0);
+    assert_eq!(exist(), [false, false, false], "{}", stage.results(1)[0]);
+    let directory = other.path().to_str().unwrap();
+    let words = [
+        "--sandbox",
+        "workspace-write",
+        "--add-dir",
+        directory,
+        "Touch.",
+    ];
+    stage.run(&words).with_code(0);
+    assert_eq!(exist(), [true, false, true], "{}", stage.results(3)[0]);
+    stage
+        .run(&["--sandbox", "danger-full-access", "Touch."])
+        .with_code(0);
+    assert_eq!(exist(), [true, true, true], "{}", stage.results(5)[0]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_model_cannot_leave_the_sandbox_where_nobody_is_asked() {
+    let outside = outside();
+    let file = outside.path().join("new");
+    let command = format!("touch '{}'", file.display());
+    let arguments = json!({"command": command, "unconfined": true, "justification": "please"});
+    let script = ModelScript::new()
+        .turn(calls("c1", "shell", &arguments))
+        .turn(calls("c2", "write", &json!({"path": file, "content": "x"})))
+        .turn(calls(
+            "c3",
+            "write",
+            &json!({"path": "../escaped", "content": "x"}),
+        ))
+        .turn(says("No."));
+    let stage = Stage::new(ModelFormat::Chat, script);
+    stage
+        .run(&["--sandbox", "workspace-write", "Get out."])
+        .with_code(0);
+    assert!(!file.exists());
+    assert!(!stage.home.project().join("../escaped").exists());
+    assert!(!stage.bodies()[0].to_string().contains("unconfined"));
+}
+
+#[test]
+fn system_an_organization_bounds_what_anybody_may_ask_for() {
+    let write = |id: &str| calls(id, "write", &json!({"path": id, "content": "x"}));
+    let script = ModelScript::new()
+        .turn(write("before"))
+        .turn(says("Written."))
+        .turn(write("lowered"))
+        .turn(says("Not written."))
+        .turn(write("resumed"))
+        .turn(says("Not written any more."));
+    let stage = Stage::new(ModelFormat::Anthropic, script);
+    let config = "[agent]\nsandbox = 'workspace-write'\n\n\
+                  [agent.profiles.free]\nsandbox = 'danger-full-access'\n";
+    stage.home.user_file("config.toml", config);
+    let id = stage.events(&["Write."], 0).id();
+    assert!(stage.home.project().join("before").exists());
+    let policy = "[agent]\nmax_sandbox = 'read-only'\napproval_policies = ['never']\n";
+    let system = with_system_files(&[("policy.toml", policy)]);
+    for words in [
+        &["--sandbox", "workspace-write", "Write."][..],
+        &["--profile", "free", "Write."],
+        &["--approval-policy", "on-request", "Write."],
+    ] {
+        let finished = system.run(&stage.exec(words)).with_code(6);
+        finished.complains(&["your organization", "code: blocked-by-policy"]);
+    }
+    system.run(&stage.exec(&["Write."])).with_code(0);
+    system
+        .run(&stage.exec(&["--resume", &id, "Write."]))
+        .with_code(0);
+    for name in ["lowered", "resumed"] {
+        assert!(!stage.home.project().join(name).exists(), "{name}");
+    }
+}

@@ -1,0 +1,109 @@
+//! The agent as a server of the gateway.
+
+use cocode_testkit::{ModelFormat, ModelScript, ModelTurn, Script, ScriptedModel};
+use serde_json::json;
+
+use crate::gateway::Running;
+use crate::harness::{Finished, mcp_at};
+use crate::home::Home;
+use crate::status::entry;
+
+/// A gateway with an agent that has this model.
+fn with_agent(home: &Home, model: &ScriptedModel, words: &[&str]) -> Running {
+    let mut command = home.command(["gateway", "--listen", ":0", "--json", "--agent"]);
+    command
+        .args(words)
+        .env("ANTHROPIC_BASE_URL", model.base_url())
+        .env("ANTHROPIC_API_KEY", "key");
+    Running::of(&mut command)
+}
+
+fn call(url: &str, words: &[&str]) -> Finished {
+    let words: Vec<&str> = ["call", "--json"].iter().chain(words).copied().collect();
+    mcp_at(&words, url)
+}
+
+fn session_id(answer: &Finished) -> String {
+    let result = answer.json();
+    let id = result["structuredContent"]["session_id"].as_str();
+    id.unwrap().to_owned()
+}
+
+#[test]
+fn it_works_with_the_servers_of_the_gateway_and_goes_on_after_a_restart() {
+    let home = Home::new();
+    let one = Script::new().stdio();
+    home.user_file("mcp.toml", &entry("one", &one));
+    home.user_file(
+        "config.toml",
+        "[permissions]\nallow = [\"mcp__one__echo\"]\n",
+    );
+    let echo = json!({"text": "hello"}).to_string();
+    let model = ModelScript::new()
+        .turn(ModelTurn::new().call("c1", "mcp__one__echo", &echo))
+        .turn(ModelTurn::new().text("It said hello."))
+        .turn(ModelTurn::new().text("Still here."))
+        .start(ModelFormat::Anthropic);
+    let mut gateway = with_agent(&home, &model, &[]);
+    gateway.until_ready(&["one", "cocode"]);
+    let answer = call(&gateway.server("cocode"), &["cocode", "prompt=say hello"]).with_code(0);
+    let id = session_id(&answer);
+    assert_eq!(
+        answer.json()["structuredContent"]["response"],
+        "It said hello."
+    );
+    let body = model.bodies()[1].to_string();
+    assert!(body.contains("hello"), "{body}");
+    let ended = gateway.end("-TERM");
+    assert_eq!(ended.0, Some(0), "{}", ended.1);
+
+    let mut gateway = with_agent(&home, &model, &[]);
+    gateway.until_ready(&["cocode"]);
+    let id = format!("session_id={id}");
+    let words = ["mcp__cocode__cocode-reply", &id, "message=and now?"];
+    let answer = call(&gateway.url, &words).with_code(0);
+    assert_eq!(
+        answer.json()["structuredContent"]["response"],
+        "Still here."
+    );
+    let ended = gateway.end("-TERM");
+    assert_eq!(ended.0, Some(0), "{}", ended.1);
+    model.assert_no_violations();
+}
+
+#[test]
+fn callers_get_no_more_than_whoever_runs_it_allows() {
+    let home = Home::new();
+    let model = ModelScript::new().start(ModelFormat::Anthropic);
+    let mut gateway = with_agent(&home, &model, &["--max-sandbox", "read-only"]);
+    gateway.until_ready(&["cocode"]);
+    let url = gateway.server("cocode");
+    let refused = [
+        (
+            ["cocode", "prompt=x", "sandbox=workspace-write"],
+            "read-only",
+        ),
+        (["cocode", "prompt=x", "cwd=/"], "not below"),
+        (
+            ["cocode", "prompt=x", "config:={\"modle\":\"m\"}"],
+            "did you mean `model`",
+        ),
+    ];
+    for (words, part) in refused {
+        let answer = call(&url, &words).with_code(1);
+        let text = answer.json()["content"][0]["text"].to_string();
+        assert!(text.contains(part), "{words:?}: {text}");
+    }
+    assert!(model.bodies().is_empty());
+    let ended = gateway.end("-TERM");
+    assert_eq!(ended.0, Some(0), "{}", ended.1);
+}
+
+#[test]
+fn a_name_that_is_taken_is_said() {
+    let home = Home::new();
+    let one = Script::new().stdio();
+    home.user_file("mcp.toml", &entry("cocode", &one));
+    let refused = home.run(["gateway", "--agent", "--json"]).with_code(2);
+    assert_eq!(refused.error()["code"], "invalid-usage");
+}
