@@ -163,14 +163,14 @@ async fn first(
     talk: &Talk,
 ) -> Result<Option<String>, CliError> {
     let store = house.agent.options().store.as_ref();
-    let id = match &args.resume {
-        Some(Some(id)) => Some(find(store, id).await?),
-        Some(None) if args.prompt.is_none() => return Ok(Some("/resume".to_owned())),
-        Some(None) => {
+    let id = match args.resume.as_deref() {
+        Some("") if args.prompt.is_none() => return Ok(Some("/resume".to_owned())),
+        Some("") => {
             let message = "`--prompt` does not go with a conversation that is yet to be picked";
             return Err(CliError::new(Code::InvalidUsage, message)
                 .hint("`--last` takes the last one, `--resume ID` any other"));
         }
+        Some(id) => Some(find(store, id).await?),
         None if args.last => Some(last(&house.agent, &talk.settings().cwd).await?),
         None => None,
     };
@@ -199,11 +199,7 @@ fn greeting(talk: &Talk, workspace: &Workspace) -> Result<Vec<Line>, CliError> {
         ),
     ];
     let config = workspace.config()?;
-    let problems: Vec<String> = config
-        .all_problems()
-        .into_iter()
-        .map(|problem| told(problem))
-        .collect();
+    let problems: Vec<String> = config.all_problems().into_iter().map(told).collect();
     for problem in problems.iter().take(MAX_PROBLEMS) {
         lines.push(notices::warning(problem));
     }

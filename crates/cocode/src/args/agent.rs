@@ -54,8 +54,8 @@ pub(crate) struct InteractiveArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) prompt: Option<String>,
     /// Go on with this conversation; without an id, with one from a list
-    #[arg(long, value_name = "ID", num_args = 0..=1, conflicts_with = "last")]
-    pub(crate) resume: Option<Option<String>>,
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "", conflicts_with = "last")]
+    pub(crate) resume: Option<String>,
     /// Go on with the last conversation of this directory
     #[arg(long, alias = "continue")]
     pub(crate) last: bool,

@@ -18,7 +18,7 @@ use crate::error::{CliError, Code};
 use crate::workspace::Workspace;
 
 /// The longest that a person may take to sign in, and some more.
-const MOST_TIME: Duration = Duration::from_secs(10 * 60);
+const MOST_TIME: Duration = Duration::from_mins(10);
 
 /// Bytes of output that are shown.
 const MAX_OUTPUT_BYTES: u64 = 256 * 1024;

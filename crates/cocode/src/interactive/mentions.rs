@@ -140,16 +140,13 @@ fn mentions(text: &str) -> Vec<String> {
             continue;
         };
         let quoted = rest.strip_prefix('"').and_then(|rest| rest.split_once('"'));
-        let mention = match quoted {
-            Some((quoted, _)) => {
-                end = at + quoted.len() + 3;
-                quoted
-            }
-            None => {
-                let word = rest.split(char::is_whitespace).next().unwrap_or_default();
-                end = at + 1 + word.len();
-                word.trim_end_matches(CLOSING)
-            }
+        let mention = if let Some((quoted, _)) = quoted {
+            end = at + quoted.len() + 3;
+            quoted
+        } else {
+            let word = rest.split(char::is_whitespace).next().unwrap_or_default();
+            end = at + 1 + word.len();
+            word.trim_end_matches(CLOSING)
         };
         let is_new = !found.iter().any(|known| known == mention);
         if is_new && !mention.is_empty() && !mention.starts_with('@') {

@@ -143,10 +143,9 @@ fn actions_of(talk: &Talk, config: &Config, name: &ServerName) -> CommandOutcome
     let is_disabled = server.is_some_and(|server| matches!(server.state, State::Disabled(_)));
     let runs = status(&talk.manager, name).is_some();
     let fits = |action: &str| match action {
-        "tools" | "restart" => runs,
+        "tools" | "restart" | "disable" => runs,
         "login" | "logout" => is_remote,
         "enable" => is_disabled,
-        "disable" => runs,
         _ => false,
     };
     let actions = ACTIONS.iter().filter(|(action, _)| fits(action));
