@@ -251,7 +251,7 @@ fn dropped() -> TurnEnd {
         text: String::new(),
         steps: 0,
         usage: Usage::default(),
-        cost: 0.0,
+        cost: None,
     }
 }
 

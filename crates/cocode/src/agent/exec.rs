@@ -1,5 +1,6 @@
 //! `cocode exec`: one turn of a conversation, for scripts.
 
+mod asking;
 mod events;
 mod input;
 mod telling;
@@ -8,10 +9,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cocode_agent::{
-    Agent, Approver, Block, Company, Conversation, ConversationId, Ending, Listener, NoApprover,
-    TurnEnd, Wanted,
+    Agent, Block, Company, Conversation, ConversationId, Ending, Listener, TurnEnd, Wanted,
 };
 use tokio_util::sync::CancellationToken;
+
+pub(crate) use self::input::image;
 
 use self::events::Events;
 use self::telling::Telling;
@@ -56,7 +58,7 @@ async fn turn(
     };
     let company = Company {
         listener,
-        approver: approver(),
+        approver: asking::approver(printer),
         sampler: None,
         interrupt: CancellationToken::new(),
     };
@@ -129,7 +131,7 @@ async fn conversation(
 }
 
 /// The last conversation of a directory.
-async fn last(agent: &Agent, directory: &Path) -> Result<ConversationId, CliError> {
+pub(crate) async fn last(agent: &Agent, directory: &Path) -> Result<ConversationId, CliError> {
     let wanted = Wanted {
         owner: Some(OWN.to_owned()),
         limit: MAX_LOOKED_THROUGH,
@@ -157,11 +159,6 @@ async fn forget(agent: &Agent, id: &ConversationId) {
     if is_empty && let Err(error) = store.remove(id).await {
         tracing::warn!(%id, %error, "a conversation that was not begun remains in the store");
     }
-}
-
-/// Whom to ask.
-fn approver() -> Arc<dyn Approver> {
-    Arc::new(NoApprover)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), CliError> {

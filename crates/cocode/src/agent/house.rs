@@ -48,21 +48,9 @@ impl House {
         change: impl FnOnce(&mut ManagerOptions),
     ) -> Result<Self, CliError> {
         let managing = Setup::new(Purpose::Serving, workspace)?;
-<<<<<<< HEAD
         let connector = Arc::new(Configured::new(workspace)?);
         let options = managing.options(|options| {
             options.connector = connector;
-=======
-        let connector = Configured::new(workspace)?;
-        let specs = specs(config, workspace);
-        let recalled = connector.recall(&specs);
-        if timeout(RECALLED_WITHIN, recalled).await.is_err() {
-            tracing::warn!("the store of credentials takes long");
-        }
-        let manager = managing.manager(|options| {
-            options.connector = Arc::new(connector);
-            options.log_level = None;
->>>>>>> wt-bench
             change(options);
         });
         let mut house = Self::with(workspace, defaults, options).await?;
@@ -80,7 +68,10 @@ impl House {
         let connector = Arc::new(Configured::new(workspace)?);
         let rules = Arc::new(AgentRules::new(workspace)?);
         let specs = specs(config, is_served(workspace));
-        connector.recall(&specs).await;
+        let recalled = connector.recall(&specs);
+        if timeout(RECALLED_WITHIN, recalled).await.is_err() {
+            tracing::warn!("the store of credentials takes long");
+        }
         options.log_level = None;
         let output = options.output;
         let manager = Manager::new(options);

@@ -1,7 +1,7 @@
 //! The agent as a server of the gateway.
 
 use cocode_testkit::{ModelFormat, ModelScript, ModelTurn, Script, ScriptedModel};
-use serde_json::json;
+use serde_json::Value;
 
 use crate::gateway::Running;
 use crate::harness::{Finished, mcp_at};
@@ -23,8 +23,12 @@ fn call(url: &str, words: &[&str]) -> Finished {
     mcp_at(&words, url)
 }
 
+fn json(answer: &Finished) -> Value {
+    serde_json::from_str(&answer.stdout).unwrap()
+}
+
 fn session_id(answer: &Finished) -> String {
-    let result = answer.json();
+    let result = json(answer);
     let id = result["structuredContent"]["session_id"].as_str();
     id.unwrap().to_owned()
 }
@@ -38,7 +42,7 @@ fn it_works_with_the_servers_of_the_gateway_and_goes_on_after_a_restart() {
         "config.toml",
         "[permissions]\nallow = [\"mcp__one__echo\"]\n",
     );
-    let echo = json!({"text": "hello"}).to_string();
+    let echo = serde_json::json!({"text": "hello"});
     let model = ModelScript::new()
         .turn(ModelTurn::new().call("c1", "mcp__one__echo", &echo))
         .turn(ModelTurn::new().text("It said hello."))
@@ -49,7 +53,7 @@ fn it_works_with_the_servers_of_the_gateway_and_goes_on_after_a_restart() {
     let answer = call(&gateway.server("cocode"), &["cocode", "prompt=say hello"]).with_code(0);
     let id = session_id(&answer);
     assert_eq!(
-        answer.json()["structuredContent"]["response"],
+        json(&answer)["structuredContent"]["response"],
         "It said hello."
     );
     let body = model.bodies()[1].to_string();
@@ -63,7 +67,7 @@ fn it_works_with_the_servers_of_the_gateway_and_goes_on_after_a_restart() {
     let words = ["mcp__cocode__cocode-reply", &id, "message=and now?"];
     let answer = call(&gateway.url, &words).with_code(0);
     assert_eq!(
-        answer.json()["structuredContent"]["response"],
+        json(&answer)["structuredContent"]["response"],
         "Still here."
     );
     let ended = gateway.end("-TERM");
@@ -91,7 +95,7 @@ fn callers_get_no_more_than_whoever_runs_it_allows() {
     ];
     for (words, part) in refused {
         let answer = call(&url, &words).with_code(1);
-        let text = answer.json()["content"][0]["text"].to_string();
+        let text = json(&answer)["content"][0]["text"].to_string();
         assert!(text.contains(part), "{words:?}: {text}");
     }
     assert!(model.bodies().is_empty());
