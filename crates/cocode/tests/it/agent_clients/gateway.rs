@@ -1,5 +1,6 @@
 //! The agent as one of the servers of a gateway: clients of both eras reach it over HTTP.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStdout};
 
@@ -19,16 +20,21 @@ struct Gateway {
 }
 
 impl Gateway {
-    /// Comes back when the agent is ready.
     fn start() -> Self {
         let desk = Desk::new();
+        let variables = desk.variables();
+        Self::with(desk, &variables)
+    }
+
+    /// Comes back when the agent is ready.
+    fn with(desk: Desk, variables: &BTreeMap<String, String>) -> Self {
         let servers = json!({ "mcpServers": { "agent": {
             "command": desk.agent()["command"],
             "args": AGENT,
         } } });
         desk.home.user_file("mcp.json", &servers.to_string());
         let mut command = desk.home.command(["gateway", "--listen", ":0", "--json"]);
-        let mut child = start(command.envs(desk.variables()));
+        let mut child = start(command.envs(variables));
         let lines = BufReader::new(child.stdout.take().unwrap());
         let mut gateway = Self {
             desk,
@@ -173,6 +179,49 @@ fn conversations_through_the_gateway_do_not_mix() {
             let given = response(&seen[0][at]);
             assert!(given.starts_with(&format!("given: {name}")), "{given}");
         }
+    }
+    gateway.end();
+}
+
+/// The model of the client is the only one that there is, and may refuse.
+#[test]
+fn the_models_of_clients_drive_conversations_through_the_gateway() {
+    let desk = Desk::new();
+    let variables = desk.variables_without_key();
+    let gateway = Gateway::with(desk, &variables);
+    for client in [
+        Client::Python2(Era::Legacy),
+        Client::Python2(Era::Modern),
+        Client::TypeScript1,
+    ] {
+        let input = json!({ "command": "echo sampled" });
+        let call = json!({ "type": "tool_use", "id": "1", "name": "shell", "input": input });
+        let say = |text: &str| json!({ "content": { "type": "text", "text": text }, "stopReason": "endTurn" });
+        let plan = json!({
+            "transport": "http",
+            "url": format!("{}/agent", gateway.url),
+            "elicit": { "decision": "once" },
+            "sampling_tools": true,
+            "sample": [
+                { "content": [call], "stopReason": "toolUse" },
+                say("one"),
+                { "error": "not now" },
+                say("three"),
+            ],
+            "steps": [
+                { "call": "cocode", "with": begin("first") },
+                { "call": "cocode-reply", "with": reply(0, "second"), "fails": true },
+                { "call": "cocode-reply", "with": reply(0, "third") },
+            ],
+        });
+        let (asked, seen) = client.follows(&gateway.desk, plan);
+        assert_eq!(response(&seen[0]), "one", "{client:?}");
+        let why = seen[1]["error"]["message"].as_str().unwrap();
+        assert!(why.contains("not now"), "{client:?}: {why}");
+        assert_eq!(response(&seen[2]), "three", "{client:?}");
+        let methods: Vec<&Value> = asked.iter().map(|asked| &asked["method"]).collect();
+        let (model, person) = ("sampling/createMessage", "elicitation/create");
+        assert_eq!(methods, [model, person, model, model, model], "{client:?}");
     }
     gateway.end();
 }
