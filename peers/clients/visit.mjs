@@ -3,7 +3,8 @@
 // The plan is JSON on standard input:
 //   { "url" or "program": { "command", "args", "env", "cwd" }, "transport", "era",
 //     "elicit": content to accept every question with,
-//     "sample": text to answer models' work with, or a list of what the model says, { "content", "stopReason" },
+//     "sample": text to answer models' work with, or a list of what the model says, { "content", "stopReason" }
+//       or { "error": why it is not asked },
 //     "sampling_tools": whether the model takes tools,
 //     "steps": [{ "list": KIND } | { "call": TOOL, "with", "cancel": FILE that has to be there before the call is taken back }
 //       | { "read": URI } | { "prompt": NAME, "with" } | { "together": [STEPS that are taken at once] }
@@ -51,6 +52,9 @@ export const answers = {
         typeof plan.sample === 'string'
           ? { content: { type: 'text', text: plan.sample }, stopReason: 'endTurn' }
           : plan.sample.shift();
+      if (said.error) {
+        throw new Error(said.error);
+      }
       return { role: 'assistant', model: 'peer', ...said };
     },
   }),

@@ -23,14 +23,6 @@ class Second(Visitor):
         "templates": ("list_resource_templates", "resource_templates", "uri_template"),
     }
 
-    def elicited(self, content):
-        return types.ElicitResult(action="accept", content=content)
-
-    def sampled(self, said):
-        takes_tools = "sampling_tools" in self.plan
-        kind = types.CreateMessageResultWithTools if takes_tools else types.CreateMessageResult
-        return kind.model_validate(said)
-
     def server(self):
         plan = self.plan
         if plan["transport"] == "stdio":

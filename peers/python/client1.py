@@ -25,14 +25,6 @@ class First(Visitor):
         # Of which request progress was last reported: the token of its progress is its id.
         self.heard = None
 
-    def elicited(self, content):
-        return types.ElicitResult(action="accept", content=content)
-
-    def sampled(self, said):
-        takes_tools = "sampling_tools" in self.plan
-        kind = types.CreateMessageResultWithTools if takes_tools else types.CreateMessageResult
-        return kind.model_validate(said)
-
     async def hear(self, message):
         if isinstance(message, types.ServerNotification) and isinstance(message.root, types.ProgressNotification):
             self.heard = message.root.params.progressToken

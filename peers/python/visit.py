@@ -9,9 +9,14 @@ import os
 import re
 import sys
 
+from mcp import types
+
 # How often, and with which pause in seconds, it is looked whether something has happened.
 LOOKS = 400
 BETWEEN_LOOKS = 0.05
+
+# What somebody answers who does not want a model to be asked.
+REFUSED = -1
 
 
 def plain(model):
@@ -68,7 +73,7 @@ class Visitor:
 
     async def elicit(self, _context, params):
         self.asked.append({"method": "elicitation/create", "params": plain(params)})
-        return self.elicited(self.plan["elicit"])
+        return types.ElicitResult(action="accept", content=self.plan["elicit"])
 
     async def sample(self, _context, params):
         self.asked.append({"method": "sampling/createMessage", "params": plain(params)})
@@ -77,7 +82,11 @@ class Visitor:
             said = {"content": {"type": "text", "text": said}, "stopReason": "endTurn"}
         else:
             said = said.pop(0)
-        return self.sampled({"role": "assistant", "model": "peer", **said})
+        if "error" in said:
+            return types.ErrorData(code=REFUSED, message=said["error"])
+        takes_tools = "sampling_tools" in self.plan
+        kind = types.CreateMessageResultWithTools if takes_tools else types.CreateMessageResult
+        return kind.model_validate({"role": "assistant", "model": "peer", **said})
 
     async def call(self, client, step):
         """Makes a call, and takes it back where the plan says so."""

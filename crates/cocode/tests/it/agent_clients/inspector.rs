@@ -26,7 +26,7 @@ impl Inspector {
     fn new(era: &'static str) -> Self {
         let desk = Desk::new();
         let servers = json!({ "mcpServers": { "agent": desk.agent() } });
-        desk.home.user_file("mcp.json", &servers.to_string());
+        desk.home.user_file("inspector.json", &servers.to_string());
         Self { desk, era }
     }
 
@@ -47,7 +47,7 @@ impl Inspector {
     }
 
     fn config(&self) -> String {
-        let file = self.desk.home.home().join("mcp.json");
+        let file = self.desk.home.home().join("inspector.json");
         file.to_str().unwrap().to_owned()
     }
 

@@ -315,6 +315,44 @@ fn a_model_without_tools_drives_a_conversation() {
     }
 }
 
+/// Somebody may say no to what their model is asked. In the modern era the client then leaves, and the
+/// agent is not told: whoever says something else later has to be heard all the same.
+#[test]
+fn a_conversation_goes_on_after_a_client_has_refused_to_think() {
+    for client in [
+        Client::Python1,
+        Client::Python2(Era::Modern),
+        Client::TypeScript1,
+        Client::TypeScript2(Era::Modern),
+    ] {
+        let desk = Desk::new();
+        let say = |text: &str| json!({ "content": { "type": "text", "text": text }, "stopReason": "endTurn" });
+        let variables = desk.variables_without_key();
+        let plan = json!({
+            "transport": "stdio",
+            "program": desk.agent_in("", &variables),
+            "sample": [say("one"), { "error": "not now" }, say("three")],
+            "steps": [
+                { "call": "cocode", "with": { "prompt": "first" } },
+                { "call": "cocode-reply", "with": reply(0, "second"), "fails": true },
+                { "call": "cocode-reply", "with": reply(0, "third") },
+            ],
+        });
+        let (asked, seen) = client.follows(&desk, plan);
+        assert_eq!(response(&seen[0]), "one", "{client:?}");
+        let why = match client.era() {
+            Era::Legacy => refusal(&seen[1]),
+            Era::Modern => seen[1]["error"]["message"].as_str().unwrap(),
+        };
+        assert!(why.contains("not now"), "{client:?}: {why}");
+        assert_eq!(response(&seen[2]), "three", "{client:?}");
+        let messages = asked[2]["params"]["messages"].to_string();
+        for said in ["first", "one", "second", "third"] {
+            assert!(messages.contains(said), "{messages}");
+        }
+    }
+}
+
 #[test]
 fn conversations_go_on_at_once_and_do_not_mix() {
     for client in [
