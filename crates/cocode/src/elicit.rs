@@ -232,7 +232,7 @@ pub(crate) fn accept(members: &[String]) -> io::Result<ElicitationAnswer> {
     )))
 }
 
-pub(crate) fn question(field: &Field) -> String {
+fn question(field: &Field) -> String {
     let name = plain(field.title.as_deref().unwrap_or(&field.name));
     let kind = match &field.kind {
         FieldKind::Text(Some(format)) => plain(format),

@@ -78,13 +78,14 @@ pub(crate) fn run(args: &InteractiveArgs, workspace: &Workspace) -> Result<Exit,
 async fn session(args: &InteractiveArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let mut interrupts = Interrupts::catch()?;
     let (say, notices) = mpsc::channel(MAX_NOTICES);
-    let house = House::open(workspace, Defaults::TERMINAL, |options| {
+    let mut house = House::open(workspace, Defaults::TERMINAL, |options| {
         let say = say.clone();
         options.handlers = Arc::new(move |server: &ServerName| {
             Arc::new(Questions::new(server, say.clone())) as Arc<dyn Handler>
         });
     })
     .await?;
+    house.follow(workspace)?;
     let outcome = talk(args, &house, workspace, (say, notices), &mut interrupts).await;
     house.close().await;
     outcome

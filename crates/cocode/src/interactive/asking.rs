@@ -11,7 +11,7 @@ use url::Url;
 
 use super::notices;
 use crate::arguments::quoted;
-use crate::elicit::{accept, answer_of, question, shown};
+use crate::elicit::{accept, answer_of, shown};
 
 /// What is picked to leave a field out.
 const LEFT_OUT: &str = "";
@@ -101,8 +101,7 @@ impl Questions {
     /// The JSON of a field, or nothing if it is left out. No answer at all if the person gives none.
     async fn field(&self, field: &Field, place: &str) -> Option<Option<String>> {
         let about = field.description.as_deref().unwrap_or_default();
-        let question = question(field);
-        let question = question.trim_end().trim_end_matches(':');
+        let question = named(field);
         let mut detail = format!("{question} — {place}\n{about}");
         let mut kind = kind_of(field);
         loop {
@@ -154,6 +153,30 @@ impl Handler for Questions {
 /// Whether the answer is text that the person types.
 fn is_typed(field: &Field) -> bool {
     !matches!(field.kind, FieldKind::Boolean | FieldKind::Choice(_))
+}
+
+/// What is asked for, and what an answer looks like.
+fn named(field: &Field) -> String {
+    let name = field.title.as_deref().unwrap_or(&field.name);
+    let kind = match &field.kind {
+        FieldKind::Text(Some(format)) => format.clone(),
+        FieldKind::Number => "number".to_owned(),
+        FieldKind::Integer => "whole number".to_owned(),
+        FieldKind::Choices(choices) => {
+            let values: Vec<&str> = choices.iter().map(|(value, _)| value.as_str()).collect();
+            format!("any of {}, with commas", values.join(", "))
+        }
+        FieldKind::Other => "JSON".to_owned(),
+        _ => String::new(),
+    };
+    let needed = if field.required {
+        "required"
+    } else {
+        "optional"
+    };
+    let notes = [kind.as_str(), needed];
+    let notes: Vec<&str> = notes.into_iter().filter(|note| !note.is_empty()).collect();
+    format!("{name} ({})", notes.join(", "))
 }
 
 fn kind_of(field: &Field) -> QuestionKind {

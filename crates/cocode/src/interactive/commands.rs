@@ -142,7 +142,7 @@ fn unknown(talk: &Talk, name: &str) -> CommandOutcome {
 }
 
 fn help(talk: &Talk) -> CommandOutcome {
-    let mut text = String::from("| Command | |\n|---|---|\n");
+    let mut text = String::from("| Command | What it does |\n|---|---|\n");
     for Command {
         name, takes, about, ..
     } in COMMANDS
@@ -159,7 +159,7 @@ fn help(talk: &Talk) -> CommandOutcome {
     let catalog = talk.manager.catalog();
     let n_prompts = catalog.prompts().count();
     if n_prompts > 0 {
-        let _always_fits = writeln!(text, "| `/mcp__…` | {n_prompts} prompts of servers |");
+        let _always_fits = writeln!(text, "| `/mcp__…` | prompts of servers: {n_prompts} |");
     }
     text.push('\n');
     text.push_str(KEYS);

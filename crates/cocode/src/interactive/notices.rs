@@ -16,19 +16,15 @@ const MAX_REASON_CHARS: usize = 400;
 /// Tells of what happens to servers, for as long as the session lasts.
 pub(super) async fn follow(talk: Arc<Talk>, mut events: Events) {
     tell_of_model(&talk).await;
-    let mut known: BTreeMap<ServerName, StateKind> = BTreeMap::new();
+    let mut servers = Servers::default();
     // What went wrong before anybody listened.
     for server in talk.manager.status() {
-        known.insert(server.name.clone(), server.state.kind());
-        tell(&talk, &server.name, &server.state, None);
+        servers.changed(&talk, &server.name, &server.state);
     }
     while let Some(event) = events.next().await {
         match event {
             Event::ServerStateChanged { server, state } => {
-                let before = known.insert(server.clone(), state.kind());
-                if before != Some(state.kind()) {
-                    tell(&talk, &server, &state, before);
-                }
+                servers.changed(&talk, &server, &state);
             }
             Event::ConfigurationRejected { problems } => {
                 show(
@@ -65,42 +61,56 @@ async fn tell_of_model(talk: &Talk) {
     changed(&talk.say);
 }
 
-fn tell(talk: &Talk, server: &ServerName, state: &ServerState, before: Option<StateKind>) {
-    let line = match state {
+/// What was told of servers.
+#[derive(Default)]
+struct Servers {
+    known: BTreeMap<ServerName, StateKind>,
+    /// What is wrong with a server is told once, however often it is tried again.
+    told: BTreeMap<ServerName, String>,
+}
+
+impl Servers {
+    fn changed(&mut self, talk: &Talk, server: &ServerName, state: &ServerState) {
+        let before = self.known.insert(server.clone(), state.kind());
+        if let ServerState::Ready = state {
+            if self.told.remove(server).is_some() {
+                let line = Line::new("● ", Style::PLAIN.color(Color::Green))
+                    .with(&format!("{server} is ready"), Style::PLAIN.dim());
+                show(&talk.say, line);
+            }
+            return;
+        }
+        let Some(text) = wrong(server, state, before) else {
+            return;
+        };
+        if self.told.get(server) != Some(&text) {
+            show(&talk.say, warning(&text));
+            self.told.insert(server.clone(), text);
+        }
+    }
+}
+
+/// What is wrong with a server, and what to do about it.
+fn wrong(server: &ServerName, state: &ServerState, before: Option<StateKind>) -> Option<String> {
+    Some(match state {
         ServerState::Failed(trouble) => {
             let reason = reason(trouble);
-            warning(&format!(
-                "{server} failed: {reason} (/mcp restart {server})"
-            ))
+            format!("{server} failed: {reason} (/mcp restart {server})")
         }
-        ServerState::NeedsAuth(_) => warning(&format!(
-            "{server} wants you to sign in: /mcp login {server}"
-        )),
+        ServerState::NeedsAuth(_) => {
+            format!("{server} wants you to sign in: /mcp login {server}")
+        }
         ServerState::NeedsClientRegistration(trouble) => {
             let reason = reason(trouble);
-            warning(&format!(
-                "{server} wants you to sign in by a client that is registered there: {reason}"
-            ))
+            format!("{server} wants you to sign in by a client that is registered there: {reason}")
         }
-        ServerState::Reconnecting { trouble, .. } => {
+        // Who was never there has not failed yet.
+        ServerState::Reconnecting { trouble, .. } if before == Some(StateKind::Ready) => {
             let reason = reason(trouble);
-            warning(&format!(
-                "{server} was lost, and is being connected again: {reason}"
-            ))
+            format!("{server} was lost, and is being connected again: {reason}")
         }
-        ServerState::Ready => match before {
-            Some(
-                StateKind::Failed
-                | StateKind::NeedsAuth
-                | StateKind::NeedsClientRegistration
-                | StateKind::Reconnecting,
-            ) => Line::new("● ", Style::PLAIN.color(Color::Green))
-                .with(&format!("{server} is ready"), Style::PLAIN.dim()),
-            _ => return,
-        },
-        _ => return,
-    };
-    show(&talk.say, line);
+        _ => return None,
+    })
 }
 
 /// Why a server cannot be used, in one line.
