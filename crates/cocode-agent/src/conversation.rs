@@ -3,6 +3,7 @@
 mod asking;
 mod calling;
 mod compacting;
+mod tools;
 mod turn;
 
 use cocode_client::{Manager, SandboxState, Searcher, ToolboxOptions};
@@ -113,32 +114,36 @@ impl Conversation {
         };
         let belt = match self.belt.take() {
             Some((before, belt)) if before == made => belt,
-            _ => self.make_belt(chosen)?,
+            _ => {
+                let agent = &self.agent;
+                if let Some(manager) = &agent.options().manager {
+                    tell_sandbox(manager, &self.transcript.settings);
+                }
+                make_belt(agent, &self.transcript.settings, chosen)?
+            }
         };
         let (_, belt) = self.belt.insert((made, belt));
         Ok(belt)
     }
+}
 
-    fn make_belt(&self, chosen: &Chosen) -> Result<Belt, AgentError> {
-        let options = self.agent.options();
-        if let Some(manager) = &options.manager {
-            tell_sandbox(manager, &self.transcript.settings);
-        }
-        let mut toolbox = ToolboxOptions::new(chosen.provider.dialect());
-        toolbox.policy = options.search;
-        toolbox.searcher = Searcher {
-            context_window: Some(chosen.model.context_window),
-            calls_tools: chosen.model.tools,
-        };
-        toolbox.always_load = options.always_load.iter().cloned().collect();
-        Ok(Belt::new(BeltOptions {
-            hands: Hands::open(&self.transcript.settings, &options.environment)?,
-            manager: options.manager.clone(),
-            toolbox,
-            rules: std::sync::Arc::clone(&options.rules),
-            limits: options.output,
-        }))
-    }
+/// The tools of a conversation with these settings, made for a model.
+fn make_belt(agent: &Agent, settings: &Settings, chosen: &Chosen) -> Result<Belt, AgentError> {
+    let options = agent.options();
+    let mut toolbox = ToolboxOptions::new(chosen.provider.dialect());
+    toolbox.policy = options.search;
+    toolbox.searcher = Searcher {
+        context_window: Some(chosen.model.context_window),
+        calls_tools: chosen.model.tools,
+    };
+    toolbox.always_load = options.always_load.iter().cloned().collect();
+    Ok(Belt::new(BeltOptions {
+        hands: Hands::open(settings, &options.environment)?,
+        manager: options.manager.clone(),
+        toolbox,
+        rules: std::sync::Arc::clone(&options.rules),
+        limits: options.output,
+    }))
 }
 
 /// Lets servers know what this conversation may touch, which is the last that anybody does with them.

@@ -52,7 +52,7 @@ pub use events::{CallEnd, CallId, EVENTS_KEPT, Event, Events};
 pub use lists::CatalogTool;
 pub use options::{Handlers, Health, ListReading, ManagerOptions, Start, When};
 pub use output::Output;
-pub use prompts::{PromptCommand, PromptError};
+pub use prompts::{PromptCommand, PromptError, command_words};
 pub use resources::{Aggregated, ResourceReference};
 pub use sandbox::{SANDBOX_STATE_CAPABILITY, SANDBOX_STATE_METHOD, SandboxState};
 pub use starts::Concurrency;

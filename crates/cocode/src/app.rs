@@ -11,11 +11,12 @@ use crate::args::{Cli, Color, Command, McpArgs, McpVerb, OutputArgs};
 use crate::budget;
 use crate::command_line::{self, CommandLine};
 use crate::environment::Environment;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, Code, Exit};
 use crate::explain;
 use crate::gateway;
 use crate::generate;
 use crate::govern;
+use crate::interactive;
 use crate::logging::{self, Growth};
 use crate::manage;
 use crate::misuse::{misused, stray_address};
@@ -63,8 +64,26 @@ fn run(cli: Cli, environment: Environment, printer: &Arc<Printer>) -> Result<Exi
     let Cli {
         output,
         config,
+        interactive,
         command,
     } = cli;
+    let Some(command) = command else {
+        if let Some(exit) = interactive::without_terminal(&interactive, printer) {
+            return Ok(exit);
+        }
+        // What is logged to stderr would be drawn over.
+        if output.log_file.is_some() {
+            logging::start(&output, Growth::Free, &environment, printer)?;
+        }
+        let workspace = Workspace::new(environment, Arc::clone(printer), output, &config)?;
+        return interactive::run(&interactive, &workspace);
+    };
+    if let Some(option) = interactive.given() {
+        let message = format!("`{option}` stands before the command, where it means nothing");
+        return Err(CliError::new(Code::InvalidUsage, message).hint(
+            "options of a command come after it: cocode exec --model NAME 'What is to be done'",
+        ));
+    }
     // Not made for what needs nothing but the program itself.
     let is_daemon = matches!(&command, Command::Mcp(args) if args.0.verb.is_daemon());
     let growth = if is_daemon {

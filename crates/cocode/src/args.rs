@@ -22,7 +22,7 @@ use clap_complete::Shell;
 use cocode_client::Protocol;
 use cocode_core::Dialect;
 
-use agent::{EXEC_HELP, ExecArgs, SessionsVerb};
+use agent::{EXEC_HELP, ExecArgs, InteractiveArgs, SessionsVerb};
 use deferred::Deferred;
 use gateway::{GATEWAY_HELP, GatewayArgs};
 use govern::{ConfigVerb, CredentialStoreArg, PermissionsVerb, PluginVerb, PolicyVerb, SecretArgs};
@@ -33,6 +33,8 @@ use search::{BUDGET_HELP, BudgetArgs, SEARCH_HELP, SearchArgs};
 use serve::{DAEMON_HELP, DaemonVerb, SERVE_HELP, ServeArgs};
 
 /// Use any MCP server from a terminal or a script.
+///
+/// Without a command, it is an agent that talks with you at the terminal and uses all your servers.
 #[derive(Debug, Parser)]
 #[command(
     name = "cocode",
@@ -46,8 +48,11 @@ pub(crate) struct Cli {
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
+    #[command(flatten)]
+    pub(crate) interactive: InteractiveArgs,
+    /// Without one, `cocode` talks with you: an agent that uses all MCP servers.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 const EXIT_CODES: &str = "\

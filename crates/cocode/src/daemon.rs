@@ -13,6 +13,7 @@ mod summon;
 mod world;
 
 pub(crate) use asking::{Asking, Holder, ask, holder};
+pub(crate) use build::program;
 pub(crate) use control::{Ask, FrontStatus, InstanceReport, Report, Restarted};
 pub(crate) use hello::{Front, Hello, LEAVING, LEFT, Refusal, Wants, warning_in};
 pub(crate) use host::{Hosting, Own, run};

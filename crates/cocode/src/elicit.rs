@@ -225,7 +225,7 @@ pub(crate) fn fill_from(
     accept(&members).map_err(|error| error.to_string())
 }
 
-fn accept(members: &[String]) -> io::Result<ElicitationAnswer> {
+pub(crate) fn accept(members: &[String]) -> io::Result<ElicitationAnswer> {
     let content = RawJson::parse(format!("{{{}}}", members.join(",")));
     Ok(ElicitationAnswer::Accept(Some(
         content.map_err(io::Error::other)?,
@@ -257,7 +257,7 @@ fn question(field: &Field) -> String {
 }
 
 /// A value as a person would type it.
-fn shown(value: &Value) -> String {
+pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Bool(yes) => if *yes { "y" } else { "n" }.to_owned(),
@@ -267,7 +267,7 @@ fn shown(value: &Value) -> String {
 }
 
 /// The JSON of what was typed for a field, or what is wrong with it.
-fn answer_of(field: &Field, text: &str) -> Result<String, String> {
+pub(crate) fn answer_of(field: &Field, text: &str) -> Result<String, String> {
     let json = json_of(&field.kind, text)?;
     // A number that is too large to be looked at is the server's to judge.
     let value = serde_json::from_str(&json).ok();

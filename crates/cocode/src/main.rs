@@ -23,6 +23,7 @@ mod generate;
 mod govern;
 mod handler;
 mod hints;
+mod interactive;
 mod interrupt;
 mod itself;
 mod lines;

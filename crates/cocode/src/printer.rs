@@ -23,6 +23,23 @@ const BAR_INTERVAL: Duration = Duration::from_millis(50);
 pub(crate) struct Printer {
     settings: Settings,
     state: Mutex<State>,
+    diversion: Mutex<Diversion>,
+}
+
+/// Who hears what is meant for stderr, while the terminal belongs to somebody.
+type Hearer = Arc<dyn Fn(&str) + Send + Sync>;
+
+#[derive(Default)]
+struct Diversion(Option<Hearer>);
+
+impl std::fmt::Debug for Diversion {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self(hearer) = self;
+        formatter
+            .debug_tuple("Diversion")
+            .field(&hearer.is_some())
+            .finish()
+    }
 }
 
 /// What decides how things are printed.
@@ -57,6 +74,12 @@ pub(crate) struct ErrWriter(pub(crate) Arc<Printer>);
 
 impl io::Write for ErrWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self
+            .0
+            .divert_line(String::from_utf8_lossy(bytes).trim_end())
+        {
+            return Ok(bytes.len());
+        }
         clear_bar(&mut self.0.state());
         io::stderr().lock().write(bytes)
     }
@@ -114,8 +137,32 @@ impl Printer {
             stdout_color: color(stdout_is_terminal),
             stderr_color: color(stderr_is_terminal),
         };
-        let state = Mutex::default();
-        Self { settings, state }
+        Self {
+            settings,
+            state: Mutex::default(),
+            diversion: Mutex::default(),
+        }
+    }
+
+    /// From here on, what is meant for stderr goes to somebody who has the terminal, or to stderr again.
+    pub(crate) fn divert(&self, to: Option<Hearer>) {
+        *self.diversion() = Diversion(to);
+    }
+
+    /// Whether somebody else hears this.
+    fn divert_line(&self, line: &str) -> bool {
+        let hearer = self.diversion().0.clone();
+        let is_diverted = hearer.is_some();
+        if let Some(hear) = hearer {
+            hear(line);
+        }
+        is_diverted
+    }
+
+    fn diversion(&self) -> MutexGuard<'_, Diversion> {
+        self.diversion
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether results are wanted as the server sent them.
@@ -214,6 +261,9 @@ impl Printer {
 
     /// Writes a line to stderr. There is nobody to tell if that fails.
     pub(crate) fn err_line(&self, line: &str) {
+        if self.divert_line(line) {
+            return;
+        }
         let mut state = self.state();
         clear_bar(&mut state);
         let _nobody_listens = writeln!(io::stderr().lock(), "{line}");
@@ -273,6 +323,9 @@ impl Printer {
 
     /// Shows this on the last line of the terminal until something else is written.
     pub(crate) fn bar(&self, line: &str) {
+        if self.diversion().0.is_some() {
+            return;
+        }
         let width = terminal_size::terminal_size_of(io::stderr())
             .map_or(80, |(width, _)| usize::from(width.0));
         let line: String = line.chars().take(width.saturating_sub(1)).collect();
@@ -307,7 +360,7 @@ impl Printer {
 
     /// The paint for stderr.
     pub(crate) fn error_paint(&self) -> Paint {
-        let on = self.settings.stderr_color;
+        let on = self.settings.stderr_color && self.diversion().0.is_none();
         Paint { on }
     }
 

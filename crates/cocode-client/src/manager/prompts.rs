@@ -72,7 +72,7 @@ impl PromptCommand {
     pub fn parse(line: &str, catalog: &Catalog) -> Result<Self, PromptError> {
         let line = line.trim();
         let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        Self::from_words(name, words(rest)?, catalog)
+        Self::from_words(name, command_words(rest)?, catalog)
     }
 
     /// The same of words that are apart already: `/mcp__git__review`, and what follows it.
@@ -122,9 +122,9 @@ impl Manager {
     }
 }
 
-/// The words of a line. Quotation marks, single or double, hold words together; a backslash takes
+/// The words after a command. Quotation marks, single or double, hold words together; a backslash takes
 /// the meaning from what follows it, except within single ones.
-fn words(line: &str) -> Result<Vec<String>, PromptError> {
+pub fn command_words(line: &str) -> Result<Vec<String>, PromptError> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote: Option<char> = None;

@@ -13,6 +13,8 @@ use cocode_agent::{
 };
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::input::image;
+
 use self::events::Events;
 use self::telling::Telling;
 use super::{Defaults, House, OWN, Wishes, trouble};
@@ -129,7 +131,7 @@ async fn conversation(
 }
 
 /// The last conversation of a directory.
-async fn last(agent: &Agent, directory: &Path) -> Result<ConversationId, CliError> {
+pub(crate) async fn last(agent: &Agent, directory: &Path) -> Result<ConversationId, CliError> {
     let wanted = Wanted {
         owner: Some(OWN.to_owned()),
         limit: MAX_LOOKED_THROUGH,

@@ -141,7 +141,7 @@ async fn all(store: &dyn Store) -> Result<Vec<Summary>, CliError> {
 }
 
 /// The conversation whose id is or begins with this.
-pub(super) async fn find(store: &dyn Store, given: &str) -> Result<ConversationId, CliError> {
+pub(crate) async fn find(store: &dyn Store, given: &str) -> Result<ConversationId, CliError> {
     if let Ok(id) = given.parse() {
         return Ok(id);
     }
@@ -219,7 +219,7 @@ fn cost(cost: f64) -> String {
 }
 
 /// How long ago something was.
-fn ago(time: SystemTime) -> String {
+pub(crate) fn ago(time: SystemTime) -> String {
     let ago = SystemTime::now()
         .duration_since(time)
         .unwrap_or(Duration::ZERO);

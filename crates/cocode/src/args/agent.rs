@@ -46,6 +46,60 @@ pub(crate) struct AgentArgs {
     pub(crate) add_dir: Vec<PathBuf>,
 }
 
+/// What `cocode` alone understands.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Agent")]
+pub(crate) struct InteractiveArgs {
+    /// Say this first
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prompt: Option<String>,
+    /// Go on with this conversation; without an id, with one from a list
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "", conflicts_with = "last")]
+    pub(crate) resume: Option<String>,
+    /// Go on with the last conversation of this directory
+    #[arg(long, alias = "continue")]
+    pub(crate) last: bool,
+    #[command(flatten)]
+    pub(crate) agent: AgentArgs,
+}
+
+impl InteractiveArgs {
+    /// An option of these that is given, if any is.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let Self {
+            prompt,
+            resume,
+            last,
+            agent,
+        } = self;
+        let AgentArgs {
+            model,
+            provider,
+            profile,
+            approval_policy,
+            sandbox,
+            network,
+            cd,
+            add_dir,
+        } = agent;
+        let all = [
+            ("--prompt", prompt.is_some()),
+            ("--resume", resume.is_some()),
+            ("--last", *last),
+            ("--model", model.is_some()),
+            ("--provider", provider.is_some()),
+            ("--profile", profile.is_some()),
+            ("--approval-policy", approval_policy.is_some()),
+            ("--sandbox", sandbox.is_some()),
+            ("--network", *network),
+            ("--cd", cd.is_some()),
+            ("--add-dir", !add_dir.is_empty()),
+        ];
+        let given = all.into_iter().find(|(_, is_given)| *is_given);
+        given.map(|(option, _)| option)
+    }
+}
+
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ExecArgs {
     /// What is to be done; `-` reads it from stdin. What is piped in besides is added to it

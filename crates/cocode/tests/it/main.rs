@@ -6,6 +6,7 @@
     reason = "tests only, which start the program as a user would"
 )]
 
+mod agent_clients;
 mod agent_exec;
 mod agent_gateway;
 mod budgeting;
@@ -32,6 +33,7 @@ mod gateway_peers;
 mod gateway_search;
 mod harness;
 mod home;
+mod interactive;
 mod interrupting;
 mod keeping;
 mod login;
@@ -55,6 +57,7 @@ mod sign_in;
 mod status;
 mod status_verb;
 mod terminal;
+mod tmux;
 mod transports;
 mod trusting;
 mod using;
