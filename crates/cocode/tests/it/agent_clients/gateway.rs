@@ -28,7 +28,13 @@ impl Gateway {
     fn with(desk: Desk, variables: &BTreeMap<String, String>) -> Self {
         let command = &desk.agent()["command"];
         let args = json!(AGENT);
-        let entry = format!("[mcp_servers.agent]\ncommand = {command}\nargs = {args}\n");
+        let mut entry = format!("[mcp_servers.agent]\ncommand = {command}\nargs = {args}\n");
+        // Servers get no variables but those that their entries name.
+        if variables.contains_key("ANTHROPIC_API_KEY") {
+            let key = r#"ANTHROPIC_API_KEY = "${ANTHROPIC_API_KEY}""#;
+            let url = r#"ANTHROPIC_BASE_URL = "${ANTHROPIC_BASE_URL}""#;
+            entry.push_str(&format!("env = {{ {key}, {url} }}\n"));
+        }
         desk.home.user_file("mcp.toml", &entry);
         let words = ["gateway", "--listen", ":0", "--json", "--agent"];
         let mut command = desk.home.command(words);
