@@ -15,7 +15,7 @@ use crate::printer::Printer;
 
 fn args(words: &[&str]) -> TargetArgs {
     let words = ["cocode", "mcp", "ping"].iter().chain(words);
-    let Command::Mcp(verb) = Cli::try_parse_from(words).unwrap().command else {
+    let Some(Command::Mcp(verb)) = Cli::try_parse_from(words).unwrap().command else {
         panic!("not an mcp command");
     };
     let McpVerb::Use(verb) = verb.0.verb else {
