@@ -1,7 +1,7 @@
 // A client of the TypeScript SDK 1: handshakes only, over streamable HTTP, HTTP+SSE, WebSocket or
 // stdio.
 import { installed } from './installed.mjs';
-import { capabilities, follow, handlers, plan } from './visit.mjs';
+import { answers, capabilities, follow, plan } from './visit.mjs';
 
 const { Client } = installed('@modelcontextprotocol/sdk/client/index.js');
 const { SSEClientTransport } = installed('@modelcontextprotocol/sdk/client/sse.js');
@@ -24,25 +24,23 @@ const SCHEMAS = {
   'sampling/createMessage': CreateMessageRequestSchema,
 };
 
-const client = new Client({ name: 'typescript-1', version: '1.0.0' }, { capabilities });
-const { asked, answers } = handlers();
-for (const [method, handler] of Object.entries(answers)) {
-  client.setRequestHandler(SCHEMAS[method], handler);
-}
-const transport =
-  plan.transport === 'stdio'
-    ? new StdioClientTransport(plan.program)
-    : new TRANSPORTS[plan.transport](new URL(plan.url));
-let agreed;
-// The client tells its transport, and nobody else, which version was agreed upon.
-const tell = transport.setProtocolVersion?.bind(transport);
-transport.setProtocolVersion = (version) => {
-  agreed = version;
-  tell?.(version);
-};
-await client.connect(transport);
-await follow(client, {
-  version: () => agreed,
-  asked,
-  call: (request, options) => client.callTool(request, undefined, options),
+await follow(async () => {
+  const client = new Client({ name: 'typescript-1', version: '1.0.0' }, { capabilities });
+  for (const [method, handler] of Object.entries(answers)) {
+    client.setRequestHandler(SCHEMAS[method], handler);
+  }
+  const transport =
+    plan.transport === 'stdio'
+      ? new StdioClientTransport(plan.program)
+      : new TRANSPORTS[plan.transport](new URL(plan.url));
+  let agreed;
+  // The client tells its transport, and nobody else, which version was agreed upon.
+  const tell = transport.setProtocolVersion?.bind(transport);
+  transport.setProtocolVersion = (version) => {
+    agreed = version;
+    tell?.(version);
+  };
+  await client.connect(transport);
+  const call = (request, options) => client.callTool(request, undefined, options);
+  return { client, version: () => agreed, call };
 });

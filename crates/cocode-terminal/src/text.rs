@@ -163,7 +163,7 @@ mod tests {
             .chars()
             .filter(|character| character.is_control() && *character != '\n')
             .collect();
-        assert_eq!(left, []);
+        assert_eq!(left, Vec::<char>::new());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cocode_core::{Approval, ApprovalPolicy, Doing, Ruled, ToolRef, Verdict, approve};
+use cocode_core::{Approval, ApprovalPolicy, Doing, Hints, Ruled, ToolRef, approve};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::{Mutex, Semaphore};
@@ -263,6 +263,9 @@ impl Shared<'_> {
             is_let_out: true,
             ..own.clone()
         });
+        if self.is_allowed(call, &again) {
+            return Ok(Ok(self.run(call, &again).await));
+        }
         match self.ask(call, &again, why, records).await? {
             Permission::Granted => Ok(Ok(self.run(call, &again).await)),
             Permission::Refused(_) => Ok(Ok(outcome)),
@@ -277,7 +280,7 @@ impl Shared<'_> {
             Plan::Settled(_) | Plan::Wait => return (Approval::Granted, String::new()),
             Plan::Own(own) => {
                 let tool = ToolRef::BuiltIn { name: own.name };
-                let hints = cocode_core::Hints::default();
+                let hints = Hints::default();
                 (own.doing, self.rules().ruling(tool, hints))
             }
             Plan::Server {
@@ -290,11 +293,11 @@ impl Shared<'_> {
                 (Doing::Server(*hints), self.rules().ruling(tool, *hints))
             }
         };
-        let mut ruled = ruling.ruled;
-        if ruled == Ruled::Nothing && self.conversation.allowed.contains(&allowance(call, plan)) {
-            ruled = Ruled::By(Verdict::Allow);
+        // What a person has allowed for this conversation is not asked again; rules count more.
+        if ruling.ruled == Ruled::Nothing && self.is_allowed(call, plan) {
+            return (Approval::Granted, String::new());
         }
-        let approval = approve(settings.approval, settings.sandbox, doing, ruled);
+        let approval = approve(settings.approval, settings.sandbox, doing, ruling.ruled);
         let why = match approval {
             Approval::Granted => String::new(),
             Approval::Needed(cocode_core::Why::Rule)
@@ -302,6 +305,12 @@ impl Shared<'_> {
             Approval::Needed(why) | Approval::Refused(why) => why.to_string(),
         };
         (approval, why)
+    }
+
+    /// Whether a person has said "always" to this in this conversation, and could say otherwise.
+    fn is_allowed(&self, call: &ToolCall, plan: &Plan) -> bool {
+        let asks = self.conversation.settings().approval != ApprovalPolicy::Never;
+        asks && self.conversation.allowed.contains(&allowance(call, plan))
     }
 
     async fn ask(
@@ -319,7 +328,6 @@ impl Shared<'_> {
         };
         records.push(self.append(asked).await?);
         let question = self.question(call, plan, why);
-        let can_remember = question.can_remember;
         let answer = if self.company.approver.can_ask() {
             self.company.approver.ask(question).await
         } else {
@@ -328,7 +336,7 @@ impl Shared<'_> {
         let (stored, permission) = match answer {
             ApprovalAnswer::Once => (StoredAnswer::Once, Permission::Granted),
             ApprovalAnswer::Always => {
-                if can_remember {
+                if self.can_write_down(plan) {
                     self.remember(plan);
                 }
                 let allowed = allowance(call, plan);
@@ -359,12 +367,8 @@ impl Shared<'_> {
             Plan::Own(own) => own.justification.clone(),
             _ => None,
         };
-        let can_remember = match plan {
-            Plan::Server { server, tool, .. } => {
-                self.rules().can_remember(ToolRef::Mcp { server, tool })
-            }
-            _ => false,
-        };
+        // A rule that wants to be asked would ask again.
+        let can_remember = self.ruled(plan) == Ruled::Nothing || self.can_write_down(plan);
         ApprovalQuestion {
             id: call.id.clone(),
             tool: call.name.clone(),
@@ -373,6 +377,35 @@ impl Shared<'_> {
             why: why.to_owned(),
             justification,
             can_remember,
+        }
+    }
+
+    /// Whether the answer can be kept beyond this conversation.
+    fn can_write_down(&self, plan: &Plan) -> bool {
+        match plan {
+            Plan::Server { server, tool, .. } => {
+                self.rules().can_remember(ToolRef::Mcp { server, tool })
+            }
+            _ => false,
+        }
+    }
+
+    fn ruled(&self, plan: &Plan) -> Ruled {
+        match plan {
+            Plan::Settled(_) | Plan::Wait => Ruled::Nothing,
+            Plan::Own(own) => {
+                let tool = ToolRef::BuiltIn { name: own.name };
+                self.rules().ruling(tool, Hints::default()).ruled
+            }
+            Plan::Server {
+                server,
+                tool,
+                hints,
+                ..
+            } => {
+                let tool = ToolRef::Mcp { server, tool };
+                self.rules().ruling(tool, *hints).ruled
+            }
         }
     }
 

@@ -29,8 +29,8 @@ pub struct TurnEnd {
     pub steps: u32,
     /// What the turn took.
     pub usage: Usage,
-    /// What it cost in US dollars, as far as prices are known.
-    pub cost: f64,
+    /// What it cost in US dollars, if prices are known.
+    pub cost: Option<f64>,
 }
 
 /// What stops a turn: either it has ended, or it cannot even be said in the store that it has.
@@ -78,7 +78,7 @@ impl Conversation {
             text: turn.text,
             steps: turn.steps,
             usage: self.transcript.usage.since(usage),
-            cost: self.transcript.cost - cost,
+            cost: chosen.model.price.map(|_| self.transcript.cost - cost),
         })
     }
 }

@@ -21,7 +21,7 @@ use super::questions::Questions;
 use super::request::Params;
 use super::talk::Talk;
 use super::tools::{BEGIN, REPLY};
-use super::turns::{Job, NoTurn, Running};
+use super::turns::{Job, Mark, NoTurn, Running};
 use crate::company::{Approver, Company, Listener};
 use crate::provider::Sampler;
 
@@ -115,6 +115,7 @@ impl Talk {
             interrupt: interrupt.clone(),
         };
         let options = &self.shared.options;
+        let mark = Arc::new(Mark::default());
         let end = self.shared.turns.begin(Job {
             agent: options.agent.clone(),
             owner: options.owner.clone(),
@@ -124,6 +125,8 @@ impl Talk {
             company,
             reporter: Arc::clone(&reporter),
             allowances: Arc::clone(&self.shared.allowances),
+            parking: Arc::clone(&self.shared.parking),
+            mark: Arc::clone(&mark),
         });
         match end {
             Ok(end) => Ok(Ok(Running {
@@ -132,6 +135,7 @@ impl Talk {
                 reporter,
                 caller,
                 questions,
+                mark,
             })),
             Err(NoTurn::TooMany(most)) => Ok(Err(format!(
                 "{most} conversations are going on already, and more are not held at once. Try again \

@@ -98,7 +98,7 @@ mod tests {
                 text: "so far".into(),
                 steps: 3,
                 usage: Usage::default(),
-                cost: 0.5,
+                cost: Some(0.5),
             }),
         };
         finished.into_result(tool).unwrap()

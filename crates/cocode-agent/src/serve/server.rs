@@ -22,7 +22,7 @@ pub(super) struct Shared {
     /// Ends all turns.
     pub(super) ending: CancellationToken,
     pub(super) turns: Turns,
-    pub(super) parking: Parking,
+    pub(super) parking: Arc<Parking>,
     pub(super) allowances: Arc<Allowances>,
 }
 
@@ -33,7 +33,7 @@ impl AgentServer {
             options,
             ending: CancellationToken::new(),
             turns: Turns::default(),
-            parking: Parking::new(),
+            parking: Arc::new(Parking::new()),
             allowances: Arc::default(),
         });
         Self { shared }

@@ -1,7 +1,7 @@
 //! The turns that are going on. Each is a task of the server, because a turn outlives the request that
 //! began it while it waits for an answer.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use cocode_core::SandboxMode;
@@ -16,6 +16,7 @@ use super::arguments::{Asked, Wanted};
 use super::client::Caller;
 use super::finished::Finished;
 use super::options::{Setup, SetupError};
+use super::parking::Parking;
 use super::progress::Reporter;
 use super::questions::Questions;
 use crate::agent::{Agent, AgentError};
@@ -59,6 +60,16 @@ pub(super) struct Running {
     pub(super) caller: Arc<Caller>,
     /// What is asked in the results of its calls; none in the older era.
     pub(super) questions: Option<Arc<Questions>>,
+    pub(super) mark: Arc<Mark>,
+}
+
+/// What is known of a turn from outside.
+#[derive(Debug, Default)]
+pub(super) struct Mark {
+    /// Its conversation, once that is known.
+    pub(super) id: OnceLock<ConversationId>,
+    /// Cancelled when it is over, and its conversation free.
+    pub(super) over: CancellationToken,
 }
 
 impl Drop for Running {
@@ -79,6 +90,8 @@ pub(super) struct Job {
     pub(super) company: Company,
     pub(super) reporter: Arc<Reporter>,
     pub(super) allowances: Arc<Allowances>,
+    pub(super) parking: Arc<Parking>,
+    pub(super) mark: Arc<Mark>,
 }
 
 impl Turns {
@@ -94,6 +107,7 @@ impl Turns {
         }
         let (told, end) = oneshot::channel();
         tasks.set.spawn(async move {
+            let _over = job.mark.over.clone().drop_guard();
             // Nobody may wait for it any more.
             drop(told.send(job.run().await));
         });
@@ -161,6 +175,13 @@ impl Job {
     }
 
     async fn resumed(&self, id: &ConversationId) -> Result<Conversation, Finished> {
+        // A client that was asked something, and says something new instead, does not come back with an
+        // answer: there is no other way for it to say so.
+        if let Some(over) = self.parking.give_up(id)
+            && timeout(ENDS_WITHIN * 2, over.cancelled()).await.is_err()
+        {
+            tracing::warn!(%id, "a turn that was given up did not end in time");
+        }
         let resumed = self.agent.resume(id, Some(&self.owner)).await;
         let mut conversation = resumed.map_err(|error| not_begun(&error))?;
         let settings = self.setup.resumed(conversation.settings().clone());
@@ -178,6 +199,8 @@ impl Job {
         is_new: bool,
     ) -> Finished {
         let id = conversation.id().clone();
+        // It is set once: a turn has one conversation.
+        self.mark.id.get_or_init(|| id.clone());
         let ended = {
             let turn = Box::pin(conversation.turn(said, &self.company));
             tokio::select! {
@@ -228,7 +251,7 @@ fn dropped() -> TurnEnd {
         text: String::new(),
         steps: 0,
         usage: Usage::default(),
-        cost: 0.0,
+        cost: None,
     }
 }
 

@@ -24,6 +24,10 @@ const ASK_FOR_VERSION: libc::c_uint = 1;
 /// The kind of rule that is about a place and everything below it.
 const PATH_BENEATH: libc::c_int = 1;
 
+/// `CAP_SYS_ADMIN` and `CAP_PERFMON`, as the kernel numbers them. Whoever has one of them reads the memory of
+/// any process, its environment first of all, before Landlock is asked: root, for one.
+const LOST: [libc::c_ulong; 2] = [21, 38];
+
 /// The rights, as the kernel numbers them. What is not handled is not restricted: reading and executing.
 mod right {
     pub(super) const WRITE_FILE: u64 = 1 << 1;
@@ -221,9 +225,14 @@ impl Ruleset {
     }
 
     /// Confines the calling process, and all that it will start, for good. Safe to call between `fork` and
-    /// `exec`: two or three system calls, no allocation, no lock.
+    /// `exec`: a few system calls, no allocation, no lock.
     pub(crate) fn enter(&self) -> io::Result<()> {
         let (on, none): (libc::c_ulong, libc::c_ulong) = (1, 0);
+        for capability in LOST {
+            // Whoever may not give it up does not have it, or is no administrator who could use it.
+            // SAFETY: touches no memory. The unused arguments are zeros of full width.
+            let _kept = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, none, none, none) };
+        }
         // SAFETY: touches no memory. The unused arguments are zeros of full width.
         if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, on, none, none, none) } != 0 {
             return Err(io::Error::last_os_error());

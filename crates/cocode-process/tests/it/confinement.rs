@@ -182,6 +182,21 @@ async fn the_children_of_a_program_are_confined_wherever_they_go() {
 }
 
 #[tokio::test]
+async fn the_environment_of_others_cannot_be_read_not_even_by_root() {
+    let house = House::new();
+    let others = "cat /proc/$PPID/environ";
+    let mut free = house.script(others);
+    free.confinement = None;
+    assert!(spawn(&free).unwrap().wait().await.success());
+    let (report, output) = house.run(others).await;
+    assert!(!report.success());
+    assert_eq!(output, "");
+    // Its own it can.
+    let (report, _output) = house.run("cat /proc/self/environ").await;
+    assert!(report.success());
+}
+
+#[tokio::test]
 async fn a_read_only_program_writes_nothing_at_all() {
     let house = House::new();
     let mut spec = house.script("echo x >inside/x || echo x >/tmp/x-$$ || echo x >/dev/shm/x-$$");

@@ -1,5 +1,6 @@
 //! `cocode exec`: one turn of a conversation, for scripts.
 
+mod asking;
 mod events;
 mod input;
 mod telling;
@@ -8,8 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cocode_agent::{
-    Agent, Approver, Block, Company, Conversation, ConversationId, Ending, Listener, NoApprover,
-    TurnEnd, Wanted,
+    Agent, Block, Company, Conversation, ConversationId, Ending, Listener, TurnEnd, Wanted,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -58,7 +58,7 @@ async fn turn(
     };
     let company = Company {
         listener,
-        approver: approver(),
+        approver: asking::approver(printer),
         sampler: None,
         interrupt: CancellationToken::new(),
     };
@@ -159,11 +159,6 @@ async fn forget(agent: &Agent, id: &ConversationId) {
     if is_empty && let Err(error) = store.remove(id).await {
         tracing::warn!(%id, %error, "a conversation that was not begun remains in the store");
     }
-}
-
-/// Whom to ask.
-fn approver() -> Arc<dyn Approver> {
-    Arc::new(NoApprover)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), CliError> {

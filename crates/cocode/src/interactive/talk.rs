@@ -135,7 +135,7 @@ impl Talk {
         taken.put_back();
         match ended {
             Ok(end) => {
-                self.spent.end_turn(end.usage, end.cost);
+                self.spent.end_turn(end.usage, end.cost.unwrap_or_default());
                 TurnOutcome::Ended(end.ending)
             }
             Err(error) => not_begun(crate::agent::trouble(&error)),

@@ -1,7 +1,7 @@
 //! Clients that nobody here wrote, at a gateway before servers that nobody here wrote: one server of
 //! each era, and clients of both. `cargo xtask peers` installs all of them.
 
-mod commands;
+pub(crate) mod commands;
 mod sdks;
 mod tours;
 
@@ -27,10 +27,10 @@ const PYTHON: &str = "python";
 const EVERYTHING_DIRECTORY: &str = "npm/node_modules/@modelcontextprotocol/server-everything/dist";
 
 /// Node 24: older ones run neither the Inspector nor a WebSocket.
-const NODE: &str = "npm/node_modules/node/bin/node";
+pub(crate) const NODE: &str = "npm/node_modules/node/bin/node";
 
 /// Something that `cargo xtask peers` installed.
-fn installed(path: &str) -> PathBuf {
+pub(crate) fn installed(path: &str) -> PathBuf {
     let root = std::env::var_os("COCODE_PEERS").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers"),
         PathBuf::from,
@@ -41,7 +41,7 @@ fn installed(path: &str) -> PathBuf {
 }
 
 /// A script of the repository that runs a peer.
-fn script(path: &str) -> PathBuf {
+pub(crate) fn script(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../peers")
         .join(path)
@@ -192,7 +192,7 @@ fn log(home: &Home) -> PathBuf {
 
 /// The JSON that a client printed.
 #[track_caller]
-fn printed(finished: Finished) -> Value {
+pub(crate) fn printed(finished: Finished) -> Value {
     let finished = finished.with_code(0);
     serde_json::from_str(&finished.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}\n{}", finished.stdout, finished.stderr))
@@ -206,7 +206,7 @@ fn text(result: &Value) -> &str {
 }
 
 /// The values of one field of some objects, in order.
-fn each<'a>(objects: &'a Value, field: &str) -> Vec<&'a str> {
+pub(crate) fn each<'a>(objects: &'a Value, field: &str) -> Vec<&'a str> {
     let objects = objects.as_array().unwrap().iter();
     let values = objects.map(|object| object[field].as_str().unwrap());
     values.collect()

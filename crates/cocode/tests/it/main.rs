@@ -6,6 +6,7 @@
     reason = "tests only, which start the program as a user would"
 )]
 
+mod agent_clients;
 mod agent_exec;
 mod agent_gateway;
 mod budgeting;

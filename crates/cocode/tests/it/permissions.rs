@@ -32,7 +32,7 @@ fn add(home: &Home, name: &str, server: &StdioServer) {
 
 /// Runs a command at a terminal where this is typed once it asks. Gives the exit code, stdout, and
 /// what was seen.
-fn asked(mut command: Command, typed: &'static str) -> (Option<i32>, String, String) {
+pub(crate) fn asked(mut command: Command, typed: &'static str) -> (Option<i32>, String, String) {
     let (person, name) = pseudo_terminal();
     command
         .stdin(open(&name))

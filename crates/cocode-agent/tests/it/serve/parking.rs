@@ -106,9 +106,9 @@ async fn who_cannot_be_asked_any_more_is_not() {
 }
 
 #[tokio::test]
-async fn a_parked_conversation_is_in_use() {
+async fn who_says_something_new_gives_up_what_was_asked() {
     let stage = Stage::asking();
-    let (mut hand, _) = asked(&stage).await;
+    let (mut hand, asked) = asked(&stage).await;
     let listed = hand.ask("resources/list", json!({})).await;
     let resource = &listed["result"]["resources"][0];
     let told = resource["description"].as_str().unwrap();
@@ -120,8 +120,17 @@ async fn a_parked_conversation_is_in_use() {
         .next()
         .unwrap();
     let reply = json!({ "session_id": id, "message": "hurry" });
-    let refused = hand.call("cocode-reply", reply).await;
-    assert!(text_in(&refused).contains("is in use"), "{refused}");
+    stage.puppet().says("Fine.");
+    let gone_on = hand.call("cocode-reply", reply).await;
+    assert_eq!(text_in(&gone_on), "Fine.");
+    // The question went with its turn, as whoever answers it all the same is told.
+    let yes = answers(&asked, "once");
+    let late = hand
+        .come_back("cocode", go(), &asked["requestState"], yes)
+        .await;
+    let late = &late["result"];
+    assert!(text_in(late).contains("interrupted"), "{late}");
+    assert!(!stage.scene.work().join("a").exists());
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,11 +4,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cocode_testkit::{HttpRequest, ModelFormat, ModelScript, ModelTurn};
+use cocode_testkit::{HttpRequest, ModelFormat, ModelScript, ModelTurn, Script};
 use serde_json::{Value, json};
 
-use super::{Running, Stage, results, says};
+use super::{Running, Stage, calls, results, says};
 use crate::fronts::{Client, kill, wait_while};
+use crate::interrupting::is_running;
 
 /// Turns of each of the four conversations.
 const TURNS: u64 = 50;
@@ -375,10 +376,43 @@ fn what_a_model_had_said_of_a_reply_is_there_after_a_kill() {
     kill(running.child.id());
     let (code, events) = running.finish();
     assert_eq!(code, None);
-    let id = super::Events(events.0).id();
+    let id = events.id();
     stage.run(&["--resume", &id, "Go on."]).with_code(0);
     let kept = stage.records(&id, "broke_off");
     assert_eq!(kept[0]["content"][0]["text"], "Half of it is");
     let body = stage.bodies()[1].to_string();
     super::assert_contains(&body, "Half of it is");
+}
+
+#[test]
+fn servers_of_an_agent_that_is_killed_end_with_it() {
+    let gate = cocode_testkit::Gate::new();
+    let server = Script::new()
+        .ignore_sigterm()
+        .stay_after_eof()
+        .on("tools/call")
+        .hold(&gate)
+        .text_result("late")
+        .stdio();
+    let script = ModelScript::new()
+        .turn(calls("w", "wait_for_servers", &json!({})))
+        .turn(calls("c1", "mcp__slow__echo", &json!({"text": "x"})))
+        .turn(says("It did not come."));
+    let stage = Stage::new(ModelFormat::Responses, script);
+    let mut add = stage.home.command(["mcp", "add", "slow", "--"]);
+    add.arg(server.program()).args(server.args());
+    assert!(add.output().unwrap().status.success());
+    let words = ["--json", "--sandbox", "workspace-write", "Call it."];
+    let running = Running::start(&mut stage.exec(&words));
+    let received = server.received();
+    received.wait_for_blocking(|message| message.is("tools/call"));
+    assert!(is_running(&server));
+    kill(running.child.id());
+    let (code, events) = running.finish();
+    assert_eq!(code, None);
+    wait_while(|| is_running(&server));
+    let finished = stage.run(&["--resume", &events.id(), "Well?"]);
+    assert_eq!(finished.with_code(0).stdout, "It did not come.\n");
+    let told = stage.results(2);
+    assert!(told[0].contains("interrupted"), "{told:?}");
 }

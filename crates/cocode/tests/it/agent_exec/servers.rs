@@ -38,6 +38,9 @@ fn add_servers(stage: &Stage, directory: &Path) {
         directory = directory.display(),
     );
     stage.home.user_file("mcp.toml", &entries);
+    // So much that all tools are shown.
+    let large = format!("[models.{}]\ncontext_window = 400000\n", stage.model_name());
+    stage.home.user_file("config.toml", &large);
 }
 
 /// Reads a file, converts a time and adds numbers side by side, writes down what came of it with a
@@ -57,7 +60,8 @@ fn task(format: ModelFormat, directory: &Path) -> ModelScript {
             "a4",
             "mcp__everything__echo",
             &json!({"message": "echo it"}),
-        );
+        )
+        .call("a5", "mcp__everything__get-tiny-image", &json!({}));
     let report = move |request: &HttpRequest| {
         let told = results(format, &request.json());
         let content = told.join("\n---\n");
@@ -101,7 +105,9 @@ fn servers_of_others_do_a_task(format: ModelFormat) {
     for (told, part) in told.iter().zip(["19 and 23", "21:30", "42", "echo it"]) {
         assert_contains(told, part);
     }
-    assert_eq!(told.len(), 4);
+    assert_eq!(told.len(), 5);
+    let is_image_seen = stage.bodies()[2].to_string().contains("iVBORw0KGgo");
+    assert_eq!(is_image_seen, format != ModelFormat::Chat, "{told:?}");
     let report = fs::read_to_string(directory.join("report.txt")).unwrap();
     assert_contains(&report, "19 and 23\n");
     assert_contains(&report, "21:30");

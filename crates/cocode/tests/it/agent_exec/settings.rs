@@ -5,7 +5,9 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{FORMATS, Stage, assert_contains, calls, says, shell};
+use crate::fronts::Client;
 use crate::harness::with_system_files;
+use crate::permissions::asked;
 
 #[test]
 fn a_tool_that_a_rule_denies_is_not_shown_and_not_called() {
@@ -251,5 +253,77 @@ fn system_an_organization_bounds_what_anybody_may_ask_for() {
         .with_code(0);
     for name in ["lowered", "resumed"] {
         assert!(!stage.home.project().join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_served_conversation_goes_on_within_what_is_allowed_now() {
+    let write = |id: &str| calls(id, "write", &json!({"path": id, "content": "x"}));
+    let script = ModelScript::new()
+        .turn(write("before"))
+        .turn(says("Written."))
+        .turn(write("after"))
+        .turn(says("Not written."));
+    let stage = Stage::new(ModelFormat::Anthropic, script);
+    let serve = |more: &[&str]| {
+        let words = ["mcp", "serve", "--agent", "--provider", "anthropic"];
+        let words: Vec<&str> = words.iter().chain(more).copied().collect();
+        let mut client = Client::start(&mut stage.cocode(&words));
+        client.open(&json!({}));
+        client.skip_notifications();
+        client
+    };
+    let mut client = serve(&[]);
+    let arguments = json!({
+        "prompt": "Write.", "sandbox": "workspace-write", "approval-policy": "never",
+    });
+    let begun = json!({"name": "cocode", "arguments": arguments});
+    let answer = client.ask(1, "tools/call", &begun);
+    let id = answer["result"]["structuredContent"]["session_id"].clone();
+    assert!(stage.home.project().join("before").exists(), "{answer}");
+    assert_eq!(client.leave().0, Some(0));
+    let mut client = serve(&["--max-sandbox", "read-only"]);
+    let arguments = json!({"session_id": id, "message": "Write again."});
+    let gone_on = json!({"name": "cocode-reply", "arguments": arguments});
+    let answer = client.ask(1, "tools/call", &gone_on);
+    assert_eq!(
+        answer["result"]["structuredContent"]["response"],
+        "Not written."
+    );
+    assert!(!stage.home.project().join("after").exists());
+    assert_contains(&stage.results(3)[0], "read-only");
+    assert_eq!(client.leave().0, Some(0));
+    // It is the conversation of those clients, and of nobody else.
+    let finished = stage.run(&["--resume", id.as_str().unwrap(), "Mine?"]);
+    finished
+        .with_code(2)
+        .complains(&["is not yours", "code: conversation-failed"]);
+}
+
+#[test]
+fn a_model_that_calls_no_tools_is_shown_none() {
+    for format in FORMATS {
+        let stage = Stage::new(format, ModelScript::new().turn(says("Words only.")));
+        let blind = format!("[models.{}]\ntools = false\n", stage.model_name());
+        stage.home.user_file("config.toml", &blind);
+        stage.run(&["Hello."]).with_code(0);
+        assert!(stage.tools(0).is_empty(), "{format:?}");
+    }
+}
+
+#[test]
+fn a_person_at_the_terminal_is_asked_where_the_policy_wants_it() {
+    for (typed, is_written) in [("y\n", true), ("n\n", false)] {
+        let write = calls("c1", "write", &json!({"path": "new", "content": "x"}));
+        let script = ModelScript::new().turn(write).turn(says("So be it."));
+        let stage = Stage::new(ModelFormat::Anthropic, script);
+        let words = ["--approval-policy", "untrusted", "Write."];
+        let mut command = stage.exec(&words);
+        command.args(["--sandbox", "workspace-write"]);
+        let (code, stdout, seen) = asked(command, typed);
+        assert_eq!((code, stdout.as_str()), (Some(0), "So be it.\n"), "{seen}");
+        assert_contains(&seen, "May this be done?");
+        let file = stage.home.project().join("new");
+        assert_eq!(file.exists(), is_written, "{seen}");
     }
 }

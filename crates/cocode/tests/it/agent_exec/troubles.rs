@@ -13,6 +13,12 @@ fn storm() -> ModelTurn {
     turn.header("retry-after", "0")
 }
 
+/// A reply whose last event is not whole. In one format that is a piece of the text, in the others an
+/// event that says that the text is over.
+fn cut_in_the_middle() -> ModelTurn {
+    ModelTurn::new().texts(&["I was ab", "out to"]).cut_off()
+}
+
 /// What a provider says of a conversation that is longer than its model sees.
 fn too_long(format: ModelFormat) -> ModelTurn {
     match format {
@@ -48,6 +54,16 @@ fn a_refusal_is_an_error_of_the_turn_and_the_conversation_goes_on_without_it() {
 }
 
 #[test]
+fn what_a_filter_stops_is_a_refusal() {
+    for format in FORMATS {
+        let script = ModelScript::new().turn(says("Well, first").filtered());
+        let stage = Stage::new(format, script);
+        let events = stage.events(&["Do something bad."], 1);
+        assert_eq!(events.end()["ending"], "refused", "{format:?}");
+    }
+}
+
+#[test]
 fn a_refusal_is_told_to_people_with_its_code() {
     let script = ModelScript::new().turn(says("No.").refuses("not this"));
     let stage = Stage::new(ModelFormat::Anthropic, script);
@@ -59,7 +75,7 @@ fn a_refusal_is_told_to_people_with_its_code() {
 #[test]
 fn a_stream_that_is_cut_off_is_asked_for_again() {
     for format in FORMATS {
-        for cut in [says("I was ab").cut_off(), says("I was ab").ends_early()] {
+        for cut in [cut_in_the_middle(), says("I was ab").ends_early()] {
             let script = ModelScript::new()
                 .turn(cut)
                 .turn(says("I was about to say yes."));
@@ -74,12 +90,13 @@ fn a_stream_that_is_cut_off_is_asked_for_again() {
 #[test]
 fn a_stream_that_is_always_cut_off_ends_the_turn_and_what_was_said_is_kept() {
     for format in FORMATS {
-        let script = ModelScript::new().forever(says("I was ab").cut_off());
+        let script = ModelScript::new().forever(cut_in_the_middle());
         let stage = Stage::new(format, script);
         let events = stage.events(&["Well?"], 3);
         assert_eq!(events.end()["ending"], "failed");
         let kept = stage.records(&events.id(), "broke_off");
-        assert_eq!(kept[0]["content"][0]["text"], "I was ab", "{format:?}");
+        let said = kept[0]["content"][0]["text"].as_str().unwrap();
+        assert!(said.starts_with("I was ab"), "{format:?}: {said}");
         // Nothing is asked for again without end.
         assert_eq!(stage.bodies().len(), 3);
     }

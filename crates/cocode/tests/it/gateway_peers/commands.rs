@@ -15,7 +15,7 @@ use crate::harness::{Finished, start};
 /// What both are asked to add.
 const SUM: &str = "The sum of 2 and 40 is 42.";
 
-const INSPECTOR: &str =
+pub(crate) const INSPECTOR: &str =
     "clients/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
 
 /// What the Inspector prints about an address.

@@ -1,0 +1,109 @@
+//! Asks the person at the terminal whether something may be done, where somebody sits there and the
+//! approval policy wants it.
+
+use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
+
+use cocode_agent::{ApprovalAnswer, ApprovalQuestion, Approver, NoApprover, Work};
+use tokio::sync::Mutex;
+
+use crate::elicit::{Permission, Person};
+use crate::lines::Lines;
+use crate::printer::{ErrWriter, Printer};
+
+/// Whom to ask: the person at the terminal, or nobody.
+pub(super) fn approver(printer: &Arc<Printer>) -> Arc<dyn Approver> {
+    if io::stdin().is_terminal() && printer.stderr_is_terminal() {
+        Arc::new(AtTerminal {
+            printer: Arc::clone(printer),
+            terminal: Mutex::default(),
+        })
+    } else {
+        Arc::new(NoApprover)
+    }
+}
+
+struct AtTerminal {
+    printer: Arc<Printer>,
+    /// The reader of the terminal, from the first question on. Who holds it may ask.
+    terminal: Mutex<Option<Lines>>,
+}
+
+impl AtTerminal {
+    #[expect(
+        clippy::significant_drop_tightening,
+        reason = "to hold the terminal while a person answers is the point; others wait their turn"
+    )]
+    async fn put(&self, question: &str) -> io::Result<Permission> {
+        let mut terminal = self.terminal.lock().await;
+        let input = match &mut *terminal {
+            Some(lines) => lines,
+            none => none.insert(Lines::of(|| io::stdin().lock())?),
+        };
+        input.forget();
+        let output = ErrWriter(Arc::clone(&self.printer));
+        Person { input, output }.permits(question).await
+    }
+}
+
+impl Approver for AtTerminal {
+    fn can_ask(&self) -> bool {
+        true
+    }
+
+    fn ask(&self, question: ApprovalQuestion) -> Work<'_, ApprovalAnswer> {
+        Box::pin(async move {
+            match self.put(&words(&question)).await {
+                Ok(Permission::Once) => ApprovalAnswer::Once,
+                Ok(Permission::Always) => ApprovalAnswer::Always,
+                Ok(Permission::Refused | Permission::Never) => ApprovalAnswer::Refused(None),
+                Err(error) => {
+                    tracing::warn!(%error, "nobody could be asked");
+                    ApprovalAnswer::Unasked
+                }
+            }
+        })
+    }
+}
+
+/// The question in one line.
+fn words(question: &ApprovalQuestion) -> String {
+    let ApprovalQuestion {
+        summary,
+        why,
+        justification,
+        ..
+    } = question;
+    let because = justification
+        .as_deref()
+        .map(|why| format!(" The model says: {why}"));
+    format!(
+        "May this be done? {summary}: you are asked because {why}.{}",
+        because.unwrap_or_default()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use cocode_agent::ApprovalQuestion;
+    use serde_json::json;
+
+    use super::words;
+
+    #[test]
+    fn a_question_says_what_and_why() {
+        let question = ApprovalQuestion {
+            id: "1".to_owned(),
+            tool: "write".to_owned(),
+            summary: "write a.txt".to_owned(),
+            arguments: json!({}),
+            why: "it writes".to_owned(),
+            justification: Some("you wanted it".to_owned()),
+            can_remember: false,
+        };
+        assert_eq!(
+            words(&question),
+            "May this be done? write a.txt: you are asked because it writes. The model says: you wanted it"
+        );
+    }
+}
