@@ -144,7 +144,8 @@ fn system_a_conversation_goes_on_in_another_process() {
 
     // As long as it is held, nobody else can have it.
     let other = desk.run(&["--resume", &id]);
-    other.wait_for("✗");
+    other.wait_for("error: the conversation");
+    other.wait_for("ended with ");
     drop(other);
     assert_eq!(leave(&tmux), id);
 

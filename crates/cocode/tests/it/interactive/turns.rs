@@ -192,6 +192,7 @@ fn system_files_resources_and_directories_reach_the_model() {
     desk.home.project_file("src/parser.rs", "fn parse() {}\n");
     desk.home.project_file("ignored/parser.rs", "no\n");
     desk.home.project_file(".gitignore", "ignored\n");
+    desk.remembers_lists();
     let tmux = desk.sit_down_with_server();
     tmux.text("compare @pars");
     let screen = tmux.wait_for("› @src/parser.rs");
@@ -238,6 +239,7 @@ fn system_prompts_are_commands() {
         "prompts/review.md",
         "---\ndescription: Looks closely\n---\nReview {{what}} closely.\n",
     );
+    desk.remembers_lists();
     let tmux = desk.sit_down_with_server();
     tmux.text("/gree");
     tmux.wait_for("› /mcp__one__greet");
