@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Far longer than anything takes, also on a busy machine.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 /// Between two looks at the screen.
 const LOOK_AGAIN: Duration = Duration::from_millis(30);
 
