@@ -233,6 +233,27 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn the_next_part_of_a_question_is_answered_at_once() {
+        let (reply, _answer) = oneshot::channel();
+        let question = Question {
+            title: String::new(),
+            detail: String::new(),
+            kind: QuestionKind::Text {
+                initial: "x".to_owned(),
+                is_secret: false,
+            },
+            follows: true,
+            reply,
+        };
+        let now = Instant::now();
+        let mut asked = QuestionBox::new(question, now);
+        asked.show(now);
+        assert_eq!(asked.armed_at(now), None);
+        let answered = asked.key(KeyEvent::from(KeyCode::Enter), 60, now);
+        assert_eq!(answered, Answered::With(Some("x".to_owned())));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn nobody_sees_a_secret() {
         let kind = QuestionKind::Text {
             initial: String::new(),
