@@ -149,7 +149,8 @@ fn system_a_server_asks_the_person_during_a_call() {
     tmux.keys(&["Enter"]);
     tmux.wait_for("› cat");
     tmux.keys(&["Down", "Enter"]);
-    tmux.wait_for("sure (optional) — 3 of 3");
+    let screen = tmux.wait_for("› yes");
+    assert!(screen.contains("sure (optional) — 3 of 3"), "{screen}");
     tmux.text("left");
     tmux.wait_for("› (left out)");
     tmux.keys(&["Enter"]);
