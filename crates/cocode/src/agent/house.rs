@@ -101,7 +101,7 @@ impl House {
             output,
             max_steps: configured.max_steps.value,
             compact_percent: configured.compact_percent.value,
-            today: Some(cocode_agent::today()),
+            tells_date: true,
         });
         Ok(Self {
             agent,
