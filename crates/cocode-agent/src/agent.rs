@@ -48,8 +48,8 @@ pub struct AgentOptions {
     pub max_steps: u32,
     /// Percent of what a model sees from which on a conversation is summed up.
     pub compact_percent: u8,
-    /// What day it is, for the model, if it is to know.
-    pub today: Option<String>,
+    /// Whether models are told what day it is.
+    pub tells_date: bool,
 }
 
 /// An agent. Cheap to clone.
@@ -72,12 +72,11 @@ pub enum AgentError {
     #[error(transparent)]
     Workspace(#[from] HandsError),
     /// It is somebody else's.
-    #[error("the conversation `{id}` is not yours: it was begun by {owner}")]
+    // Whose it is, is not said: the names of owners hold their directories.
+    #[error("the conversation `{id}` is not yours")]
     Foreign {
         /// Which.
         id: ConversationId,
-        /// Whose it is.
-        owner: String,
     },
     /// The model did not sum it up.
     #[error("the conversation was not summed up: {0}")]
@@ -130,10 +129,7 @@ impl Agent {
         // Whose it is, is looked at first: who may not have it need not know that it is held.
         let stored = store.load(id).await?;
         if owner.is_some_and(|owner| owner != stored.summary.owner) {
-            return Err(AgentError::Foreign {
-                id: id.clone(),
-                owner: stored.summary.owner,
-            });
+            return Err(AgentError::Foreign { id: id.clone() });
         }
         if stored.summary.is_closed {
             return Err(AgentError::Closed(id.clone()));

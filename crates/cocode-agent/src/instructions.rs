@@ -8,6 +8,7 @@ use crate::agent::AgentOptions;
 use crate::belt::Belt;
 use crate::project_notes::project_notes;
 use crate::record::Settings;
+use crate::utc::today;
 
 /// Tokens of what one server says about itself.
 const MAX_SERVER_TOKENS: u64 = 1_000;
@@ -51,8 +52,9 @@ pub(crate) fn instructions(
 
 fn surroundings(settings: &Settings, options: &AgentOptions) -> String {
     let mut text = format!("Working directory: {}", settings.cwd.display());
-    if let Some(today) = &options.today {
-        let _infallible = write!(text, "\nToday: {today}");
+    if options.tells_date {
+        // A conversation may go on for days.
+        let _infallible = write!(text, "\nToday: {}", today());
     }
     let sandbox = match settings.sandbox {
         SandboxMode::ReadOnly => "read-only: files can be read, nothing can be written",

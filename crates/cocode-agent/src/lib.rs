@@ -25,11 +25,9 @@ mod utc;
 pub use agent::{Agent, AgentError, AgentOptions, DEFAULT_COMPACT_PERCENT, DEFAULT_MAX_STEPS};
 pub use belt::HandsError;
 pub use conversation::{Conversation, TurnEnd};
-pub use describe::describe;
+pub use describe::{describe, details};
 pub use markdown::render_markdown;
 pub use rules::{NoRules, Rules, Ruling};
-
-pub use utc::today;
 
 pub use company::{
     ApprovalAnswer, ApprovalQuestion, Approver, Company, Listener, NoApprover, NoListener, Notice,

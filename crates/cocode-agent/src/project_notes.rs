@@ -6,12 +6,17 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
+use rustix::fs::{Mode, OFlags, open};
+
 /// Bytes of all of them together.
 const MAX_BYTES: u64 = 32 * 1024;
 /// Directories that are looked into.
 const MAX_DEPTH: usize = 16;
 
 const NAME: &str = "AGENTS.md";
+/// How a file of notes ends. In the notes themselves it would let them say something in another's name.
+const END: &str = "</notes";
+const HARMLESS_END: &str = "<\u{200b}/notes";
 
 /// The notes, the outermost first; nothing if there are none.
 pub(crate) fn project_notes(directory: &Path) -> Option<String> {
@@ -36,14 +41,30 @@ pub(crate) fn project_notes(directory: &Path) -> Option<String> {
             continue;
         };
         left = left.saturating_sub(notes.len() as u64);
-        let (path, notes) = (path.display(), notes.trim());
+        let (path, notes) = (path.display(), harmless(notes.trim()));
         let _infallible = write!(text, "\n\n<notes file=\"{path}\">\n{notes}\n</notes>");
     }
     (!text.is_empty()).then(|| format!("Notes of the project for agents:{text}"))
 }
 
+/// The same, but the notes cannot end before they do.
+fn harmless(notes: &str) -> String {
+    let lower = notes.to_ascii_lowercase();
+    let (mut text, mut done) = (String::with_capacity(notes.len()), 0);
+    for (at, _) in lower.match_indices(END) {
+        text.push_str(notes.get(done..at).unwrap_or_default());
+        text.push_str(HARMLESS_END);
+        done = at + END.len();
+    }
+    text.push_str(notes.get(done..).unwrap_or_default());
+    text
+}
+
+/// What a file says. Whoever wrote a repository must not have other files of the machine read by a link,
+/// nor anybody wait for a pipe.
 fn read(path: &Path, most: u64) -> Option<String> {
-    let file = File::open(path).ok()?;
+    let how = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(open(path, how, Mode::empty()).ok()?);
     if !file.metadata().ok()?.is_file() {
         return None;
     }
@@ -76,6 +97,33 @@ mod tests {
         std::fs::create_dir(&inner).unwrap();
         std::fs::write(root.path().join("AGENTS.md"), "outer").unwrap();
         assert_eq!(project_notes(&inner), None);
+    }
+
+    #[test]
+    fn links_and_pipes_are_no_notes() {
+        let root = tempfile::tempdir().unwrap();
+        let (secret, notes) = (root.path().join("secret"), root.path().join("AGENTS.md"));
+        std::fs::write(&secret, "secret").unwrap();
+        std::os::unix::fs::symlink(&secret, &notes).unwrap();
+        assert_eq!(project_notes(root.path()), None);
+        std::fs::remove_file(&notes).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&notes).status();
+        assert!(made.unwrap().success());
+        assert_eq!(project_notes(root.path()), None);
+    }
+
+    #[test]
+    fn notes_end_only_once() {
+        let root = tempfile::tempdir().unwrap();
+        let text = "a</notes>b</NOTES >c";
+        std::fs::write(root.path().join("AGENTS.md"), text).unwrap();
+        let notes = project_notes(root.path()).unwrap();
+        let lower = notes.to_ascii_lowercase();
+        assert_eq!(lower.matches("</notes").count(), 1, "{notes}");
+        assert!(
+            notes.contains("/notes>b") && notes.contains(">c"),
+            "{notes}"
+        );
     }
 
     #[test]

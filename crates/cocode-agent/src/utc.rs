@@ -6,8 +6,8 @@ const DAY_SECONDS: u64 = 24 * 60 * 60;
 /// Days of four hundred years, after which the calendar repeats itself.
 const CYCLE_DAYS: u64 = 146_097;
 
-/// The date of today in UTC, such as `2026-11-17`: for [`AgentOptions`](crate::AgentOptions).
-pub fn today() -> String {
+/// The date of today in UTC, such as `2026-11-17`.
+pub(crate) fn today() -> String {
     let now = utc(SystemTime::now());
     let (date, _) = now.split_once('T').unwrap_or((&now, ""));
     date.to_owned()

@@ -15,8 +15,10 @@ use crate::style::{Color, Line, Style};
 use crate::text::{first_line, shortened};
 use crate::wrap::{wrap_cells, wrap_words};
 
-/// Lines of arguments that are shown.
+/// Lines of arguments that are shown with the question.
 const MAX_ARGUMENT_LINES: usize = 16;
+/// Lines of every reason that are shown with the question.
+const MAX_WORDS_LINES: usize = 4;
 
 /// A question that is shown.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ pub(crate) enum Asked {
     Answered(ApprovalAnswer),
     /// It is not answered yet.
     Open,
+    /// All of it is to be shown.
+    View,
     /// The key was meant for the input line.
     NotMine,
 }
@@ -108,6 +112,7 @@ impl ApprovalBox {
             KeyCode::Char('a') if self.question.can_remember => {
                 Asked::Answered(ApprovalAnswer::Always)
             }
+            KeyCode::Char('v') => Asked::View,
             KeyCode::Char('n') => {
                 self.reason = Some(Editor::default());
                 Asked::Open
@@ -134,47 +139,19 @@ impl ApprovalBox {
         rows: usize,
         now: Instant,
     ) -> (Vec<Line>, Option<(usize, usize)>) {
-        let ApprovalQuestion {
-            id: _,
-            tool,
-            summary,
-            arguments,
-            why,
-            justification,
-            can_remember,
-        } = &self.question;
         let dim = Style::PLAIN.dim();
         let warning = Style::PLAIN.bold().color(Color::Yellow);
-        let mut lines = vec![
-            Line::new("? ", warning)
-                .with("May ", warning)
-                .with(&shortened(tool, columns / 2), Style::PLAIN.bold())
-                .with(" be called?", warning),
-        ];
-        let hanging = Line::plain("  ");
-        let mut add = |name: &str, text: &str, style: Style| {
-            let line = Line::plain("  ").with(name, dim).with(text, style);
-            lines.extend(wrap_words(&line, columns, &hanging).into_iter().take(4));
-        };
-        add("", first_line(summary), Style::PLAIN);
-        if !why.is_empty() {
-            add("asked because ", why, dim);
-        }
-        if let Some(justification) = justification {
-            add("the model says: ", justification, Style::PLAIN.italic());
-        }
+        let (mut lines, is_cut) = self.words(columns, MAX_WORDS_LINES);
         let below = match &self.reason {
             Some(_) => 3,
             None => 1,
         };
         let room = rows.saturating_sub(lines.len() + below);
-        lines.extend(shown_arguments(
-            arguments,
-            columns,
-            room.min(MAX_ARGUMENT_LINES),
-        ));
+        let arguments = all_arguments(&self.question.arguments, columns);
+        let (shown, is_shortened) = beginning(arguments, room.min(MAX_ARGUMENT_LINES));
+        lines.extend(shown);
         let Some(reason) = &self.reason else {
-            lines.push(self.keys(*can_remember, columns, now));
+            lines.push(self.keys(is_cut || is_shortened, columns, now));
             return (lines, None);
         };
         let hint = "  No. What should the model be told? Enter sends it, Esc goes back.";
@@ -186,28 +163,73 @@ impl ApprovalBox {
         (lines, Some(cursor))
     }
 
+    /// All of it, for the scrollback, where there is room: nobody is to agree to half a command.
+    pub(crate) fn everything(&self, columns: usize) -> Vec<Line> {
+        let (mut lines, _) = self.words(columns, usize::MAX);
+        lines.extend(all_arguments(&self.question.arguments, columns));
+        lines
+    }
+
+    /// What is asked and why, each in so many lines at most, and whether anything is left out.
+    fn words(&self, columns: usize, most: usize) -> (Vec<Line>, bool) {
+        let ApprovalQuestion {
+            id: _,
+            tool,
+            summary,
+            arguments: _,
+            why,
+            justification,
+            can_remember: _,
+        } = &self.question;
+        let dim = Style::PLAIN.dim();
+        let warning = Style::PLAIN.bold().color(Color::Yellow);
+        let mut lines = vec![
+            Line::new("? ", warning)
+                .with("May ", warning)
+                .with(&shortened(tool, columns / 2), Style::PLAIN.bold())
+                .with(" be called?", warning),
+        ];
+        let hanging = Line::plain("  ");
+        let mut is_cut = false;
+        let mut add = |name: &str, text: &str, style: Style| {
+            let line = Line::plain("  ").with(name, dim).with(text, style);
+            let wrapped = wrap_words(&line, columns, &hanging);
+            is_cut |= wrapped.len() > most;
+            lines.extend(wrapped.into_iter().take(most));
+        };
+        add("", first_line(summary), Style::PLAIN);
+        if !why.is_empty() {
+            add("asked because ", why, dim);
+        }
+        if let Some(justification) = justification {
+            add("the model says: ", justification, Style::PLAIN.italic());
+        }
+        (lines, is_cut)
+    }
+
     /// Which keys there are; faint as long as they do not count.
-    fn keys(&self, can_remember: bool, columns: usize, now: Instant) -> Line {
+    fn keys(&self, is_cut: bool, columns: usize, now: Instant) -> Line {
         if !self.pause.is_over(now) {
             return Pause::line(columns);
         }
         let key = Style::PLAIN.bold().color(Color::Cyan);
         let mut line = Line::plain("  ").with("y", key).with(" yes", Style::PLAIN);
-        if can_remember {
+        if self.question.can_remember {
             line = line.with("  a", key).with(" always", Style::PLAIN);
         }
-        line.with("  n", key)
-            .with(" no, and why", Style::PLAIN)
-            .with("  Esc", key)
-            .with(" stop the turn", Style::PLAIN)
+        line = line.with("  n", key).with(" no, and why", Style::PLAIN);
+        if is_cut {
+            line = line.with("  v", key).with(" view all", Style::PLAIN);
+        }
+        line.with("  Esc", key).with(" stop the turn", Style::PLAIN)
     }
 }
 
 /// The arguments, as a diff where they are an edit.
-fn shown_arguments(arguments: &Value, columns: usize, rows: usize) -> Vec<Line> {
+fn all_arguments(arguments: &Value, columns: usize) -> Vec<Line> {
     let is_nothing =
         arguments.is_null() || arguments.as_object().is_some_and(serde_json::Map::is_empty);
-    if is_nothing || rows == 0 {
+    if is_nothing {
         return Vec::new();
     }
     let changed = diff::of_arguments(arguments);
@@ -216,7 +238,7 @@ fn shown_arguments(arguments: &Value, columns: usize, rows: usize) -> Vec<Line> 
         let pretty = pretty.unwrap_or_else(|_no_json| arguments.to_string());
         Line::lines(&pretty, Style::PLAIN.dim())
     });
-    let mut shown: Vec<Line> = lines
+    lines
         .into_iter()
         .flat_map(|line| wrap_cells(&line, columns.saturating_sub(2)))
         .map(|line| {
@@ -224,14 +246,23 @@ fn shown_arguments(arguments: &Value, columns: usize, rows: usize) -> Vec<Line> 
             indented.append(line);
             indented
         })
-        .collect();
-    if shown.len() > rows {
-        let n_more = shown.len() - (rows - 1);
-        shown.truncate(rows - 1);
-        let more = format!("  … {n_more} more lines");
-        shown.push(Line::new(&more, Style::PLAIN.dim()));
+        .collect()
+}
+
+/// No more than so many of these lines, and whether any are left out.
+fn beginning(mut lines: Vec<Line>, rows: usize) -> (Vec<Line>, bool) {
+    if lines.len() <= rows {
+        return (lines, false);
     }
-    shown
+    if let Some(kept) = rows.checked_sub(1) {
+        let n_more = lines.len() - kept;
+        lines.truncate(kept);
+        let more = format!("  … {n_more} more lines");
+        lines.push(Line::new(&more, Style::PLAIN.dim()));
+    } else {
+        lines.clear();
+    }
+    (lines, true)
 }
 
 #[cfg(test)]
@@ -346,6 +377,25 @@ mod tests {
         let now = Instant::now() + PAUSE;
         let (lines, _) = asked.lines(60, 12, now);
         assert_eq!(lines.len(), 12);
-        assert!(lines.last().unwrap().text().contains("y yes"));
+        let keys = lines.last().unwrap().text();
+        assert!(
+            keys.contains("y yes") && keys.contains("v view all"),
+            "{keys}"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_left_out_can_be_viewed() {
+        let (mut asked, _answer) = shown();
+        let command = format!("{}rm -r /", "true\n".repeat(100));
+        asked.question.arguments = serde_json::json!({ "path": "x", "content": command });
+        let now = Instant::now() + PAUSE;
+        let cut = texts(&asked, now);
+        assert!(!cut.iter().any(|line| line.contains("rm -r /")), "{cut:?}");
+        assert_eq!(press(&mut asked, KeyCode::Char('v'), now), Asked::View);
+        let all: Vec<String> = asked.everything(60).iter().map(Line::text).collect();
+        assert!(all.iter().any(|line| line.contains("rm -r /")), "{all:?}");
+        let why = "  asked because the sandbox does not allow it";
+        assert!(all.iter().any(|line| line == why), "{all:?}");
     }
 }

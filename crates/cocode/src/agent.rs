@@ -11,7 +11,7 @@ pub(crate) mod sessions;
 mod setup;
 
 pub(crate) use house::House;
-pub(crate) use setup::{AgentSetup, Defaults, Wishes};
+pub(crate) use setup::{AgentSetup, Defaults, Granted, Wishes};
 
 use std::path::PathBuf;
 

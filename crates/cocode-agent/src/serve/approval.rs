@@ -4,15 +4,13 @@ use cocode_core::Revision;
 use serde_json::{Value, json};
 
 use crate::company::{ApprovalAnswer, ApprovalQuestion};
+use crate::describe::details;
 
 /// The method by which a client is asked to have a form filled in.
 pub(super) const METHOD: &str = "elicitation/create";
 
 /// So many characters of what a person gives as their reason reach the model.
 const MAX_REASON_CHARS: usize = 2_000;
-
-/// So many characters of the arguments of a call are shown to whoever decides about it.
-const MAX_DETAIL_CHARS: usize = 4_000;
 
 const ONCE: &str = "once";
 const ALWAYS: &str = "always";
@@ -75,31 +73,6 @@ fn message(question: &ApprovalQuestion) -> String {
         lines.push(format!("The agent says: {words}"));
     }
     lines.join("\n")
-}
-
-/// All arguments, unless the summary is all there is to say.
-fn details(question: &ApprovalQuestion) -> Option<String> {
-    let members = question.arguments.as_object()?;
-    let is_said = match members.values().next() {
-        None => true,
-        Some(Value::String(text)) if members.len() == 1 => {
-            question.summary == format!("{}: {text}", question.tool)
-        }
-        Some(_) => false,
-    };
-    if is_said {
-        return None;
-    }
-    let text = format!("{:#}", question.arguments);
-    let n_chars = text.chars().count();
-    let mut shown: String = text.chars().take(MAX_DETAIL_CHARS).collect();
-    if let Some(more) = n_chars
-        .checked_sub(MAX_DETAIL_CHARS)
-        .filter(|more| *more > 0)
-    {
-        shown.extend(["\n[", &more.to_string(), " more characters are not shown]"]);
-    }
-    Some(format!("with {shown}"))
 }
 
 /// What a client answers. Only a clear yes is one.

@@ -262,7 +262,7 @@ impl Scene {
             output: OutputLimits::default(),
             max_steps: 20,
             compact_percent: DEFAULT_COMPACT_PERCENT,
-            today: None,
+            tells_date: false,
         };
         change(&mut options);
         std::fs::create_dir(directory.path().join("work")).unwrap();

@@ -64,6 +64,10 @@ impl App {
             match asked.key(key, columns, now) {
                 Asked::NotMine => return false,
                 Asked::Open => {}
+                Asked::View => {
+                    let lines = asked.everything(columns);
+                    self.print_block(lines);
+                }
                 Asked::Answered(answer) => {
                     let by_control_c =
                         key.code != KeyCode::Esc && answer == ApprovalAnswer::Stopped;

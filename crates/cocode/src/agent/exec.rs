@@ -28,7 +28,7 @@ use crate::workspace::Workspace;
 const MAX_LOOKED_THROUGH: usize = 1_000;
 
 pub(crate) fn run(args: &ExecArgs, workspace: &Workspace) -> Result<Exit, CliError> {
-    let said = input::said(args)?;
+    let said = input::said(args, &workspace.printer)?;
     on_runtime(workspace, exec(args, said, workspace))
 }
 
@@ -149,15 +149,23 @@ pub(crate) async fn last(agent: &Agent, directory: &Path) -> Result<Conversation
     })
 }
 
-/// A conversation in which nothing was said is none. One that has said something stays, whatever broke.
-async fn forget(agent: &Agent, id: &ConversationId) {
+/// Removes a conversation in which nothing was said, which is none, and tells whether it is gone. One that
+/// has said something stays, whatever broke.
+pub(crate) async fn forget(agent: &Agent, id: &ConversationId) -> bool {
     let store = &agent.options().store;
     let is_empty = match store.load(id).await {
         Ok(stored) => stored.records.is_empty() && stored.unread.is_empty(),
         Err(_) => false,
     };
-    if is_empty && let Err(error) = store.remove(id).await {
-        tracing::warn!(%id, %error, "a conversation that was not begun remains in the store");
+    if !is_empty {
+        return false;
+    }
+    match store.remove(id).await {
+        Ok(_gone) => true,
+        Err(error) => {
+            tracing::warn!(%id, %error, "a conversation that was not begun remains in the store");
+            false
+        }
     }
 }
 

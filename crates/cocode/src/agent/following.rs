@@ -1,18 +1,26 @@
-//! Follows the files of configuration while an agent is there: servers come and go, rules change.
+//! Follows the files of configuration while an agent is there: servers come and go, rules and settings
+//! change. Whoever stays that long has old conversations removed, too.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use cocode_agent::Store;
 use cocode_client::Manager;
 use cocode_config::{Live, Watcher};
 use cocode_core::ServerSpec;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
+use super::AgentSetup;
 use super::house;
 use super::rules::AgentRules;
 use crate::error::{CliError, Code};
 use crate::reach::Configured;
 use crate::workspace::{Workspace, told_after};
+
+/// How often old conversations are looked for.
+const PURGED_EVERY: Duration = Duration::from_hours(24);
 
 /// Who is told of changes.
 #[derive(Debug)]
@@ -20,6 +28,8 @@ pub(super) struct Followed {
     pub(super) manager: Manager,
     pub(super) connector: Arc<Configured>,
     pub(super) rules: Arc<AgentRules>,
+    pub(super) setup: AgentSetup,
+    pub(super) store: Arc<dyn Store>,
     /// Servers that are cocode are left out.
     pub(super) is_served: bool,
 }
@@ -48,8 +58,19 @@ impl Following {
         task.spawn(async move {
             // What was read at the start is what the first change is compared with.
             let mut live = Live::new(places, move |name| variables.text(name));
-            while changes.recv().await.is_some() {
-                followed.reload(&mut live).await;
+            let mut days = interval_at(Instant::now() + PURGED_EVERY, PURGED_EVERY);
+            days.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                tokio::select! {
+                    changed = changes.recv() => match changed {
+                        Some(()) => followed.reload(&mut live).await,
+                        None => break,
+                    },
+                    _at = days.tick() => {
+                        let days = house::keep_days(live.config());
+                        house::purge(followed.store.as_ref(), days).await;
+                    }
+                }
             }
         });
         Ok(Self {
@@ -75,6 +96,7 @@ impl Followed {
             self.manager.reject_configuration(problems);
         }
         self.rules.replace(live.config());
+        self.setup.replace(live.config());
         let wanted = house::specs(live.config(), self.is_served);
         // One that is broken now may go on as it was.
         let specs: Vec<ServerSpec> = live

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cocode_agent::{Agent, AgentOptions, SqliteStore};
+use cocode_agent::{Agent, AgentOptions, SqliteStore, Store};
 use cocode_client::{Manager, ManagerOptions};
 use cocode_config::{Config, State};
 use cocode_core::ServerSpec;
@@ -79,7 +79,7 @@ impl House {
         let always_load = always.map(|spec| spec.name.clone()).collect();
         manager.apply(specs).await;
         let setup = AgentSetup::new(workspace, defaults)?;
-        let settings = &config.settings;
+        let (settings, configured) = (&config.settings, setup.agent());
         let variables = &workspace.environment.variables;
         let search = ToolSearch::new(
             ToolSearchArgs::default(),
@@ -93,28 +93,22 @@ impl House {
             manager: Some(manager.clone()),
             rules: Arc::<AgentRules>::clone(&rules),
             environment: variables.for_servers(),
-            instructions: setup
-                .agent()
+            instructions: configured
                 .instructions
-                .as_ref()
-                .map(|instructions| instructions.value.clone()),
+                .map(|instructions| instructions.value),
             search: search.options.policy,
             always_load,
             output,
-            max_steps: setup.agent().max_steps.value,
-            compact_percent: setup.agent().compact_percent.value,
-            today: Some(cocode_agent::today()),
+            max_steps: configured.max_steps.value,
+            compact_percent: configured.compact_percent.value,
+            tells_date: true,
         });
         Ok(Self {
             agent,
             setup,
             manager,
             managing: None,
-            keep_days: settings
-                .retention
-                .conversations_days
-                .as_ref()
-                .map(|days| days.value),
+            keep_days: keep_days(config),
             rules,
             connector,
             following: None,
@@ -131,28 +125,18 @@ impl House {
                 manager: self.manager.clone(),
                 connector: Arc::clone(&self.connector),
                 rules: Arc::clone(&self.rules),
+                setup: self.setup.clone(),
+                store: Arc::clone(&self.agent.options().store),
                 is_served,
             },
         )?);
         Ok(())
     }
 
-    /// Removes conversations that are older than the configuration wants them kept. Done at the end,
-    /// when nobody waits for anything else.
-    async fn purge(&self) {
-        let Some(days) = self.keep_days else {
-            return;
-        };
-        match self.agent.options().store.purge(days).await {
-            Ok(0) => {}
-            Ok(removed) => tracing::info!(removed, days, "old conversations were removed"),
-            Err(error) => tracing::warn!(%error, "old conversations were not removed"),
-        }
-    }
-
     /// Ends the servers, and writes down what is still to be written.
     pub(crate) async fn close(self) {
-        self.purge().await;
+        // At the end nobody waits for anything else.
+        purge(self.agent.options().store.as_ref(), self.keep_days).await;
         let Self {
             agent,
             setup: _,
@@ -169,6 +153,24 @@ impl House {
         if let Some(managing) = managing {
             managing.end();
         }
+    }
+}
+
+/// How long the configuration wants conversations kept, if not for ever.
+pub(super) fn keep_days(config: &Config) -> Option<u64> {
+    let days = config.settings.retention.conversations_days.as_ref();
+    days.map(|days| days.value)
+}
+
+/// Removes conversations that are older than this.
+pub(super) async fn purge(store: &dyn Store, days: Option<u64>) {
+    let Some(days) = days else {
+        return;
+    };
+    match store.purge(days).await {
+        Ok(0) => {}
+        Ok(removed) => tracing::info!(removed, days, "old conversations were removed"),
+        Err(error) => tracing::warn!(%error, "old conversations were not removed"),
     }
 }
 

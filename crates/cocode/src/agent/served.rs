@@ -1,5 +1,7 @@
 //! `cocode mcp serve --agent`: the agent on the standard streams of this process, for other programs.
 
+mod limits;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,7 +13,8 @@ use cocode_core::{SandboxMode, nearest};
 use cocode_wire::serve::stdio;
 use serde_json::{Map, Value};
 
-use super::{AgentSetup, Defaults, House, Wishes};
+use self::limits::Limits;
+use super::{AgentSetup, Defaults, Granted, House, Wishes};
 use crate::args::serve::ServeArgs;
 use crate::error::{CliError, Code, Exit};
 use crate::interrupt::Interrupts;
@@ -58,6 +61,12 @@ fn server(house: &House, args: &ServeArgs, workspace: &Workspace) -> Result<Agen
         CliError::new(Code::SetupFailed, "the current directory is gone")
             .hint("start it in a directory that exists")
     })?;
+    // Whoever bounds what callers may write means the directory that they start this in.
+    let root = args.max_sandbox.map(|_| std::fs::canonicalize(here));
+    let root = root.transpose().map_err(|error| {
+        let message = format!("the agent cannot work in {}", here.display());
+        CliError::new(Code::FileError, message).because(&error)
+    })?;
     Ok(AgentServer::new(AgentServerOptions {
         agent: house.agent.clone(),
         owner: format!("MCP clients in {}", here.display()),
@@ -66,7 +75,7 @@ fn server(house: &House, args: &ServeArgs, workspace: &Workspace) -> Result<Agen
             model: args.model.clone(),
             provider: args.provider.clone(),
             ceiling: args.max_sandbox,
-            root: None,
+            root,
         }),
         prompts: saved_prompts(workspace),
     }))
@@ -100,32 +109,26 @@ impl Setup for Callers {
                 "ask for less, or have whoever runs this server allow more",
             ));
         }
+        let profile = wishes.profile.as_deref();
+        let configured = self.setup.configured(profile).map_err(told)?;
         let settings = self.setup.settings(&wishes).map_err(told)?;
-        self.bounded(settings)
+        self.limits(configured).of_new(settings)
     }
 
     fn resumed(&self, was: Settings) -> Result<Settings, SetupError> {
-        let settings = self.setup.resumed(&Wishes::default(), &was).map_err(told)?;
-        self.bounded(settings)
+        let settings = self.setup.kept(&was).map_err(told)?;
+        let configured = self.setup.configured_at_most();
+        self.limits(configured).of_kept(settings)
     }
 }
 
 impl Callers {
-    /// The same, but no more than any caller gets.
-    fn bounded(&self, mut settings: Settings) -> Result<Settings, SetupError> {
-        if let Some(ceiling) = self.ceiling {
-            settings.sandbox = settings.sandbox.min(ceiling);
+    fn limits(&self, configured: Granted) -> Limits<'_> {
+        Limits {
+            ceiling: self.ceiling,
+            root: self.root.as_deref(),
+            configured,
         }
-        if let Some(root) = &self.root
-            && !settings.cwd.starts_with(root)
-        {
-            let (cwd, root) = (settings.cwd.display(), root.display());
-            return Err(wrong(
-                format!("`cwd` is {cwd}, which is not below {root}"),
-                "this agent works there and nowhere else",
-            ));
-        }
-        Ok(settings)
     }
 
     fn wishes(&self, asked: &Asked) -> Result<Wishes, SetupError> {

@@ -2,9 +2,10 @@
 //! configuration says, within what the organization allows.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use cocode_agent::{ModelChoice, Settings};
-use cocode_config::{AgentBounds, AgentProfile, AgentSettings, Setting};
+use cocode_config::{AgentBounds, AgentProfile, AgentSettings, Config, Setting};
 use cocode_core::{ApprovalPolicy, SandboxMode, nearest};
 
 use crate::args::agent::AgentArgs;
@@ -53,14 +54,27 @@ impl Defaults {
     };
 }
 
-/// Turns wishes into settings.
+/// Turns wishes into settings. Clones share what the configuration says, and its changes.
 #[derive(Clone, Debug)]
 pub(crate) struct AgentSetup {
-    agent: AgentSettings,
-    bounds: AgentBounds,
+    current: Arc<RwLock<Arc<Current>>>,
     directory: PathBuf,
     home: Option<PathBuf>,
     defaults: Defaults,
+}
+
+/// What the configuration and the organization say now.
+#[derive(Debug)]
+struct Current {
+    agent: AgentSettings,
+    bounds: AgentBounds,
+}
+
+/// What the configuration itself gives, whatever anybody asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Granted {
+    pub(crate) network: bool,
+    pub(crate) writable: Vec<PathBuf>,
 }
 
 impl From<&AgentArgs> for Wishes {
@@ -97,8 +111,7 @@ impl AgentSetup {
                 .hint("change to a directory that exists, or name one with `--cd`")
         })?;
         Ok(Self {
-            agent: config.settings.agent.clone(),
-            bounds: config.agent_bounds(),
+            current: Arc::new(RwLock::new(Arc::new(Current::of(config)))),
             directory,
             home: workspace.environment.homes.home.clone(),
             defaults,
@@ -111,18 +124,52 @@ impl AgentSetup {
         Self { directory, ..self }
     }
 
+    /// From now on this configuration counts.
+    pub(crate) fn replace(&self, config: &Config) {
+        let current = Arc::new(Current::of(config));
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = current;
+    }
+
+    fn current(&self) -> Arc<Current> {
+        let current = self.current.read();
+        Arc::clone(&current.unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// The configuration of agents.
-    pub(crate) fn agent(&self) -> &AgentSettings {
-        &self.agent
+    pub(crate) fn agent(&self) -> AgentSettings {
+        self.current().agent.clone()
+    }
+
+    /// What the configuration gives to whoever uses this profile, or none.
+    pub(crate) fn configured(&self, profile: Option<&str>) -> Result<Granted, CliError> {
+        let current = self.current();
+        let profile = profile.map(|name| current.profile(name)).transpose()?;
+        let network = profile.and_then(|profile| profile.network);
+        Ok(Granted {
+            network: network.unwrap_or(current.agent.network.value),
+            writable: self.configured_roots(&current),
+        })
+    }
+
+    /// The most that the configuration gives to whoever may use any profile.
+    pub(crate) fn configured_at_most(&self) -> Granted {
+        let current = self.current();
+        let mut profiles = current.agent.profiles.values();
+        Granted {
+            network: current.agent.network.value
+                || profiles.any(|profile| profile.network == Some(true)),
+            writable: self.configured_roots(&current),
+        }
     }
 
     /// What a conversation is held with.
     pub(crate) fn settings(&self, wishes: &Wishes) -> Result<Settings, CliError> {
+        let current = self.current();
         let profile = wishes.profile.as_deref();
-        let profile = profile.map(|name| self.profile(name)).transpose()?;
+        let profile = profile.map(|name| current.profile(name)).transpose()?;
         let (approval, sandbox) = (
-            self.approval(wishes, profile)?,
-            self.sandbox(wishes, profile)?,
+            current.approval(wishes, profile, self.defaults)?,
+            current.sandbox(wishes, profile, self.defaults)?,
         );
         let network = wishes
             .network
@@ -143,8 +190,8 @@ impl AgentSetup {
             },
             approval,
             sandbox,
-            network: network.unwrap_or(self.agent.network.value),
-            writable: self.writable(wishes),
+            network: network.unwrap_or(current.agent.network.value),
+            writable: self.writable(&current, wishes),
             base_instructions: wishes.base_instructions.clone(),
             developer_instructions: (!told.is_empty()).then(|| told.join("\n\n")),
             compact_prompt: wishes.compact_prompt.clone(),
@@ -154,44 +201,101 @@ impl AgentSetup {
         })
     }
 
-    /// What a conversation goes on with: as it was, but for what is wished for, and within what the
-    /// organization allows now.
+    /// What a conversation goes on with: as it was, but for what is wished for. Where this way of use is
+    /// stricter now than the conversation was then, that counts: what somebody allowed once, somewhere
+    /// else, is not allowed for good.
     pub(crate) fn resumed(&self, wishes: &Wishes, was: &Settings) -> Result<Settings, CliError> {
-        let wished = Wishes {
-            approval: wishes.approval.or_else(|| self.still(was.approval)),
-            sandbox: wishes.sandbox.or_else(|| self.still_in(was.sandbox)),
+        let now = self.settings(&Wishes {
             cwd: wishes.cwd.clone().or_else(|| Some(was.cwd.clone())),
             ..wishes.clone()
-        };
-        let now = self.settings(&wished)?;
-        let is_profile = wishes.profile.is_some();
+        })?;
+        let current = self.current();
+        let profile = wishes.profile.as_deref();
+        let profile = profile.map(|name| current.profile(name)).transpose()?;
+        let says = |wish: bool, told: fn(&AgentProfile) -> bool| wish || profile.is_some_and(told);
+        let (approval, sandbox, network) = (
+            says(wishes.approval.is_some(), |profile| {
+                profile.approval_policy.is_some()
+            }),
+            says(wishes.sandbox.is_some(), |profile| {
+                profile.sandbox.is_some()
+            }),
+            says(wishes.network.is_some(), |profile| {
+                profile.network.is_some()
+            }),
+        );
         Ok(Settings {
-            model: ModelChoice {
-                model: now.model.model.or_else(|| was.model.model.clone()),
-                provider: now.model.provider.or_else(|| was.model.provider.clone()),
-            },
-            network: if wishes.network.is_some() || is_profile {
-                now.network
+            approval: if approval {
+                now.approval
             } else {
-                was.network
+                stricter(was.approval, now.approval)
             },
+            sandbox: if sandbox {
+                now.sandbox
+            } else {
+                was.sandbox.min(now.sandbox)
+            },
+            network: now.network && (network || was.network),
             writable: if wishes.writable.is_empty() {
-                was.writable.clone()
+                let was = was.writable.iter();
+                was.filter(|root| now.writable.contains(root))
+                    .cloned()
+                    .collect()
             } else {
-                now.writable
+                now.writable.clone()
             },
-            base_instructions: now
-                .base_instructions
-                .or_else(|| was.base_instructions.clone()),
-            developer_instructions: now
-                .developer_instructions
-                .or_else(|| was.developer_instructions.clone()),
-            compact_prompt: now.compact_prompt.or_else(|| was.compact_prompt.clone()),
-            max_steps: now.max_steps.or(was.max_steps),
-            cwd: now.cwd,
-            approval: now.approval,
-            sandbox: now.sandbox,
+            ..inherited(now, was)
         })
+    }
+
+    /// What a conversation goes on with where whoever began it chose its settings in the same role: as it
+    /// was, within what the organization allows now.
+    pub(crate) fn kept(&self, was: &Settings) -> Result<Settings, CliError> {
+        let current = self.current();
+        let now = self.settings(&Wishes {
+            approval: current.still(was.approval),
+            sandbox: current.still_in(was.sandbox),
+            cwd: Some(was.cwd.clone()),
+            ..Wishes::default()
+        })?;
+        Ok(Settings {
+            network: was.network,
+            writable: was.writable.clone(),
+            ..inherited(now, was)
+        })
+    }
+
+    fn cwd(&self, wished: Option<&Path>) -> Result<PathBuf, CliError> {
+        let path = wished.map_or_else(|| self.directory.clone(), |path| self.directory.join(path));
+        let found = std::fs::canonicalize(&path).map_err(|error| {
+            let message = format!("the directory {} cannot be worked in", path.display());
+            CliError::new(Code::FileError, message).because(&error)
+        })?;
+        if !found.is_dir() {
+            let message = format!("{} is no directory", path.display());
+            return Err(CliError::new(Code::FileError, message));
+        }
+        Ok(found)
+    }
+
+    fn writable(&self, current: &Current, wishes: &Wishes) -> Vec<PathBuf> {
+        let configured = self.configured_roots(current);
+        let given = wishes.writable.iter().map(|path| self.directory.join(path));
+        configured.into_iter().chain(given).collect()
+    }
+
+    fn configured_roots(&self, current: &Current) -> Vec<PathBuf> {
+        let home = self.home.as_deref().unwrap_or_else(|| Path::new("/"));
+        current.agent.writable_in(home)
+    }
+}
+
+impl Current {
+    fn of(config: &Config) -> Self {
+        Self {
+            agent: config.settings.agent.clone(),
+            bounds: config.agent_bounds(),
+        }
     }
 
     /// What was allowed when a conversation began may not be any more.
@@ -223,6 +327,7 @@ impl AgentSetup {
         &self,
         wishes: &Wishes,
         profile: Option<&AgentProfile>,
+        defaults: Defaults,
     ) -> Result<ApprovalPolicy, CliError> {
         let asked = wishes.approval.or_else(|| profile?.approval_policy);
         if let Some(policy) = asked {
@@ -233,7 +338,7 @@ impl AgentSetup {
         }
         let mut usual = self.agent.clone();
         if usual.approval_policy.from.is_none() {
-            usual.approval_policy = unsaid(self.defaults.approval);
+            usual.approval_policy = unsaid(defaults.approval);
         }
         Ok(self.bounds.applied_to(&usual).approval_policy.value)
     }
@@ -242,6 +347,7 @@ impl AgentSetup {
         &self,
         wishes: &Wishes,
         profile: Option<&AgentProfile>,
+        defaults: Defaults,
     ) -> Result<SandboxMode, CliError> {
         let asked = wishes.sandbox.or_else(|| profile?.sandbox);
         if let Some(mode) = asked {
@@ -252,29 +358,43 @@ impl AgentSetup {
         }
         let mut usual = self.agent.clone();
         if usual.sandbox.from.is_none() {
-            usual.sandbox = unsaid(self.defaults.sandbox);
+            usual.sandbox = unsaid(defaults.sandbox);
         }
         Ok(self.bounds.applied_to(&usual).sandbox.value)
     }
+}
 
-    fn cwd(&self, wished: Option<&Path>) -> Result<PathBuf, CliError> {
-        let path = wished.map_or_else(|| self.directory.clone(), |path| self.directory.join(path));
-        let found = std::fs::canonicalize(&path).map_err(|error| {
-            let message = format!("the directory {} cannot be worked in", path.display());
-            CliError::new(Code::FileError, message).because(&error)
-        })?;
-        if !found.is_dir() {
-            let message = format!("{} is no directory", path.display());
-            return Err(CliError::new(Code::FileError, message));
-        }
-        Ok(found)
+/// What is said now, and what was said then where nothing is said now.
+fn inherited(now: Settings, was: &Settings) -> Settings {
+    Settings {
+        model: ModelChoice {
+            model: now.model.model.or_else(|| was.model.model.clone()),
+            provider: now.model.provider.or_else(|| was.model.provider.clone()),
+        },
+        base_instructions: now
+            .base_instructions
+            .or_else(|| was.base_instructions.clone()),
+        developer_instructions: now
+            .developer_instructions
+            .or_else(|| was.developer_instructions.clone()),
+        compact_prompt: now.compact_prompt.or_else(|| was.compact_prompt.clone()),
+        max_steps: now.max_steps.or(was.max_steps),
+        ..now
     }
+}
 
-    fn writable(&self, wishes: &Wishes) -> Vec<PathBuf> {
-        let home = self.home.as_deref().unwrap_or_else(|| Path::new("/"));
-        let configured = self.agent.writable_in(home);
-        let given = wishes.writable.iter().map(|path| self.directory.join(path));
-        configured.into_iter().chain(given).collect()
+/// The policy that asks more. Whether anybody can be asked at all is a matter of the way of use, so where
+/// only one of them never asks, the present one counts.
+fn stricter(was: ApprovalPolicy, now: ApprovalPolicy) -> ApprovalPolicy {
+    let rank = |policy| match policy {
+        ApprovalPolicy::Untrusted => Some(0),
+        ApprovalPolicy::OnRequest => Some(1),
+        ApprovalPolicy::OnFailure => Some(2),
+        ApprovalPolicy::Never => None,
+    };
+    match (rank(was), rank(now)) {
+        (Some(then), Some(present)) if then < present => was,
+        _ => now,
     }
 }
 

@@ -10,6 +10,7 @@ use cocode_terminal::{CommandOutcome, PickEntry, PickList};
 
 use super::mentions::is_attachment;
 use super::talk::{Talk, failed, locked};
+use crate::agent::exec::forget;
 use crate::agent::sessions::{ago, find};
 use crate::agent::{OWN, Wishes, trouble};
 use crate::error::{CliError, Code};
@@ -114,6 +115,16 @@ impl Talk {
         let resumed = self.agent.resume(&id, Some(OWN)).await;
         let conversation = resumed.map_err(|error| trouble(&error))?;
         Ok(Some(Taken::new(conversation, &self.held)))
+    }
+
+    /// Lets go of a conversation that did not begin: nothing remains of it if nothing was said.
+    pub(super) async fn forget(&self, taken: Taken<'_>) {
+        let id = taken.conversation.id().clone();
+        // From here on it is as good as lost, until it is known to be gone.
+        drop(taken);
+        if forget(&self.agent, &id).await {
+            *locked(&self.held) = Held::None;
+        }
     }
 
     fn is_busy(&self) -> bool {

@@ -122,6 +122,7 @@ impl Talk {
             listener: Arc::new(Hearing::new(company.listener, Arc::clone(&self.spent))),
             ..company
         };
+        let is_begun = matches!(&*locked(&self.held), Held::None);
         let mut taken = match self.conversation(&said).await {
             Ok(taken) => taken,
             Err(error) => return not_begun(error),
@@ -132,7 +133,11 @@ impl Talk {
             self.with_mentions(said, &company).await
         };
         let ended = taken.conversation.turn(said, &company).await;
-        taken.put_back();
+        if is_begun && ended.is_err() {
+            self.forget(taken).await;
+        } else {
+            taken.put_back();
+        }
         match ended {
             Ok(end) => {
                 self.spent.end_turn(end.usage, end.cost.unwrap_or_default());

@@ -1,15 +1,16 @@
 //! Asks the person at the terminal whether something may be done, where somebody sits there and the
 //! approval policy wants it.
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 
-use cocode_agent::{ApprovalAnswer, ApprovalQuestion, Approver, NoApprover, Work};
+use cocode_agent::{ApprovalAnswer, ApprovalQuestion, Approver, NoApprover, Work, details};
 use tokio::sync::Mutex;
 
 use crate::elicit::{Permission, Person};
 use crate::lines::Lines;
 use crate::printer::{ErrWriter, Printer};
+use crate::text::plain_lines;
 
 /// Whom to ask: the person at the terminal, or nobody.
 pub(super) fn approver(printer: &Arc<Printer>) -> Arc<dyn Approver> {
@@ -34,15 +35,18 @@ impl AtTerminal {
         clippy::await_holding_invalid_type,
         reason = "to hold the terminal while a person answers is the point; others wait their turn"
     )]
-    async fn put(&self, question: &str) -> io::Result<Permission> {
+    async fn put(&self, question: &ApprovalQuestion) -> io::Result<Permission> {
         let mut terminal = self.terminal.lock().await;
         let input = match &mut *terminal {
             Some(lines) => lines,
             none => none.insert(Lines::of(|| io::stdin().lock())?),
         };
         input.forget();
-        let output = ErrWriter(Arc::clone(&self.printer));
-        Person { input, output }.permits(question).await
+        let mut output = ErrWriter(Arc::clone(&self.printer));
+        for line in left_out(question) {
+            writeln!(output, "  {line}")?;
+        }
+        Person { input, output }.permits(&words(question)).await
     }
 }
 
@@ -53,7 +57,7 @@ impl Approver for AtTerminal {
 
     fn ask(&self, question: ApprovalQuestion) -> Work<'_, ApprovalAnswer> {
         Box::pin(async move {
-            match self.put(&words(&question)).await {
+            match self.put(&question).await {
                 Ok(Permission::Once) => ApprovalAnswer::Once,
                 Ok(Permission::Always) => ApprovalAnswer::Always,
                 Ok(Permission::Refused | Permission::Never) => ApprovalAnswer::Refused(None),
@@ -64,6 +68,15 @@ impl Approver for AtTerminal {
             }
         })
     }
+}
+
+/// All arguments, where the question in one line does not have them.
+fn left_out(question: &ApprovalQuestion) -> Vec<String> {
+    let Some(details) = details(question) else {
+        return Vec::new();
+    };
+    let title = format!("The agent wants to use {} ", question.tool);
+    plain_lines(&(title + &details))
 }
 
 /// The question in one line.
@@ -88,11 +101,10 @@ mod tests {
     use cocode_agent::ApprovalQuestion;
     use serde_json::json;
 
-    use super::words;
+    use super::{left_out, words};
 
-    #[test]
-    fn a_question_says_what_and_why() {
-        let question = ApprovalQuestion {
+    fn question() -> ApprovalQuestion {
+        ApprovalQuestion {
             id: "1".to_owned(),
             tool: "write".to_owned(),
             summary: "write a.txt".to_owned(),
@@ -100,7 +112,29 @@ mod tests {
             why: "it writes".to_owned(),
             justification: Some("you wanted it".to_owned()),
             can_remember: false,
+        }
+    }
+
+    #[test]
+    fn what_the_line_leaves_out_is_shown() {
+        assert!(left_out(&question()).is_empty());
+        let command = format!("echo {}; rm -r /", "x".repeat(400));
+        let question = ApprovalQuestion {
+            tool: "shell".to_owned(),
+            summary: "shell: echo xxx…".to_owned(),
+            arguments: json!({ "command": command }),
+            ..question()
         };
+        let lines = left_out(&question);
+        assert!(
+            lines.iter().any(|line| line.contains("; rm -r /")),
+            "{lines:?}"
+        );
+    }
+
+    #[test]
+    fn a_question_says_what_and_why() {
+        let question = question();
         assert_eq!(
             words(&question),
             "May this be done? write a.txt: you are asked because it writes. The model says: you wanted it"
