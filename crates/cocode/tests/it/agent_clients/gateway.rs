@@ -33,7 +33,7 @@ impl Gateway {
         if variables.contains_key("ANTHROPIC_API_KEY") {
             let key = r#"ANTHROPIC_API_KEY = "${ANTHROPIC_API_KEY}""#;
             let url = r#"ANTHROPIC_BASE_URL = "${ANTHROPIC_BASE_URL}""#;
-            entry.push_str(&format!("env = {{ {key}, {url} }}\n"));
+            entry = format!("{entry}env = {{ {key}, {url} }}\n");
         }
         desk.home.user_file("mcp.toml", &entry);
         let words = ["gateway", "--listen", ":0", "--json", "--agent"];
