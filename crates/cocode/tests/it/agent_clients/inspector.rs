@@ -184,76 +184,94 @@ fn the_inspector_sees_all_that_the_agent_has() {
     }
 }
 
-#[test]
-fn the_inspector_holds_a_conversation_with_one_process_for_each_turn() {
-    for era in ["legacy", "modern"] {
-        let inspector = Inspector::new(era);
-        let begun = inspector.ask_tool("cocode", &json!({ "prompt": "keep this" }));
-        assert_eq!(response(&begun), "heard: keep this");
-        let id = begun["structuredContent"]["session_id"].as_str().unwrap();
-        let reply = json!({ "session_id": id, "message": "recall" });
-        let gone_on = inspector.ask_tool("cocode-reply", &reply);
-        assert_eq!(response(&gone_on), "said: keep this | recall");
-        let uri = format!("cocode://conversations/{id}");
-        let listed = inspector.ask(&["resources/list"]);
-        assert_eq!(each(&listed["resources"], "uri"), [&uri]);
-        let read = inspector.ask(&["resources/read", "--uri", &uri]);
-        let text = read["contents"][0]["text"].as_str().unwrap();
-        assert!(text.contains("said: keep this | recall"), "{text}");
-        // The `--cli` says that it cannot ask anybody, and the agent goes on without.
-        let begun = inspector.ask_tool("cocode", &begin("run echo done > made"));
-        assert!(response(&begun).contains("nobody can be asked"), "{begun}");
-        assert!(!Path::new(&inspector.desk.file("made")).exists());
-        let unknown = "0f8fad5b-d9cb-469f-a165-70867728950e";
-        let reply = json!({ "session_id": unknown, "message": "recall" }).to_string();
-        let words = ["--tool-name", "cocode-reply", "--tool-args-json", &reply];
-        let mut command = inspector.cli(&[&["tools/call"], &words[..]].concat());
-        // The result is an error of the tool, which it tells by its exit code as well.
-        let finished = Finished::of(command.output().unwrap());
-        let result: Value = serde_json::from_str(&finished.stdout).unwrap();
-        let said = refusal(&result["result"]).to_owned();
-        assert!(said.contains(unknown), "{said}");
-    }
+/// Each turn is a request of its own, to an agent that begins and ends with it.
+#[track_caller]
+fn one_process_for_each_turn(era: &'static str) {
+    let inspector = Inspector::new(era);
+    let begun = inspector.ask_tool("cocode", &json!({ "prompt": "keep this" }));
+    assert_eq!(response(&begun), "heard: keep this");
+    let id = begun["structuredContent"]["session_id"].as_str().unwrap();
+    let reply = json!({ "session_id": id, "message": "recall" });
+    let gone_on = inspector.ask_tool("cocode-reply", &reply);
+    assert_eq!(response(&gone_on), "said: keep this | recall");
+    let uri = format!("cocode://conversations/{id}");
+    let listed = inspector.ask(&["resources/list"]);
+    assert_eq!(each(&listed["resources"], "uri"), [&uri]);
+    let read = inspector.ask(&["resources/read", "--uri", &uri]);
+    let text = read["contents"][0]["text"].as_str().unwrap();
+    assert!(text.contains("said: keep this | recall"), "{text}");
+    // The `--cli` says that it cannot ask anybody, and the agent goes on without.
+    let begun = inspector.ask_tool("cocode", &begin("run echo done > made"));
+    assert!(response(&begun).contains("nobody can be asked"), "{begun}");
+    assert!(!Path::new(&inspector.desk.file("made")).exists());
+    let unknown = "0f8fad5b-d9cb-469f-a165-70867728950e";
+    let reply = json!({ "session_id": unknown, "message": "recall" }).to_string();
+    let words = ["--tool-name", "cocode-reply", "--tool-args-json", &reply];
+    let mut command = inspector.cli(&[&["tools/call"], &words[..]].concat());
+    // An error of a tool may be told by the exit code as well.
+    let finished = Finished::of(command.output().unwrap());
+    let result: Value = serde_json::from_str(&finished.stdout).unwrap();
+    let said = refusal(&result["result"]).to_owned();
+    assert!(said.contains(unknown), "{said}");
 }
 
 #[test]
-fn a_person_with_the_inspector_agrees_and_refuses() {
-    for era in ["legacy", "modern"] {
-        let inspector = Inspector::new(era);
-        let _connection = Connection(&inspector);
-        let connected = inspector.connect();
-        let listed = inspector.of_agent(&["tools/list"]);
-        assert_eq!(each(&listed["tools"], "name"), ["cocode", "cocode-reply"]);
-        assert_eq!(
-            inspector.of_agent(&["resources/list"])["resources"],
-            json!([])
-        );
-        assert_eq!(inspector.of_agent(&["prompts/list"])["prompts"], json!([]));
+fn the_inspector_holds_a_conversation_turn_by_turn_with_a_handshake() {
+    one_process_for_each_turn("legacy");
+}
 
-        let asks = inspector.call("cocode", &begin("run echo done > made; cat made"));
-        let message = asks["elicitationPending"]["message"].as_str().unwrap();
-        assert!(message.contains("echo done > made; cat made"), "{message}");
-        assert!(!Path::new(&inspector.desk.file("made")).exists());
-        let begun = inspector.decide(&asks, "once");
-        assert!(response(&begun).starts_with("given: done"), "{begun}");
+#[test]
+fn the_inspector_holds_a_conversation_turn_by_turn_without_a_handshake() {
+    one_process_for_each_turn("modern");
+}
 
-        let id = begun["structuredContent"]["session_id"].as_str().unwrap();
-        let reply = |message: &str| json!({ "session_id": id, "message": message });
-        let gone_on = inspector.call("cocode-reply", &reply("recall"));
-        let said = "said: run echo done > made; cat made | recall";
-        assert_eq!(response(&gone_on), said);
+/// Somebody is asked twice in a conversation of one connection.
+#[track_caller]
+fn agrees_and_refuses(era: &'static str) {
+    let inspector = Inspector::new(era);
+    let _connection = Connection(&inspector);
+    let connected = inspector.connect();
+    let listed = inspector.of_agent(&["tools/list"]);
+    assert_eq!(each(&listed["tools"], "name"), ["cocode", "cocode-reply"]);
+    assert_eq!(
+        inspector.of_agent(&["resources/list"])["resources"],
+        json!([])
+    );
+    assert_eq!(inspector.of_agent(&["prompts/list"])["prompts"], json!([]));
 
-        let asks = inspector.call("cocode-reply", &reply("run rm made"));
-        let refused = inspector.decide(&asks, "refuse");
-        assert!(response(&refused).starts_with("given: "), "{refused}");
-        assert!(Path::new(&inspector.desk.file("made")).exists());
-        // All of this was one connection.
-        let now = inspector.run(&["connections/list"]);
-        assert_eq!(
-            now["connections"][0]["connectedAt"],
-            connected["connectedAt"]
-        );
-    }
+    let asks = inspector.call("cocode", &begin("run echo done > made; cat made"));
+    let message = asks["elicitationPending"]["message"].as_str().unwrap();
+    assert!(message.contains("echo done > made; cat made"), "{message}");
+    assert!(!Path::new(&inspector.desk.file("made")).exists());
+    let begun = inspector.decide(&asks, "once");
+    assert!(response(&begun).starts_with("given: done"), "{begun}");
+
+    let id = begun["structuredContent"]["session_id"].as_str().unwrap();
+    let reply = |message: &str| json!({ "session_id": id, "message": message });
+    let gone_on = inspector.call("cocode-reply", &reply("recall"));
+    let said = "said: run echo done > made; cat made | recall";
+    assert_eq!(response(&gone_on), said);
+
+    let asks = inspector.call("cocode-reply", &reply("run rm made"));
+    let refused = inspector.decide(&asks, "refuse");
+    assert!(response(&refused).starts_with("given: "), "{refused}");
+    assert!(Path::new(&inspector.desk.file("made")).exists());
+    // All of this was one connection.
+    let now = inspector.run(&["connections/list"]);
+    assert_eq!(
+        now["connections"][0]["connectedAt"],
+        connected["connectedAt"]
+    );
+}
+
+#[test]
+fn a_person_with_the_inspector_agrees_and_refuses_with_a_handshake() {
+    agrees_and_refuses("legacy");
+}
+
+#[test]
+fn a_person_with_the_inspector_agrees_and_refuses_without_a_handshake() {
+    agrees_and_refuses("modern");
 }
 
 /// Who interrupts the `--cli` ends the agent, and whatever it had begun.
