@@ -176,7 +176,7 @@ fn answer_of(server: &cocode_testkit::StdioServer, n: usize) -> String {
     let all = server.received().all();
     let answers: Vec<String> = all
         .iter()
-        .map(|message| message.json())
+        .map(cocode_testkit::Message::json)
         .filter(|message| message["result"]["action"].is_string())
         .map(|message| message["result"].to_string())
         .collect();
