@@ -62,7 +62,7 @@ def has_ended(file):
 
 
 class Visitor:
-    """A client of one generation follows a plan. The others say how it connects and how its requests are called."""
+    """A client that follows a plan. Each generation says how it connects, and what its requests are called."""
 
     # What the server refuses a request with.
     refusal = Exception

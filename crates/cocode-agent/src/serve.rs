@@ -9,6 +9,7 @@ mod asking;
 mod call;
 mod client;
 mod finished;
+mod marks;
 mod options;
 mod parking;
 mod pending;

@@ -21,7 +21,7 @@ use super::questions::Questions;
 use super::request::Params;
 use super::talk::Talk;
 use super::tools::{BEGIN, REPLY};
-use super::turns::{Job, Mark, NoTurn, Running};
+use super::turns::{Job, NoTurn, Running};
 use crate::company::{Approver, Company, Listener};
 use crate::provider::Sampler;
 
@@ -66,6 +66,7 @@ impl Talk {
             Ok(running) => running,
             Err(why) => return Ok(Some(refused(&why))),
         };
+        running.mark.is_waited_for_by(canceled);
         match running.wait(canceled).await {
             Waited::Ended(finished) => finished.into_result(&call.tool).map(Some),
             Waited::Canceled => Ok(None),
@@ -115,7 +116,7 @@ impl Talk {
             interrupt: interrupt.clone(),
         };
         let options = &self.shared.options;
-        let mark = Arc::new(Mark::default());
+        let mark = self.shared.marks.mark(interrupt.clone());
         let end = self.shared.turns.begin(Job {
             agent: options.agent.clone(),
             owner: options.owner.clone(),
@@ -126,6 +127,7 @@ impl Talk {
             reporter: Arc::clone(&reporter),
             allowances: Arc::clone(&self.shared.allowances),
             parking: Arc::clone(&self.shared.parking),
+            marks: Arc::clone(&self.shared.marks),
             mark: Arc::clone(&mark),
         });
         match end {

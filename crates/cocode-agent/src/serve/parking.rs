@@ -8,7 +8,6 @@ use cocode_wire::{RpcError, code};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::turns::Running;
 use crate::store::ConversationId;
@@ -101,17 +100,14 @@ impl Parking {
         Ok(parked.running)
     }
 
-    /// Interrupts the parked turn of a conversation, if there is one, and gives what is cancelled when
-    /// it is over. Its handle stays: who comes back all the same learns what became of it.
-    pub(super) fn give_up(&self, id: &ConversationId) -> Option<CancellationToken> {
+    /// Interrupts the parked turn of a conversation, if there is one. Its handle stays: who comes back
+    /// all the same learns what became of it.
+    pub(super) fn give_up(&self, id: &ConversationId) {
         let spots = self.lock();
-        let mut waiting = spots.values().map(|parked| &parked.running);
-        let running = waiting.find(|running| {
-            let mark = &running.mark;
-            mark.id.get() == Some(id) && !mark.over.is_cancelled()
-        })?;
-        running.interrupt.cancel();
-        Some(running.mark.over.clone())
+        let parked = spots.values().map(|parked| &parked.running);
+        for running in parked.filter(|running| running.mark.is_of(id)) {
+            running.interrupt.cancel();
+        }
     }
 
     /// Gives up all.

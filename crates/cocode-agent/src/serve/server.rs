@@ -6,6 +6,7 @@ use cocode_wire::serve::{Conversation, Endpoint, Sink};
 use tokio_util::sync::CancellationToken;
 
 use super::allowances::Allowances;
+use super::marks::Marks;
 use super::options::AgentServerOptions;
 use super::parking::Parking;
 use super::talk::Talk;
@@ -23,6 +24,7 @@ pub(super) struct Shared {
     pub(super) ending: CancellationToken,
     pub(super) turns: Turns,
     pub(super) parking: Arc<Parking>,
+    pub(super) marks: Arc<Marks>,
     pub(super) allowances: Arc<Allowances>,
 }
 
@@ -34,6 +36,7 @@ impl AgentServer {
             ending: CancellationToken::new(),
             turns: Turns::default(),
             parking: Arc::new(Parking::new()),
+            marks: Arc::default(),
             allowances: Arc::default(),
         });
         Self { shared }

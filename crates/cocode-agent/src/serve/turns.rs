@@ -1,7 +1,7 @@
 //! The turns that are going on. Each is a task of the server, because a turn outlives the request that
 //! began it while it waits for an answer.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cocode_core::SandboxMode;
@@ -15,6 +15,7 @@ use super::allowances::Allowances;
 use super::arguments::{Asked, Wanted};
 use super::client::Caller;
 use super::finished::Finished;
+use super::marks::{Mark, Marks};
 use super::options::{Setup, SetupError};
 use super::parking::Parking;
 use super::progress::Reporter;
@@ -63,15 +64,6 @@ pub(super) struct Running {
     pub(super) mark: Arc<Mark>,
 }
 
-/// What is known of a turn from outside.
-#[derive(Debug, Default)]
-pub(super) struct Mark {
-    /// Its conversation, once that is known.
-    pub(super) id: OnceLock<ConversationId>,
-    /// Cancelled when it is over, and its conversation free.
-    pub(super) over: CancellationToken,
-}
-
 impl Drop for Running {
     fn drop(&mut self) {
         self.reporter.close();
@@ -91,6 +83,7 @@ pub(super) struct Job {
     pub(super) reporter: Arc<Reporter>,
     pub(super) allowances: Arc<Allowances>,
     pub(super) parking: Arc<Parking>,
+    pub(super) marks: Arc<Marks>,
     pub(super) mark: Arc<Mark>,
 }
 
@@ -107,9 +100,11 @@ impl Turns {
         }
         let (told, end) = oneshot::channel();
         tasks.set.spawn(async move {
-            let _over = job.mark.over.clone().drop_guard();
+            let over = Over(Arc::clone(&job.mark));
+            let finished = job.run().await;
+            drop(over);
             // Nobody may wait for it any more.
-            drop(told.send(job.run().await));
+            drop(told.send(finished));
         });
         Ok(end)
     }
@@ -177,10 +172,12 @@ impl Job {
     async fn resumed(&self, id: &ConversationId) -> Result<Conversation, Finished> {
         // A client that was asked something, and says something new instead, does not come back with an
         // answer: there is no other way for it to say so.
-        if let Some(over) = self.parking.give_up(id)
+        self.parking.give_up(id);
+        // Nor has who takes a call back to wait before saying something new.
+        if let Some(over) = self.marks.ending(id)
             && timeout(ENDS_WITHIN * 2, over.cancelled()).await.is_err()
         {
-            tracing::warn!(%id, "a turn that was given up did not end in time");
+            tracing::warn!(%id, "a turn that was interrupted did not end in time");
         }
         let resumed = self.agent.resume(id, Some(&self.owner)).await;
         let mut conversation = resumed.map_err(|error| not_begun(&error))?;
@@ -199,8 +196,7 @@ impl Job {
         is_new: bool,
     ) -> Finished {
         let id = conversation.id().clone();
-        // It is set once: a turn has one conversation.
-        self.mark.id.get_or_init(|| id.clone());
+        self.mark.is_in(&id);
         let ended = {
             let turn = Box::pin(conversation.turn(said, &self.company));
             tokio::select! {
@@ -241,6 +237,15 @@ impl Job {
         if let Err(error) = self.agent.options().store.remove(id).await {
             tracing::warn!(%id, %error, "a conversation that was not begun remains in the store");
         }
+    }
+}
+
+/// Tells of the end of a turn, however it ends.
+struct Over(Arc<Mark>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.ends();
     }
 }
 

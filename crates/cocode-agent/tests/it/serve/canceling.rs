@@ -42,21 +42,20 @@ async fn a_call_that_is_taken_back_gets_no_answer_and_leaves_no_child() {
         let stage = Stage::free();
         endless(&stage);
         let mut hand = Hand::of(era, &stage.server, json!({})).await;
-        let id = hand.begin_call("cocode", json!({ "prompt": "go" })).await;
+        let call = hand.begin_call("cocode", json!({ "prompt": "go" })).await;
         let process = process(&stage).await;
-        hand.cancel(id).await;
-        gone(process).await;
-        // The next answer is that to the next request; and the conversation is free.
+        // The next answer is that to the next request; and who goes on waits for what was taken back.
         stage.puppet().says("What was that?");
         let listed = hand.ask("resources/list", json!({})).await;
         let uri = listed["result"]["resources"][0]["uri"].clone();
         let id = uri.as_str().unwrap().rsplit('/').next().unwrap();
         let reply = json!({ "session_id": id, "message": "again" });
-        let mut result = hand.call("cocode-reply", reply.clone()).await;
-        while text_in(&result).contains("is in use") {
-            result = hand.call("cocode-reply", reply.clone()).await;
-        }
+        let used = hand.call("cocode-reply", reply.clone()).await;
+        assert!(text_in(&used).contains("is in use"), "{used}");
+        hand.cancel(call).await;
+        let result = hand.call("cocode-reply", reply).await;
         assert_eq!(text_in(&result), "What was that?");
+        gone(process).await;
         let told = stage.puppet().seen()[1].results()[0].clone();
         assert!(told.contains("Interrupted by the user"), "{told}");
     }

@@ -1,6 +1,7 @@
 //! The agent as one of the servers of a gateway: clients of both eras reach it over HTTP.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
@@ -28,7 +29,13 @@ impl Gateway {
     fn with(desk: Desk, variables: &BTreeMap<String, String>) -> Self {
         let command = &desk.agent()["command"];
         let args = json!(AGENT);
-        let entry = format!("[mcp_servers.agent]\ncommand = {command}\nargs = {args}\n");
+        let mut entry = format!("[mcp_servers.agent]\ncommand = {command}\nargs = {args}\n");
+        // Servers get no variables but those that their entries name.
+        if variables.contains_key("ANTHROPIC_API_KEY") {
+            let key = r#"ANTHROPIC_API_KEY = "${ANTHROPIC_API_KEY}""#;
+            let url = r#"ANTHROPIC_BASE_URL = "${ANTHROPIC_BASE_URL}""#;
+            writeln!(entry, "env = {{ {key}, {url} }}").unwrap();
+        }
         desk.home.user_file("mcp.toml", &entry);
         let words = ["gateway", "--listen", ":0", "--json", "--agent"];
         let mut command = desk.home.command(words);
