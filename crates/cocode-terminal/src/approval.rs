@@ -147,7 +147,7 @@ impl ApprovalBox {
             None => 1,
         };
         let room = rows.saturating_sub(lines.len() + below);
-        let arguments = all_arguments(&self.question.arguments, columns);
+        let arguments = short_arguments(&self.question.arguments, columns);
         let (shown, is_shortened) = beginning(arguments, room.min(MAX_ARGUMENT_LINES));
         lines.extend(shown);
         let Some(reason) = &self.reason else {
@@ -166,7 +166,10 @@ impl ApprovalBox {
     /// All of it, for the scrollback, where there is room: nobody is to agree to half a command.
     pub(crate) fn everything(&self, columns: usize) -> Vec<Line> {
         let (mut lines, _) = self.words(columns, usize::MAX);
-        lines.extend(all_arguments(&self.question.arguments, columns));
+        // A diff is easier to read, but not all of the arguments are in it.
+        let changed = diff::whole_of_arguments(&self.question.arguments);
+        lines.extend(indented(changed.unwrap_or_default(), columns));
+        lines.extend(indented(pretty(&self.question.arguments), columns));
         lines
     }
 
@@ -226,18 +229,24 @@ impl ApprovalBox {
 }
 
 /// The arguments, as a diff where they are an edit.
-fn all_arguments(arguments: &Value, columns: usize) -> Vec<Line> {
+fn short_arguments(arguments: &Value, columns: usize) -> Vec<Line> {
+    let changed = diff::of_arguments(arguments);
+    indented(changed.unwrap_or_else(|| pretty(arguments)), columns)
+}
+
+/// All arguments, as they are.
+fn pretty(arguments: &Value) -> Vec<Line> {
     let is_nothing =
         arguments.is_null() || arguments.as_object().is_some_and(serde_json::Map::is_empty);
     if is_nothing {
         return Vec::new();
     }
-    let changed = diff::of_arguments(arguments);
-    let lines = changed.unwrap_or_else(|| {
-        let pretty = serde_json::to_string_pretty(arguments);
-        let pretty = pretty.unwrap_or_else(|_no_json| arguments.to_string());
-        Line::lines(&pretty, Style::PLAIN.dim())
-    });
+    let pretty = serde_json::to_string_pretty(arguments);
+    let pretty = pretty.unwrap_or_else(|_no_json| arguments.to_string());
+    Line::lines(&pretty, Style::PLAIN.dim())
+}
+
+fn indented(lines: Vec<Line>, columns: usize) -> Vec<Line> {
     lines
         .into_iter()
         .flat_map(|line| wrap_cells(&line, columns.saturating_sub(2)))
@@ -394,7 +403,8 @@ mod tests {
         assert!(!cut.iter().any(|line| line.contains("rm -r /")), "{cut:?}");
         assert_eq!(press(&mut asked, KeyCode::Char('v'), now), Asked::View);
         let all: Vec<String> = asked.everything(60).iter().map(Line::text).collect();
-        assert!(all.iter().any(|line| line.contains("rm -r /")), "{all:?}");
+        assert!(all.contains(&"  + rm -r /".to_owned()), "{all:?}");
+        assert!(all.contains(&"    \"path\": \"x\"".to_owned()), "{all:?}");
         let why = "  asked because the sandbox does not allow it";
         assert!(all.iter().any(|line| line == why), "{all:?}");
     }

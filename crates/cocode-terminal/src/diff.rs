@@ -35,6 +35,11 @@ enum Kind {
 
 /// What a call changes, if its arguments are those of an edit or of the writing of a file.
 pub(crate) fn of_arguments(arguments: &Value) -> Option<Vec<Line>> {
+    whole_of_arguments(arguments).map(bounded)
+}
+
+/// The same, however long it is.
+pub(crate) fn whole_of_arguments(arguments: &Value) -> Option<Vec<Line>> {
     PATHS
         .iter()
         .find_map(|name| arguments.get(name)?.as_str())?;
@@ -44,15 +49,15 @@ pub(crate) fn of_arguments(arguments: &Value) -> Option<Vec<Line>> {
             .into_iter()
             .flat_map(|(old, new)| changed(old, new))
             .collect();
-        return Some(bounded(lines));
+        return Some(lines);
     }
     if let Some((old, new)) = replacement(arguments) {
-        return Some(bounded(changed(old, new)));
+        return Some(changed(old, new));
     }
     let content = CONTENTS
         .iter()
         .find_map(|name| arguments.get(name)?.as_str())?;
-    Some(bounded(changed("", content)))
+    Some(changed("", content))
 }
 
 fn replacement(edit: &Value) -> Option<(&str, &str)> {

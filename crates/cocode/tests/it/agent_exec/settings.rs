@@ -131,7 +131,8 @@ fn a_profile_counts_and_is_kept_with_the_conversation() {
     let output = stage.cocode(&words).output().unwrap();
     let finished = crate::harness::Finished::of(output).with_code(1);
     let events = super::Events::read(&finished.stdout);
-    assert_eq!(events.0[0]["sandbox"], "workspace-write");
+    // Who does not name the profile again gets no more than a script usually does.
+    assert_eq!(events.0[0]["sandbox"], "read-only");
     assert_eq!(stage.bodies()[3]["model"], "claude-tiny");
     let finished = stage.run(&["--profile", "shrot", "Go."]).with_code(2);
     finished.complains(&["there is no profile `shrot`", "did you mean `short`?"]);
