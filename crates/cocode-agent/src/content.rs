@@ -4,6 +4,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// Characters of base64 that an image may have: what the strictest of providers takes.
+const MAX_IMAGE_CHARS: usize = 5 * 1024 * 1024;
+
 /// Who says something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -94,6 +97,36 @@ impl Block {
         Self::Text { text: text.into() }
     }
 
+    /// An image, if models can be shown it: one that a provider refuses would be refused with every
+    /// request that follows. Else a note that says why it is not there.
+    pub fn image(media_type: &str, data: String) -> Self {
+        let begins = match media_type {
+            "image/png" => "iVBORw0KGgo",
+            "image/jpeg" => "/9j/",
+            "image/gif" => "R0lGOD",
+            "image/webp" => "UklGR",
+            _ => {
+                let note = "is left out: models are shown PNG, JPEG, GIF and WebP";
+                return Self::text(format!("(an image of type `{media_type}` {note})"));
+            }
+        };
+        if !data.starts_with(begins) {
+            return Self::text(format!(
+                "(what is said to be {media_type} is none, and left out)"
+            ));
+        }
+        if data.len() > MAX_IMAGE_CHARS {
+            let size = data.len() / 4 * 3 / 1_000_000;
+            return Self::text(format!(
+                "(an image of {size} MB is left out: it is too large)"
+            ));
+        }
+        Self::Image {
+            media_type: media_type.to_owned(),
+            data,
+        }
+    }
+
     /// The text, if it is text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -165,4 +198,25 @@ pub fn tool_calls(blocks: &[Block]) -> impl Iterator<Item = &ToolCall> {
 pub fn text_of(blocks: &[Block]) -> String {
     let texts: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
     texts.join("\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Block;
+
+    #[test]
+    fn only_images_that_providers_take_are_images() {
+        let is_image = |media_type: &str, data: &str| {
+            matches!(
+                Block::image(media_type, data.to_owned()),
+                Block::Image { .. }
+            )
+        };
+        assert!(is_image("image/png", "iVBORw0KGgoAAAA"));
+        assert!(!is_image("image/png", "/9j/AAAA"));
+        assert!(!is_image("image/svg+xml", "PHN2Zz4="));
+        assert!(!is_image("image/png", ""));
+        let large = format!("/9j/{}", "A".repeat(6 * 1024 * 1024));
+        assert!(!is_image("image/jpeg", &large));
+    }
 }

@@ -3,7 +3,7 @@
 
 use cocode_core::{MAX_IMAGE_TOKENS, estimate_tokens};
 
-use crate::content::{Block, Message, Role, ToolResult};
+use crate::content::{Block, Message, Role, ToolResult, text_of};
 use crate::model::Usage;
 use crate::record::{Ending, Record, Settings};
 
@@ -32,6 +32,10 @@ pub(crate) struct Transcript {
     pub(crate) cost: f64,
     /// Tokens that the model saw and wrote last, and how many messages that were.
     pub(crate) seen: Option<(u64, usize)>,
+    /// What a person asked for last, also if it was summed up since.
+    pub(crate) last_request: Option<String>,
+    /// The last summary.
+    pub(crate) summary: Option<String>,
     /// Whether a turn has begun and not ended.
     pub(crate) is_open: bool,
     /// Whether nobody can go on with it.
@@ -56,6 +60,8 @@ impl Transcript {
             usage: Usage::default(),
             cost: 0.0,
             seen: None,
+            last_request: None,
+            summary: None,
             is_open: false,
             is_closed: false,
         }
@@ -79,6 +85,7 @@ impl Transcript {
         match record {
             Record::Asked { content } => {
                 self.is_open = true;
+                self.last_request = Some(text_of(content));
                 self.say(number, Role::User, content.clone(), true);
             }
             Record::Nudged { text } => {
@@ -94,7 +101,10 @@ impl Transcript {
                 if !content.is_empty() {
                     self.say(number, Role::Assistant, content.clone(), false);
                 }
-                self.seen = Some((usage.total(), self.entries.len()));
+                // Who counts nothing leaves the counting to us.
+                if usage.total() > 0 {
+                    self.seen = Some((usage.total(), self.entries.len()));
+                }
             }
             Record::BrokeOff { content } => {
                 let said = content.iter().filter(|block| block.as_text().is_some());
@@ -199,10 +209,30 @@ impl Transcript {
         calls.filter(|call| !answered(&call.id)).cloned().collect()
     }
 
-    /// What was said by persons, from the newest to the oldest.
-    pub(crate) fn requests(&self) -> impl Iterator<Item = (u64, &[Block])> {
-        let turns = self.entries.iter().rev().filter(|entry| entry.begins_turn);
-        turns.map(|entry| (entry.from, entry.message.content.as_slice()))
+    /// The number of the last record that begins a turn and is not summed up.
+    pub(crate) fn last_turn(&self) -> Option<u64> {
+        let mut turns = self.entries.iter().rev().filter(|entry| entry.begins_turn);
+        turns.next().map(|entry| entry.from)
+    }
+
+    /// What was said before this record, but for the summary of what was before that.
+    pub(crate) fn said_before(&self, record: u64) -> impl DoubleEndedIterator<Item = &Message> {
+        let skipped = usize::from(self.summary.is_some());
+        let said = self.entries.iter().skip(skipped);
+        said.filter(move |entry| entry.from < record)
+            .map(|entry| &entry.message)
+    }
+
+    /// About how many tokens all that was said has, without what a model is told besides.
+    pub(crate) fn said_tokens(&self) -> u64 {
+        let said = self.entries.iter().flat_map(|entry| &entry.message.content);
+        said.map(block_tokens).sum()
+    }
+
+    /// Whether a call of this id is in it.
+    pub(crate) fn has_call(&self, id: &str) -> bool {
+        let mut messages = self.entries.iter().map(|entry| &entry.message);
+        messages.any(|message| message.tool_calls().any(|call| call.id == id))
     }
 
     /// Whether the last that was said begins a turn: nothing has followed yet.
@@ -258,6 +288,7 @@ impl Transcript {
 
     fn compact(&mut self, number: u64, summary: &str, kept_from: u64) {
         self.entries.retain(|entry| entry.from >= kept_from);
+        self.summary = Some(summary.to_owned());
         let content = vec![Block::text(format!("{SUMMARY}\n\n{summary}"))];
         self.entries.insert(
             0,

@@ -110,6 +110,9 @@ pub struct Question {
     pub detail: String,
     /// What an answer is.
     pub kind: QuestionKind,
+    /// The person has just answered a question of which this is the next part, and so expects it: its keys
+    /// count at once.
+    pub follows: bool,
     /// Hears the answer, or nothing if the person does not answer. If the receiver is dropped, nobody
     /// wants to know any more.
     pub reply: oneshot::Sender<Option<String>>,

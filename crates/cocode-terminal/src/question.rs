@@ -21,7 +21,8 @@ pub(crate) struct QuestionBox {
     title: String,
     detail: String,
     input: Input,
-    pause: Pause,
+    /// None where nobody is surprised.
+    pause: Option<Pause>,
     reply: oneshot::Sender<Option<String>>,
 }
 
@@ -48,6 +49,7 @@ impl QuestionBox {
             title,
             detail,
             kind,
+            follows,
             reply,
         } = question;
         let input = match kind {
@@ -65,19 +67,19 @@ impl QuestionBox {
             title,
             detail,
             input,
-            pause: Pause::begin(now),
+            pause: (!follows).then(|| Pause::begin(now)),
             reply,
         }
     }
 
     /// Comes to the front: from now on its keys could be meant.
     pub(crate) fn show(&mut self, now: Instant) {
-        self.pause = Pause::begin(now);
+        self.pause = self.pause.map(|_before| Pause::begin(now));
     }
 
     /// When its keys begin to count, if they do not yet.
     pub(crate) fn armed_at(&self, now: Instant) -> Option<Instant> {
-        self.pause.over_at(now)
+        self.pause.and_then(|pause| pause.over_at(now))
     }
 
     /// Waits until nobody wants to know any more. Cancel safe.
@@ -97,8 +99,8 @@ impl QuestionBox {
     }
 
     pub(crate) fn key(&mut self, key: KeyEvent, columns: usize, now: Instant) -> Answered {
-        if !self.pause.is_over(now) {
-            self.pause = Pause::begin(now);
+        if self.pause.is_some_and(|pause| !pause.is_over(now)) {
+            self.pause = Some(Pause::begin(now));
             return Answered::NotMine;
         }
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -145,7 +147,7 @@ impl QuestionBox {
                 wrap_words(&indented, columns, &indent)
             });
         lines.extend(detail.take(MAX_DETAIL_ROWS.min(rows.saturating_sub(4))));
-        if !self.pause.is_over(now) {
+        if self.pause.is_some_and(|pause| !pause.is_over(now)) {
             lines.push(Pause::line(columns));
             return (lines, None);
         }
@@ -196,6 +198,7 @@ mod tests {
             title: "github wants to know".to_owned(),
             detail: "Which one?".to_owned(),
             kind,
+            follows: false,
             reply,
         };
         QuestionBox::new(question, Instant::now())
@@ -227,6 +230,27 @@ mod tests {
         assert_eq!(asked.key(enter, 60, now + PAUSE / 2), Answered::NotMine);
         let answered = asked.key(enter, 60, now + 2 * PAUSE);
         assert_eq!(answered, Answered::With(Some(String::new())));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_next_part_of_a_question_is_answered_at_once() {
+        let (reply, _answer) = oneshot::channel();
+        let question = Question {
+            title: String::new(),
+            detail: String::new(),
+            kind: QuestionKind::Text {
+                initial: "x".to_owned(),
+                is_secret: false,
+            },
+            follows: true,
+            reply,
+        };
+        let now = Instant::now();
+        let mut asked = QuestionBox::new(question, now);
+        asked.show(now);
+        assert_eq!(asked.armed_at(now), None);
+        let answered = asked.key(KeyEvent::from(KeyCode::Enter), 60, now);
+        assert_eq!(answered, Answered::With(Some("x".to_owned())));
     }
 
     #[tokio::test(start_paused = true)]

@@ -471,6 +471,7 @@ async fn nothing_that_anybody_says_reaches_the_terminal_raw() {
             initial: EVIL.to_owned(),
             is_secret: false,
         },
+        follows: false,
         reply,
     };
     held.say.send(HostNotice::Ask(question)).await.unwrap();

@@ -26,7 +26,7 @@ use futures_util::future::Fuse;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use self::agent::AgentPlace;
+use self::agent::{AgentPlace, Resident};
 use self::builtin::BuiltIn;
 use self::connector::Ways;
 use self::plan::Plan;
@@ -106,10 +106,7 @@ async fn serve(
     }
     warn(plan, config, workspace);
     let (watcher, mut changes) = watch(workspace)?;
-    let resident = match &connector.agent {
-        Some(agent) => Some(agent.move_in(&view, setup, workspace).await?),
-        None => None,
-    };
+    let resident = move_in(&connector, &view, setup, workspace).await?;
     let own = own(&voice, &view, workspace);
     let mut fronts = host(&gateway, setup, workspace, own).await;
     let ways = Arc::clone(&connector);
@@ -149,12 +146,30 @@ async fn serve(
             }
         }
     }
+    move_out(&ways, resident).await;
+    drop((servers, watcher, ways));
+    end(&gateway, fronts, &mut interrupts).await
+}
+
+/// Brings the agent in, if there is to be one.
+async fn move_in(
+    ways: &Ways,
+    view: &View,
+    setup: &Setup,
+    workspace: &Workspace,
+) -> Result<Option<Resident>, CliError> {
+    match &ways.agent {
+        Some(agent) => agent.move_in(view, setup, workspace).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Ends the agent.
+async fn move_out(ways: &Ways, resident: Option<Resident>) {
     if let (Some(agent), Some(resident)) = (&ways.agent, resident) {
         agent.move_out();
         resident.leave().await;
     }
-    drop((servers, watcher, ways));
-    end(&gateway, fronts, &mut interrupts).await
 }
 
 /// Warns of whatever is wrong with what is to be served.

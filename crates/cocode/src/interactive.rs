@@ -87,7 +87,11 @@ async fn session(args: &InteractiveArgs, workspace: &Workspace) -> Result<Exit, 
     .await?;
     house.follow(workspace)?;
     let outcome = talk(args, &house, workspace, (say, notices), &mut interrupts).await;
-    house.close().await;
+    tokio::select! {
+        () = house.close() => {}
+        // What is left of the servers ends without us.
+        _exit = interrupts.next() => {}
+    }
     outcome
 }
 
@@ -157,7 +161,7 @@ async fn talk(
     }
 }
 
-/// What is done first. A conversation that does not exist is found out before anything is drawn.
+/// What is done first. A conversation that cannot go on is found out before anything is drawn.
 async fn first(
     args: &InteractiveArgs,
     house: &House,
@@ -178,11 +182,9 @@ async fn first(
     let Some(id) = id else {
         return Ok(args.prompt.clone());
     };
-    if let Some(prompt) = &args.prompt {
-        talk.resume(&id).await?;
-        return Ok(Some(prompt.clone()));
-    }
-    Ok(Some(format!("/resume {id}")))
+    talk.resume(&id).await?;
+    let shows = || format!("/resume {id}");
+    Ok(Some(args.prompt.clone().unwrap_or_else(shows)))
 }
 
 fn greeting(talk: &Talk, workspace: &Workspace) -> Result<Vec<Line>, CliError> {

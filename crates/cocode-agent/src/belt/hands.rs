@@ -178,10 +178,7 @@ fn outcome(output: ToolOutput, limits: &OutputLimits) -> Outcome {
     } = output;
     let content = content.into_iter().map(|block| match block {
         ToolBlock::Text(text) => Block::text(cut(text, limits.cap_tokens)),
-        ToolBlock::Image { data_base64, mime } => Block::Image {
-            media_type: mime.to_owned(),
-            data: data_base64,
-        },
+        ToolBlock::Image { data_base64, mime } => Block::image(mime, data_base64),
     });
     Outcome {
         content: content.collect(),

@@ -21,10 +21,7 @@ pub(super) fn blocks(result: &CallResult) -> Vec<Block> {
 fn block(content: Content) -> Block {
     match content {
         Content::Text(text) => Block::text(text),
-        Content::Image { data, mime_type } => Block::Image {
-            media_type: mime_type,
-            data,
-        },
+        Content::Image { data, mime_type } => Block::image(&mime_type, data),
         Content::Audio { data, mime_type } => Block::text(format!(
             "(sound of type {mime_type}, {} bytes in base64, is not shown)",
             data.len()

@@ -142,6 +142,8 @@ impl Conversation {
 struct Said {
     text: String,
     is_stored: bool,
+    /// Something was said before that does not count.
+    is_restarted: bool,
 }
 
 impl Said {
@@ -157,6 +159,7 @@ impl Said {
             Delta::Restart { why, after } => {
                 self.text.clear();
                 self.is_stored = false;
+                self.is_restarted = true;
                 Notice::Restarting { why, after }
             }
         }
@@ -171,7 +174,8 @@ impl Said {
 
     /// What is to be stored, if it is not.
     fn draft(&mut self) -> Option<Vec<Block>> {
-        if self.is_stored || self.text.is_empty() {
+        // What does not count any more must not stay, either.
+        if self.is_stored || (self.text.is_empty() && !self.is_restarted) {
             return None;
         }
         self.is_stored = true;

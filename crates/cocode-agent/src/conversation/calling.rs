@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::turn::Halt;
 use crate::belt::{Belt, OnProgress, Outcome, Own, Plan};
 use crate::company::{ApprovalAnswer, ApprovalQuestion, Company, Notice};
-use crate::content::{ToolCall, ToolResult};
+use crate::content::{Arguments, Block, ToolCall, ToolResult};
 use crate::conversation::Conversation;
 use crate::describe::describe;
 use crate::record::{Ending, Record, StoredAnswer};
@@ -209,7 +209,7 @@ impl Shared<'_> {
         plan: &Plan,
         records: &mut Vec<(u64, Record)>,
     ) -> Result<Result<Outcome, Outcome>, StoreError> {
-        let approval = self.approval(call, plan);
+        let approval = self.approval(plan);
         let permission = match approval.0 {
             Approval::Granted => Permission::Granted,
             Approval::Refused(_) => Permission::Refused(format!(
@@ -263,7 +263,7 @@ impl Shared<'_> {
             is_let_out: true,
             ..own.clone()
         });
-        if self.is_allowed(call, &again) {
+        if self.is_allowed(&again) {
             return Ok(Ok(self.run(call, &again).await));
         }
         match self.ask(call, &again, why, records).await? {
@@ -274,7 +274,7 @@ impl Shared<'_> {
     }
 
     /// What rules, policy and sandbox say, and why.
-    fn approval(&self, call: &ToolCall, plan: &Plan) -> (Approval, String) {
+    fn approval(&self, plan: &Plan) -> (Approval, String) {
         let settings = self.conversation.settings();
         let (doing, ruling) = match plan {
             Plan::Settled(_) | Plan::Wait => return (Approval::Granted, String::new()),
@@ -294,7 +294,7 @@ impl Shared<'_> {
             }
         };
         // What a person has allowed for this conversation is not asked again; rules count more.
-        if ruling.ruled == Ruled::Nothing && self.is_allowed(call, plan) {
+        if ruling.ruled == Ruled::Nothing && self.is_allowed(plan) {
             return (Approval::Granted, String::new());
         }
         let approval = approve(settings.approval, settings.sandbox, doing, ruling.ruled);
@@ -308,9 +308,9 @@ impl Shared<'_> {
     }
 
     /// Whether a person has said "always" to this in this conversation, and could say otherwise.
-    fn is_allowed(&self, call: &ToolCall, plan: &Plan) -> bool {
+    fn is_allowed(&self, plan: &Plan) -> bool {
         let asks = self.conversation.settings().approval != ApprovalPolicy::Never;
-        asks && self.conversation.allowed.contains(&allowance(call, plan))
+        asks && self.conversation.allowed.contains(&allowance(plan))
     }
 
     async fn ask(
@@ -339,7 +339,7 @@ impl Shared<'_> {
                 if self.can_write_down(plan) {
                     self.remember(plan);
                 }
-                let allowed = allowance(call, plan);
+                let allowed = allowance(plan);
                 self.newly_allowed.lock().await.push(allowed);
                 (StoredAnswer::Always, Permission::Granted)
             }
@@ -369,10 +369,11 @@ impl Shared<'_> {
         };
         // A rule that wants to be asked would ask again.
         let can_remember = self.ruled(plan) == Ruled::Nothing || self.can_write_down(plan);
+        let call = resolved(call, plan);
         ApprovalQuestion {
             id: call.id.clone(),
             tool: call.name.clone(),
-            summary: describe(call),
+            summary: describe(&call),
             arguments: call.arguments.to_object(),
             why: why.to_owned(),
             justification,
@@ -441,13 +442,23 @@ impl Shared<'_> {
         let Outcome {
             content, is_error, ..
         } = outcome;
-        let record = Record::CallEnded {
+        let ended = |content: Vec<Block>, is_error| Record::CallEnded {
             id: call.id.clone(),
-            content: content.clone(),
+            content,
             is_error,
             milliseconds: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         };
-        let stored = self.append(record).await?;
+        let stored = self.append(ended(content.clone(), is_error)).await;
+        let (stored, content, is_error) = match stored {
+            // What cannot be kept cannot be shown: the next turn would not have it.
+            Err(StoreError::NotStorable { why, .. }) => {
+                let what = format!("The result is there, but cannot be kept: {why}. Ask for less.");
+                let content = vec![Block::text(what)];
+                let stored = self.append(ended(content.clone(), true)).await?;
+                (stored, content, true)
+            }
+            stored => (stored?, content, is_error),
+        };
         self.company.listener.hear(&Notice::CallEnded {
             id: call.id.clone(),
             tool: call.name.clone(),
@@ -468,13 +479,33 @@ impl Shared<'_> {
     }
 }
 
-/// What "always" means in a conversation: this tool; or, of commands, this very command.
-fn allowance(call: &ToolCall, plan: &Plan) -> String {
+/// What "always" means in a conversation: this tool; or, of commands and of what leaves the sandbox,
+/// this very call.
+fn allowance(plan: &Plan) -> String {
     match plan {
-        Plan::Own(own) if matches!(own.doing, Doing::Command | Doing::UnconfinedCommand) => {
-            format!("{} {:?} {}", call.name, own.doing, own.arguments)
+        Plan::Own(own) if own.is_let_out || own.doing != Doing::Writing => {
+            format!(
+                "{} {:?} {} {}",
+                own.name, own.doing, own.is_let_out, own.arguments
+            )
         }
-        Plan::Own(own) => format!("{} {:?}", call.name, own.doing),
-        _ => call.name.clone(),
+        Plan::Own(own) => format!("{} {:?}", own.name, own.doing),
+        // A name of a server has no slash.
+        Plan::Server { server, tool, .. } => format!("{server}/{tool}"),
+        Plan::Settled(_) | Plan::Wait => String::new(),
+    }
+}
+
+/// The call as it would be made: of a tool that is called by way of another, that tool.
+fn resolved(call: &ToolCall, plan: &Plan) -> ToolCall {
+    match plan {
+        Plan::Server {
+            name, arguments, ..
+        } => ToolCall {
+            id: call.id.clone(),
+            name: name.to_string(),
+            arguments: Arguments::Json(arguments.clone()),
+        },
+        _ => call.clone(),
     }
 }

@@ -8,11 +8,15 @@ use crate::agent::AgentError;
 use crate::company::{Company, Notice};
 use crate::content::{Block, Message, Role, text_of};
 use crate::conversation::Conversation;
-use crate::provider::{Chosen, ModelRequest, ProviderError, Reply};
+use crate::provider::{Chosen, ModelRequest, ProviderError, Reply, Stop};
 use crate::record::{Ending, Record};
 
-/// Tokens of a summary.
-const MAX_SUMMARY_TOKENS: u64 = 8_000;
+/// Tokens of a summary, with the thoughts that go before it.
+const MAX_SUMMARY_TOKENS: u64 = 16_000;
+/// Tokens of one piece of what is summed up.
+const MAX_PIECE_TOKENS: u64 = 4_000;
+/// What is said has to be at least this part of what fills the window: one in so many.
+const MIN_SHARE: u64 = 4;
 /// Tokens of one result in what is summed up.
 const MAX_RESULT_TOKENS: u64 = 1_000;
 /// Tokens of the last request that are kept word for word.
@@ -23,6 +27,8 @@ const MAX_TRIES: u32 = 4;
 /// What a model is told that sums up.
 const SUMMARIZER: &str = "You sum up conversations between a person and an agent that works with \
     tools, so that the agent can go on from your summary alone.";
+
+const NOT_SUMMED_UP: &str = "the conversation could not be summed up";
 
 const PROMPT: &str = "Sum up the conversation below for the agent that goes on with it. Keep, as \
     exactly as they matter: what the person wants and has decided; what was found out, with paths, \
@@ -47,7 +53,8 @@ impl Conversation {
         }
     }
 
-    /// Sums the conversation up if the model would soon see no more of it.
+    /// Sums the conversation up if the model would soon see no more of it. What cannot be summed up now
+    /// is no reason to stop: the provider says when it is really too long.
     pub(super) async fn make_room(
         &mut self,
         chosen: &Chosen,
@@ -60,7 +67,18 @@ impl Conversation {
         if self.transcript.tokens() <= limit || self.transcript.is_single() {
             return Ok(());
         }
-        self.compact_for(chosen, company).await
+        // Instructions and tools are not shortened by that, and if they are what fills the window, nothing
+        // is won.
+        if self.transcript.said_tokens() < limit / MIN_SHARE {
+            return Ok(());
+        }
+        match self.compact_for(chosen, company).await {
+            Err(Halt::Ended(Ending::Failed(why))) => {
+                company.listener.hear(&Notice::Warning(why));
+                Ok(())
+            }
+            done => done,
+        }
     }
 
     pub(super) async fn compact_for(
@@ -70,26 +88,10 @@ impl Conversation {
     ) -> Result<(), Halt> {
         company.listener.hear(&Notice::Compacting);
         let before = self.transcript.tokens();
-        let mut room = chosen.model.context_window / 10 * 6;
-        let mut tries = 0;
-        let reply = loop {
-            tries += 1;
-            match self.summary(chosen, company, room).await? {
-                Ok(reply) => break reply,
-                Err(ProviderError::TooLong { .. }) if tries < MAX_TRIES => room /= 2,
-                Err(error) => {
-                    let why = format!("the conversation could not be summed up: {error}");
-                    return Err(Halt::Ended(Ending::Failed(why)));
-                }
-            }
-        };
-        let cost = chosen.model.price.map(|price| price.of(&reply.usage));
         let (kept_from, last_words) = self.what_is_kept();
+        let reply = self.summed_up(chosen, company, kept_from).await?;
+        let cost = chosen.model.price.map(|price| price.of(&reply.usage));
         let summary = text_of(&reply.content);
-        if summary.trim().is_empty() {
-            let why = "the conversation could not be summed up: the model said nothing".to_owned();
-            return Err(Halt::Ended(Ending::Failed(why)));
-        }
         self.record(Record::Compacted {
             summary: format!("{summary}{last_words}"),
             kept_from,
@@ -105,31 +107,66 @@ impl Conversation {
     /// From where on the conversation is kept as it is; or else what the person said last.
     fn what_is_kept(&self) -> (u64, String) {
         let nothing = self.transcript.last + 1;
-        let last = self.transcript.requests().next();
-        match last {
-            Some((number, _)) if self.transcript.is_fresh_turn() => (number, String::new()),
-            Some((_, content)) => {
-                let text = text_of(content);
-                let (words, _) = split_at_tokens(&text, MAX_REQUEST_TOKENS);
+        match (self.transcript.last_turn(), &self.transcript.last_request) {
+            (Some(number), _) if self.transcript.is_fresh_turn() => (number, String::new()),
+            (_, Some(request)) => {
+                let (words, _) = split_at_tokens(request, MAX_REQUEST_TOKENS);
                 let words = format!(
                     "\n\nThe last that the person asked for, in their words:\n\n{words}\n\nGo on with \
                      what is still to be done."
                 );
                 (nothing, words)
             }
-            None => (nothing, String::new()),
+            (_, None) => (nothing, String::new()),
         }
+    }
+
+    /// A summary of what is not kept, that says something.
+    async fn summed_up(
+        &self,
+        chosen: &Chosen,
+        company: &Company,
+        kept_from: u64,
+    ) -> Result<Reply, Halt> {
+        let failed = |why: String| Halt::Ended(Ending::Failed(format!("{NOT_SUMMED_UP}: {why}")));
+        let mut asked = Asked {
+            room: chosen.model.context_window / 10 * 6,
+            max_output_tokens: Some(MAX_SUMMARY_TOKENS),
+            kept_from,
+        };
+        for _ in 0..MAX_TRIES {
+            match self.summary(chosen, company, &asked).await? {
+                Ok(Reply {
+                    stop: Stop::Refused(why),
+                    ..
+                }) => {
+                    let why = why.unwrap_or_else(|| "the model refused".to_owned());
+                    return Err(failed(why));
+                }
+                Ok(reply) if !text_of(&reply.content).trim().is_empty() => return Ok(reply),
+                // Thoughts may have taken all that it was to write.
+                Ok(_) if asked.max_output_tokens.is_some() => asked.max_output_tokens = None,
+                Ok(_) => return Err(failed("the model said nothing".to_owned())),
+                Err(ProviderError::TooLong { .. }) => asked.room /= 2,
+                Err(error) => return Err(failed(error.to_string())),
+            }
+        }
+        Err(failed(
+            "even parts of it are too long for the model".to_owned(),
+        ))
     }
 
     async fn summary(
         &self,
         chosen: &Chosen,
         company: &Company,
-        room: u64,
+        asked: &Asked,
     ) -> Result<Result<Reply, ProviderError>, Halt> {
         let prompt = self.transcript.settings.compact_prompt.as_deref();
         let prompt = prompt.unwrap_or(PROMPT);
-        let told = told(&self.transcript.messages(), room);
+        let earlier = self.transcript.summary.as_deref();
+        let said = self.transcript.said_before(asked.kept_from);
+        let told = told(earlier, said, asked.room);
         let text = format!("{prompt}\n\n<conversation>\n{told}\n</conversation>");
         let messages = [Message::user(vec![Block::text(text)])];
         let conversation = self.id().to_string();
@@ -138,7 +175,7 @@ impl Conversation {
             system: SUMMARIZER,
             messages: &messages,
             tools: &[],
-            max_output_tokens: Some(MAX_SUMMARY_TOKENS),
+            max_output_tokens: asked.max_output_tokens,
             conversation: &conversation,
         };
         let mut nobody = |_delta| {};
@@ -150,26 +187,45 @@ impl Conversation {
     }
 }
 
-/// The conversation as text, the end of it if all is too long.
-fn told(messages: &[Message], room: u64) -> String {
-    let (mut pieces, mut left) = (Vec::new(), room);
-    for message in messages.iter().rev() {
+/// How a summary is asked for.
+struct Asked {
+    /// Tokens of what is to be summed up.
+    room: u64,
+    max_output_tokens: Option<u64>,
+    /// What is kept as it is begins with this record.
+    kept_from: u64,
+}
+
+/// The conversation as text: what was summed up before, and then as much of the end as there is room for.
+fn told<'a>(
+    earlier: Option<&str>,
+    said: impl DoubleEndedIterator<Item = &'a Message>,
+    room: u64,
+) -> String {
+    let earlier = earlier.map(|earlier| {
+        let (earlier, _) = split_at_tokens(earlier, room / 2);
+        format!("Summary of what was before: {earlier}")
+    });
+    let taken = earlier.as_deref().map_or(0, estimate_tokens);
+    let (mut pieces, mut left) = (Vec::new(), room.saturating_sub(taken));
+    'said: for message in said.rev() {
         let who = match message.role {
             Role::User => "Person",
             Role::Assistant => "Agent",
         };
         for block in message.content.iter().rev() {
             let piece = piece(who, block);
-            let tokens = estimate_tokens(&piece);
-            if tokens > left {
-                pieces.push("[what was before is left out]".to_owned());
-                pieces.reverse();
-                return pieces.join("\n\n");
+            let (shown, rest) = split_at_tokens(&piece, left.min(MAX_PIECE_TOKENS));
+            let cut = if rest.is_empty() { "" } else { " […]" };
+            left = left.saturating_sub(estimate_tokens(shown));
+            pieces.push(format!("{shown}{cut}"));
+            if left == 0 {
+                pieces.push("[what was in between is left out]".to_owned());
+                break 'said;
             }
-            left -= tokens;
-            pieces.push(piece);
         }
     }
+    pieces.extend(earlier);
     pieces.reverse();
     pieces.join("\n\n")
 }

@@ -33,6 +33,19 @@ pub struct TurnEnd {
     pub cost: Option<f64>,
 }
 
+impl TurnEnd {
+    /// That of a turn which was interrupted before anything of it was stored.
+    fn before_it_began() -> Self {
+        Self {
+            ending: Ending::Interrupted,
+            text: String::new(),
+            steps: 0,
+            usage: Usage::default(),
+            cost: None,
+        }
+    }
+}
+
 /// What stops a turn: either it has ended, or it cannot even be said in the store that it has.
 pub(super) enum Halt {
     Ended(Ending),
@@ -59,7 +72,12 @@ impl Conversation {
         }
         let providers = std::sync::Arc::clone(&self.agent.options().providers);
         let choice = self.transcript.settings.model.clone();
-        let chosen = providers.choose(&choice, company.sampler.clone()).await?;
+        let choosing = providers.choose(&choice, company.sampler.clone());
+        let chosen = tokio::select! {
+            biased;
+            () = company.interrupt.cancelled() => return Ok(TurnEnd::before_it_began()),
+            chosen = choosing => chosen?,
+        };
         self.belt(&chosen)?;
         let (usage, cost) = (self.transcript.usage, self.transcript.cost);
         self.record(Record::Asked { content: said }).await?;
@@ -80,6 +98,24 @@ impl Conversation {
             usage: self.transcript.usage.since(usage),
             cost: chosen.model.price.map(|_| self.transcript.cost - cost),
         })
+    }
+}
+
+impl Conversation {
+    /// Gives calls names of their own where a model has given them none, or one that is taken: results
+    /// are told apart by them.
+    fn name_calls(&self, content: &mut [Block]) {
+        let mut taken: Vec<String> = Vec::new();
+        for (place, block) in content.iter_mut().enumerate() {
+            let Block::ToolCall(call) = block else {
+                continue;
+            };
+            let is_taken = taken.contains(&call.id) || self.transcript.has_call(&call.id);
+            if call.id.is_empty() || is_taken {
+                call.id = format!("call_{}_{place}", self.transcript.last);
+            }
+            taken.push(call.id.clone());
+        }
     }
 }
 
@@ -120,11 +156,12 @@ impl Turn {
     ) -> Result<(), Halt> {
         let Heard { reply, context } = conversation.ask(chosen, company, self.steps).await?;
         let Reply {
-            content,
+            mut content,
             stop,
             usage,
             model,
         } = reply;
+        conversation.name_calls(&mut content);
         let cost = chosen.model.price.map(|price| price.of(&usage));
         conversation
             .record(Record::Replied {

@@ -58,6 +58,7 @@ impl Demo {
                 initial: String::new(),
                 is_secret: false,
             },
+            follows: false,
             reply,
         };
         if self.say.send(HostNotice::Ask(question)).await.is_err() {

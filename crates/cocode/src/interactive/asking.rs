@@ -94,7 +94,9 @@ impl Questions {
             entry(word, ""),
             entry("decline", "the server is told that you do not want to"),
         ];
-        let chosen = self.ask(detail, QuestionKind::OneOf(entries)).await?;
+        let chosen = self
+            .ask(detail, QuestionKind::OneOf(entries), false)
+            .await?;
         Some(chosen == word)
     }
 
@@ -105,7 +107,7 @@ impl Questions {
         let mut detail = format!("{question} — {place}\n{about}");
         let mut kind = kind_of(field);
         loop {
-            let typed = self.ask(detail.trim_end(), kind.clone()).await?;
+            let typed = self.ask(detail.trim_end(), kind.clone(), true).await?;
             let typed = typed.trim();
             if typed.is_empty() && !field.required {
                 return Some(None);
@@ -123,12 +125,13 @@ impl Questions {
     }
 
     /// Asks, and waits until the person answers. If this is dropped, the question is taken back.
-    async fn ask(&self, detail: &str, kind: QuestionKind) -> Option<String> {
+    async fn ask(&self, detail: &str, kind: QuestionKind, follows: bool) -> Option<String> {
         let (reply, answer) = oneshot::channel();
         let question = Question {
             title: format!("{} asks you", self.server),
             detail: detail.to_owned(),
             kind,
+            follows,
             reply,
         };
         self.say.send(HostNotice::Ask(question)).await.ok()?;

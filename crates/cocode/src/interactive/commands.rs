@@ -65,6 +65,7 @@ pub(super) fn runs_beside_turn(line: &str) -> bool {
     COMMANDS
         .iter()
         .any(|command| command.name == name && command.beside)
+        || name == "/exit"
 }
 
 pub(super) async fn run(talk: &Talk, line: String, company: Company) -> CommandOutcome {

@@ -295,6 +295,11 @@ fn shell(id: &str, command: &str) -> ModelTurn {
     calls(id, "shell", &json!({ "command": command }))
 }
 
+/// The first so many letters of an id.
+fn beginning(id: &str, letters: usize) -> &str {
+    id.get(..letters).unwrap()
+}
+
 #[track_caller]
 fn assert_contains(text: &str, part: &str) {
     assert!(text.contains(part), "{part:?} is not in:\n{text}");

@@ -37,6 +37,13 @@ impl Desk {
         desk
     }
 
+    /// Lets what the server offers be remembered, so that it is known from the first key on.
+    fn remembers_lists(&self) {
+        for list in ["tools", "resources", "prompts"] {
+            self.home.mcp(&[list, "one"]).with_code(0);
+        }
+    }
+
     /// Starts the session, and waits until it can be used.
     #[track_caller]
     fn sit_down(&self, words: &[&str]) -> Tmux {

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Far longer than anything takes, also on a busy machine.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(30);
 /// Between two looks at the screen.
 const LOOK_AGAIN: Duration = Duration::from_millis(30);
 
@@ -132,9 +132,26 @@ impl Tmux {
     }
 }
 
+impl Tmux {
+    /// The programs that run in the terminal.
+    pub(crate) fn programs(&self) -> Vec<String> {
+        let shell = self.run(&["display-message", "-p", "#{pane_pid}"]);
+        let children = Command::new("pgrep").args(["-P", shell.trim()]).output();
+        let children = String::from_utf8(children.unwrap().stdout).unwrap();
+        children.lines().map(str::to_owned).collect()
+    }
+}
+
 impl Drop for Tmux {
+    /// Whatever still runs hears that its terminal is gone, and is waited for: it writes its files.
     fn drop(&mut self) {
+        let programs = self.programs();
         self.run(&["kill-server"]);
+        let deadline = Instant::now() + DEADLINE;
+        let runs = |pid: &String| Path::new("/proc").join(pid).exists();
+        while programs.iter().any(runs) && Instant::now() < deadline {
+            std::thread::sleep(LOOK_AGAIN);
+        }
     }
 }
 

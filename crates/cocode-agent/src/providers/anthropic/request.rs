@@ -150,7 +150,16 @@ fn assistant_blocks(content: &[Block], provider: &str) -> Vec<Value> {
         })),
         other => plain(other),
     });
-    blocks.collect()
+    let mut blocks: Vec<Value> = blocks.collect();
+    // A message may not end with a thought: what was to follow it was cut off.
+    let is_thought = |block: &Value| {
+        let kind = block["type"].as_str().unwrap_or_default();
+        matches!(kind, "thinking" | "redacted_thinking")
+    };
+    while blocks.last().is_some_and(is_thought) {
+        blocks.pop();
+    }
+    blocks
 }
 
 /// A thought as it came: the interface checks that it is the same.

@@ -145,3 +145,73 @@ async fn a_conversation_is_summed_up_before_it_is_too_long() {
     assert!(last.contains("There are words in it."), "{last}");
     assert!(last.contains("What is in long.txt?"), "{last}");
 }
+
+#[tokio::test]
+async fn what_was_asked_for_outlives_two_summaries_in_one_turn() {
+    let scene = Scene::new();
+    let too_long = || {
+        let message = "prompt is too long".to_owned();
+        Err(ProviderError::TooLong { message })
+    };
+    scene.puppet.calls(&[("1", "list", json!({}))]);
+    scene.puppet.then(move |_, _| too_long());
+    scene.puppet.says("FIRST SUMMARY");
+    scene.puppet.calls(&[("2", "list", json!({}))]);
+    scene.puppet.then(move |_, _| too_long());
+    scene.puppet.says("SECOND SUMMARY");
+    scene.puppet.says("Done.");
+    let mut conversation = begin(&scene).await;
+    let end = say(&mut conversation, "Look for the word PLUM.").await;
+    assert_eq!((end.ending, end.text.as_str()), (Ending::Done, "Done."));
+    let seen = scene.puppet.seen();
+    let asked = cocode_agent::text_of(&seen[5].messages[0].content);
+    assert!(asked.contains("FIRST SUMMARY"), "{asked}");
+    let last = cocode_agent::text_of(&seen[6].messages[0].content);
+    assert!(last.contains("SECOND SUMMARY"), "{last}");
+    assert!(last.contains("Look for the word PLUM."), "{last}");
+}
+
+#[tokio::test]
+async fn a_summary_that_fails_stops_nothing_as_long_as_there_is_room() {
+    let scene = Scene::new();
+    scene.puppet.sees_at_once(2_000);
+    scene.write("long.txt", &"words and words\n".repeat(500));
+    scene
+        .puppet
+        .calls(&[("1", "read", json!({"path": "long.txt"}))]);
+    scene.puppet.then(|_, _| {
+        Err(ProviderError::Rejected {
+            provider: "puppet".to_owned(),
+            status: 400,
+            message: "no".to_owned(),
+        })
+    });
+    scene.puppet.says("Words.");
+    let mut conversation = begin(&scene).await;
+    let end = say(&mut conversation, "What is in long.txt?").await;
+    assert_eq!((end.ending, end.text.as_str()), (Ending::Done, "Words."));
+}
+
+#[tokio::test]
+async fn calls_that_have_no_names_of_their_own_get_some() {
+    let scene = Scene::new();
+    scene.write("a", "this is a");
+    for _ in 0..2 {
+        let (read, list) = (json!({"path": "a"}), json!({}));
+        scene
+            .puppet
+            .calls(&[("call_0", "read", read), ("call_0", "list", list)]);
+    }
+    scene.puppet.says("Done.");
+    let mut conversation = begin(&scene).await;
+    say(&mut conversation, "go").await;
+    let last = scene.puppet.seen()[2].clone();
+    let ids: Vec<String> = last
+        .messages
+        .iter()
+        .flat_map(|message| message.tool_calls().map(|call| call.id.clone()))
+        .collect();
+    let different: std::collections::BTreeSet<&String> = ids.iter().collect();
+    assert_eq!((ids.len(), different.len()), (4, 4), "{ids:?}");
+    assert_eq!(last.results().len(), 2);
+}

@@ -119,3 +119,33 @@ async fn where_tools_are_too_many_the_model_searches() {
     );
     manager.shutdown().await;
 }
+
+#[tokio::test]
+async fn always_for_one_tool_is_not_always_for_another_that_is_called_the_same_way() {
+    let server = Script::new().tools(2, 2).http();
+    let spec = ServerSpec::remote("web".parse().unwrap(), server.url());
+    let manager = manager(vec![spec]).await;
+    manager.wait_for_startup().await;
+    let scene = Scene::with(Some(manager.clone()), |_| {});
+    let by_way = |tool: &str| json!({"name": tool, "arguments": {}});
+    scene
+        .puppet
+        .calls(&[("1", "tool_call", by_way("mcp__web__tool-0"))])
+        .calls(&[("2", "tool_call", by_way("mcp__web__tool-1"))])
+        .says("Done.");
+    let settings = scene.settings(Policy::OnRequest, Mode::WorkspaceWrite);
+    let mut conversation = scene
+        .agent
+        .begin("ann", settings, &words("go"))
+        .await
+        .unwrap();
+    let friend = Friend::answering([ApprovalAnswer::Always, ApprovalAnswer::Refused(None)]);
+    conversation
+        .turn(words("go"), &friend.company())
+        .await
+        .unwrap();
+    let asked = friend.questions.lock().unwrap().clone();
+    let asked: Vec<&str> = asked.iter().map(|asked| asked.tool.as_str()).collect();
+    assert_eq!(asked, ["mcp__web__tool-0", "mcp__web__tool-1"]);
+    manager.shutdown().await;
+}

@@ -31,7 +31,7 @@ struct AtTerminal {
 
 impl AtTerminal {
     #[expect(
-        clippy::significant_drop_tightening,
+        clippy::await_holding_invalid_type,
         reason = "to hold the terminal while a person answers is the point; others wait their turn"
     )]
     async fn put(&self, question: &str) -> io::Result<Permission> {

@@ -1,6 +1,7 @@
 //! The agent as one of the servers of a gateway: clients of both eras reach it over HTTP.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
@@ -33,7 +34,7 @@ impl Gateway {
         if variables.contains_key("ANTHROPIC_API_KEY") {
             let key = r#"ANTHROPIC_API_KEY = "${ANTHROPIC_API_KEY}""#;
             let url = r#"ANTHROPIC_BASE_URL = "${ANTHROPIC_BASE_URL}""#;
-            entry = format!("{entry}env = {{ {key}, {url} }}\n");
+            writeln!(entry, "env = {{ {key}, {url} }}").unwrap();
         }
         desk.home.user_file("mcp.toml", &entry);
         let words = ["gateway", "--listen", ":0", "--json", "--agent"];

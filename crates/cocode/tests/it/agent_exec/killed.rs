@@ -178,8 +178,8 @@ impl<'a> Victim<'a> {
         }
     }
 
-    /// A turn of `cocode exec`, whole or killed.
-    fn exec(&mut self) {
+    /// A turn of `cocode exec`, whole or killed. Gives how many turns there are now.
+    fn exec(&mut self) -> u64 {
         let is_new = self.id.is_empty();
         let (prompt, is_killed) = (self.prompt(), !is_new && self.random.u8(..4) > 0);
         let is_long = is_killed && self.random.u8(..3) == 0;
@@ -197,16 +197,19 @@ impl<'a> Victim<'a> {
         if is_killed {
             self.n_killed += 1;
             let by_event = is_long || self.random.bool();
-            // The seventh is the beginning of a command that would stay.
-            let n_events = match (by_event, is_long) {
-                (false, _) => 0,
-                (true, true) => 7,
-                (true, false) => self.random.usize(..14),
+            let n_events = if by_event && !is_long {
+                self.random.usize(..14)
+            } else {
+                0
             };
             for _ in 0..n_events {
                 if running.next().is_none() {
                     break;
                 }
+            }
+            if is_long {
+                let command = format!("600.{mark}");
+                wait_while(|| !is_anybody_called(&command));
             }
             let most = if by_event { 20 } else { 250 };
             std::thread::sleep(Duration::from_millis(self.random.u64(..most)));
@@ -229,12 +232,13 @@ impl<'a> Victim<'a> {
             assert!(said.contains(&prompt), "{said}");
         }
         wait_while(|| is_anybody_called(&mark));
-        self.look();
+        let turns = self.look();
         self.check_told(&events);
+        turns
     }
 
     /// Some turns of one `cocode mcp serve --agent`, the last of them killed.
-    fn serve(&mut self) {
+    fn serve(&mut self) -> u64 {
         let words = [
             "mcp",
             "serve",
@@ -273,7 +277,7 @@ impl<'a> Victim<'a> {
         drop(client);
         self.n_killed += 1;
         wait_while(|| is_anybody_called(&mark));
-        self.look();
+        self.look()
     }
 
     fn call(&self, prompt: &str) -> Value {
@@ -285,11 +289,10 @@ impl<'a> Victim<'a> {
     }
 
     /// Lives through all of it.
-    fn live(&mut self, mut turn: impl FnMut(&mut Self)) -> u64 {
+    fn live(&mut self, mut turn: impl FnMut(&mut Self) -> u64) -> u64 {
         let mut turns = 0;
         while turns < TURNS {
-            turn(self);
-            turns = self.look();
+            turns = turn(self);
         }
         assert!(self.n_killed > 5, "only {} were killed", self.n_killed);
         turns
@@ -319,7 +322,7 @@ fn two_hundred_turns_that_are_killed_at_random_lose_nothing() {
                 })
             })
             .collect();
-        let ended = lives.into_iter().map(|life| life.join());
+        let ended = lives.into_iter().map(std::thread::ScopedJoinHandle::join);
         let ended = ended.map(|life| life.unwrap_or_else(|why| std::panic::resume_unwind(why)));
         ended.map(|(turns, _)| turns).sum()
     });

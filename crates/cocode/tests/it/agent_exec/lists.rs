@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cocode_testkit::{ModelFormat, ModelScript};
 use serde_json::json;
 
-use super::{Stage, assert_contains, calls, says};
+use super::{Stage, assert_contains, beginning, calls, says};
 
 fn stage() -> Stage {
     let script = ModelScript::new()
@@ -58,7 +58,10 @@ fn conversations_are_listed_the_last_used_first() {
 fn a_conversation_is_shown_to_people_and_programs() {
     let stage = stage();
     let id = stage.events(&["What is in a.txt?"], 0).id();
-    let text = stage.home.run(["sessions", "show", &id[..6]]).clean();
+    let text = stage
+        .home
+        .run(["sessions", "show", beginning(&id, 6)])
+        .clean();
     for part in ["What is in a.txt?", "read", "a.txt", "It says: *apple*."] {
         assert_contains(&text, part);
     }
@@ -101,7 +104,7 @@ fn conversations_are_removed_by_the_beginning_of_an_id_if_it_is_the_only_one() {
         let id = stage.events(&["Hello?"], 0).id();
         let begins_so = |other: &&String| other.as_bytes()[0] == id.as_bytes()[0];
         let is_alike = ids.iter().any(|other| begins_so(&other));
-        let first = id[..1].to_owned();
+        let first = beginning(&id, 1).to_owned();
         ids.push(id);
         if is_alike {
             break first;
@@ -127,7 +130,10 @@ fn conversations_are_removed_by_the_beginning_of_an_id_if_it_is_the_only_one() {
             .len()
     };
     assert_eq!(n_kept(), ids.len());
-    let removed = stage.home.run(["sessions", "rm", &gone[..18]]).clean();
+    let removed = stage
+        .home
+        .run(["sessions", "rm", beginning(gone, 18)])
+        .clean();
     assert_eq!(removed, format!("removed {gone}\n"));
     let listed = stage.home.json(&["sessions", "list"]);
     let listed = listed.as_array().unwrap().iter();

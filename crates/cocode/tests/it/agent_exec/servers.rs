@@ -27,10 +27,12 @@ fn peer(path: &str) -> PathBuf {
 /// Has three servers of others.
 fn add_servers(stage: &Stage, directory: &Path) {
     let [node, files, everything, time] = [NODE, FILES, EVERYTHING, TIME].map(peer);
+    // As long as a model waits for servers: on a busy machine they take their time.
+    let patient = "startup_timeout_sec = 30\n";
     let entries = format!(
-        "[mcp_servers.files]\ncommand = '{node}'\nargs = ['{files}', '{directory}']\n\n\
-         [mcp_servers.everything]\ncommand = '{node}'\nargs = ['{everything}']\n\n\
-         [mcp_servers.time]\ncommand = '{time}'\nargs = ['--local-timezone', 'UTC']\n",
+        "[mcp_servers.files]\ncommand = '{node}'\nargs = ['{files}', '{directory}']\n{patient}\n\
+         [mcp_servers.everything]\ncommand = '{node}'\nargs = ['{everything}']\n{patient}\n\
+         [mcp_servers.time]\ncommand = '{time}'\nargs = ['--local-timezone', 'UTC']\n{patient}",
         node = node.display(),
         files = files.display(),
         everything = everything.display(),

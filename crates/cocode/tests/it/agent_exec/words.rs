@@ -2,7 +2,7 @@
 
 use cocode_testkit::{Gate, ModelFormat, ModelScript, ModelTurn};
 
-use super::{Running, Stage, assert_contains, says};
+use super::{Running, Stage, assert_contains, beginning, says};
 use crate::harness::Finished;
 
 fn stage(turns: &[&str]) -> Stage {
@@ -82,7 +82,7 @@ fn the_last_conversation_of_a_directory_goes_on() {
 fn a_conversation_is_found_by_the_beginning_of_its_id() {
     let stage = stage(&["One.", "Two."]);
     let id = stage.events(&["First."], 0).id();
-    let events = stage.events(&["--resume", &id[..8], "Second."], 0);
+    let events = stage.events(&["--resume", beginning(&id, 8), "Second."], 0);
     assert_eq!(events.id(), id);
     for unknown in ["zzz", "00000000-0000-4000-8000-000000000000"] {
         let finished = stage.run(&["--resume", unknown, "No."]).with_code(2);

@@ -144,7 +144,8 @@ fn system_a_conversation_goes_on_in_another_process() {
 
     // As long as it is held, nobody else can have it.
     let other = desk.run(&["--resume", &id]);
-    other.wait_for("✗");
+    other.wait_for("error: the conversation");
+    other.wait_for("ended with ");
     drop(other);
     assert_eq!(leave(&tmux), id);
 
@@ -184,17 +185,13 @@ fn system_it_fits_every_size_and_ends_by_a_signal() {
             "> not sent yet\nclaude-scripted · context 0% · workspace-write · on-request",
         )
     });
-    let pid = tmux.run(&["display-message", "-p", "#{pane_pid}"]);
-    let children = std::process::Command::new("pgrep")
-        .args(["-P", pid.trim(), "-x", "cocode"])
-        .output()
-        .unwrap();
-    let pid = String::from_utf8(children.stdout).unwrap();
+    let programs = tmux.programs();
     let killed = std::process::Command::new("kill")
-        .args(["-TERM", pid.trim()])
+        .arg("-TERM")
+        .args(&programs)
         .status()
         .unwrap();
-    assert!(killed.success(), "{pid}");
+    assert!(killed.success(), "{programs:?}");
     tmux.wait_for("to go on: cocode --resume ");
     tmux.wait_for("ended with 143");
     // The terminal is as it was: what is typed is shown, and Enter ends a line.

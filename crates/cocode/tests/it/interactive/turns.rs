@@ -149,7 +149,8 @@ fn system_a_server_asks_the_person_during_a_call() {
     tmux.keys(&["Enter"]);
     tmux.wait_for("› cat");
     tmux.keys(&["Down", "Enter"]);
-    tmux.wait_for("sure (optional) — 3 of 3");
+    let screen = tmux.wait_for("› yes");
+    assert!(screen.contains("sure (optional) — 3 of 3"), "{screen}");
     tmux.text("left");
     tmux.wait_for("› (left out)");
     tmux.keys(&["Enter"]);
@@ -175,7 +176,7 @@ fn answer_of(server: &cocode_testkit::StdioServer, n: usize) -> String {
     let all = server.received().all();
     let answers: Vec<String> = all
         .iter()
-        .map(|message| message.json())
+        .map(cocode_testkit::Message::json)
         .filter(|message| message["result"]["action"].is_string())
         .map(|message| message["result"].to_string())
         .collect();
@@ -192,6 +193,7 @@ fn system_files_resources_and_directories_reach_the_model() {
     desk.home.project_file("src/parser.rs", "fn parse() {}\n");
     desk.home.project_file("ignored/parser.rs", "no\n");
     desk.home.project_file(".gitignore", "ignored\n");
+    desk.remembers_lists();
     let tmux = desk.sit_down_with_server();
     tmux.text("compare @pars");
     let screen = tmux.wait_for("› @src/parser.rs");
@@ -238,6 +240,7 @@ fn system_prompts_are_commands() {
         "prompts/review.md",
         "---\ndescription: Looks closely\n---\nReview {{what}} closely.\n",
     );
+    desk.remembers_lists();
     let tmux = desk.sit_down_with_server();
     tmux.text("/gree");
     tmux.wait_for("› /mcp__one__greet");

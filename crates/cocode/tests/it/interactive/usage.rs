@@ -6,7 +6,7 @@ const HINT: &str = "without a terminal, `cocode exec 'What is to be done'`";
 
 #[test]
 fn without_a_terminal_there_is_help_and_a_hint() {
-    let finished = run([""; 0]).with_code(2);
+    let finished = run::<[&str; 0], _>([]).with_code(2);
     assert_eq!(finished.stdout, "");
     finished.complains(&["Usage: cocode", "  mcp ", "--resume [<ID>]", HINT]);
     assert!(!finished.stderr.contains("code:"), "{}", finished.stderr);
