@@ -1,5 +1,6 @@
 //! One conversation: what was said, and the turns by which it goes on.
 
+mod allowance;
 mod asking;
 mod calling;
 mod compacting;

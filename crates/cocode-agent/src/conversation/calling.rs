@@ -10,10 +10,11 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 
+use super::allowance::{allowance, resolved};
 use super::turn::Halt;
 use crate::belt::{Belt, OnProgress, Outcome, Own, Plan};
 use crate::company::{ApprovalAnswer, ApprovalQuestion, Company, Notice};
-use crate::content::{Arguments, Block, ToolCall, ToolResult};
+use crate::content::{Block, ToolCall, ToolResult};
 use crate::conversation::Conversation;
 use crate::describe::describe;
 use crate::record::{Ending, Record, StoredAnswer};
@@ -476,36 +477,5 @@ impl Shared<'_> {
 
     fn rules(&self) -> &dyn crate::rules::Rules {
         &*self.conversation.agent.options().rules
-    }
-}
-
-/// What "always" means in a conversation: this tool; or, of commands and of what leaves the sandbox,
-/// this very call.
-fn allowance(plan: &Plan) -> String {
-    match plan {
-        Plan::Own(own) if own.is_let_out || own.doing != Doing::Writing => {
-            format!(
-                "{} {:?} {} {}",
-                own.name, own.doing, own.is_let_out, own.arguments
-            )
-        }
-        Plan::Own(own) => format!("{} {:?}", own.name, own.doing),
-        // A name of a server has no slash.
-        Plan::Server { server, tool, .. } => format!("{server}/{tool}"),
-        Plan::Settled(_) | Plan::Wait => String::new(),
-    }
-}
-
-/// The call as it would be made: of a tool that is called by way of another, that tool.
-fn resolved(call: &ToolCall, plan: &Plan) -> ToolCall {
-    match plan {
-        Plan::Server {
-            name, arguments, ..
-        } => ToolCall {
-            id: call.id.clone(),
-            name: name.to_string(),
-            arguments: Arguments::Json(arguments.clone()),
-        },
-        _ => call.clone(),
     }
 }
