@@ -169,7 +169,7 @@ pub enum StoreError {
     Unknown(ConversationId),
     /// Somebody else is at it.
     #[error(
-        "the conversation `{0}` is in use: a turn of it is going on, here or in another process"
+        "the conversation `{0}` is in use: it is open in another session, or a turn of it is going on"
     )]
     Held(ConversationId),
     /// Something was to be written through a lease that is another's by now, or of another store.

@@ -34,8 +34,10 @@ pub(crate) fn run(args: &ExecArgs, workspace: &Workspace) -> Result<Exit, CliErr
 
 async fn exec(args: &ExecArgs, said: Vec<Block>, workspace: &Workspace) -> Result<Exit, CliError> {
     let mut interrupts = Interrupts::catch()?;
+    workspace.warn_of_files(workspace.config()?);
     let house = House::open(workspace, Defaults::SCRIPT, |_| {}).await?;
     let outcome = turn(args, said, &house, workspace, &mut interrupts).await;
+    warn_of_servers(&house, workspace);
     house.close().await;
     outcome
 }
@@ -100,6 +102,18 @@ async fn turn(
     match signaled {
         Some(exit) => Ok(exit),
         None => judged(&end),
+    }
+}
+
+/// Warns of servers that could not be used: the model did without.
+fn warn_of_servers(house: &House, workspace: &Workspace) {
+    for server in house.manager.status() {
+        let Some(trouble) = server.state.trouble() else {
+            continue;
+        };
+        let (name, kind) = (&server.name, server.state.kind());
+        let what = format!("server `{name}` could not be used ({kind}): {trouble}");
+        workspace.printer.warn(&what);
     }
 }
 

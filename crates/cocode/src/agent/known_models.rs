@@ -75,11 +75,11 @@ pub(super) fn thinks(name: &str) -> bool {
 }
 
 /// The model that is used where nobody has named one.
-pub(super) fn usual(provider: &str) -> Option<&'static str> {
-    match provider {
-        "anthropic" => Some("claude-sonnet-4-5"),
-        "openai" => Some("gpt-5"),
-        _ => None,
+pub(super) fn usual(kind: ProviderKind) -> Option<&'static str> {
+    match kind {
+        ProviderKind::Anthropic => Some("claude-sonnet-4-5"),
+        ProviderKind::OpenAi => Some("gpt-5"),
+        ProviderKind::OpenAiCompatible | ProviderKind::Sampling => None,
     }
 }
 

@@ -182,6 +182,7 @@ impl Models {
             hints: vec![
                 format!("known are: {}", known.join(", ")),
                 format!("`[providers.{name}]` in config.toml makes one"),
+                "`cocode config check` says if one is written, and cannot be used".to_owned(),
             ],
         })
     }
@@ -294,10 +295,7 @@ impl Models {
         });
         let own = place.model.clone();
         let own = own.as_deref();
-        let name = wished
-            .or(own)
-            .or(usual)
-            .or(known_models::usual(&place.name));
+        let name = wished.or(own).or(usual).or(known_models::usual(place.kind));
         if place.kind == ProviderKind::Sampling {
             let Some(sampler) = sampler else {
                 return Err(no_sampling());

@@ -38,6 +38,7 @@ pub(crate) fn run(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliEr
 
 async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let mut interrupts = Interrupts::catch()?;
+    workspace.warn_of_files(workspace.config()?);
     let mut house = House::open(workspace, Defaults::SERVER, |_| {}).await?;
     house.follow(workspace)?;
     let server = server(&house, args, workspace)?;

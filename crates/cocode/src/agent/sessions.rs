@@ -16,6 +16,8 @@ use crate::workspace::Workspace;
 
 /// Conversations that are looked through for the beginning of an id.
 const MAX_LOOKED_THROUGH: usize = 10_000;
+/// Characters of an id that are enough to name a conversation: fewer are soon a mistake.
+const MIN_PREFIX: usize = 4;
 /// Characters of a title in a list.
 const MAX_TITLE_CHARS: usize = 60;
 
@@ -149,10 +151,16 @@ pub(crate) async fn find(store: &dyn Store, given: &str) -> Result<ConversationI
     let mut found = listed
         .into_iter()
         .map(|summary| summary.id)
-        .filter(|id| !given.is_empty() && id.as_str().starts_with(given));
+        .filter(|id| given.len() >= MIN_PREFIX && id.as_str().starts_with(given));
     let error = match (found.next(), found.next()) {
         (Some(id), None) => return Ok(id),
         (Some(_), Some(_)) => format!("several conversations begin with `{}`", plain(given)),
+        (None, _) if given.len() < MIN_PREFIX => {
+            format!(
+                "`{}` is too short: at least {MIN_PREFIX} characters name one",
+                plain(given)
+            )
+        }
         (None, _) => format!("there is no conversation `{}`", plain(given)),
     };
     Err(CliError::new(Code::ConversationFailed, error)

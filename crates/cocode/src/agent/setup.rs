@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use cocode_agent::{ModelChoice, Settings};
-use cocode_config::{AgentBounds, AgentProfile, AgentSettings, Config, Setting};
+use cocode_config::{AgentBounds, AgentProfile, AgentSettings, Config, Problem, Setting};
 use cocode_core::{ApprovalPolicy, SandboxMode, nearest};
 
 use crate::args::agent::AgentArgs;
@@ -68,6 +68,8 @@ pub(crate) struct AgentSetup {
 struct Current {
     agent: AgentSettings,
     bounds: AgentBounds,
+    /// Something in the files is broken, which may have been meant to make agents stricter.
+    is_broken: bool,
 }
 
 /// What the configuration itself gives, whatever anybody asks for.
@@ -295,6 +297,22 @@ impl Current {
         Self {
             agent: config.settings.agent.clone(),
             bounds: config.agent_bounds(),
+            is_broken: config.problems.iter().any(is_about_settings),
+        }
+    }
+
+    /// What holds where nobody says anything: the least, if what somebody said cannot be read.
+    fn careful(&self, defaults: Defaults) -> Defaults {
+        match (self.is_broken, defaults.approval) {
+            (false, _) => defaults,
+            (true, ApprovalPolicy::Never) => Defaults {
+                sandbox: SandboxMode::ReadOnly,
+                ..defaults
+            },
+            (true, _) => Defaults {
+                approval: ApprovalPolicy::Untrusted,
+                sandbox: SandboxMode::ReadOnly,
+            },
         }
     }
 
@@ -313,7 +331,8 @@ impl Current {
         let profiles = &self.agent.profiles;
         profiles.get(name).ok_or_else(|| {
             let message = format!("there is no profile `{name}` in `[agent.profiles]`");
-            let error = CliError::new(Code::InvalidUsage, message);
+            let error = CliError::new(Code::InvalidUsage, message)
+                .hint("`cocode config check` says if one is written, and cannot be used");
             let known: Vec<&str> = profiles.keys().map(String::as_str).collect();
             match nearest(name, known.iter().copied()).first() {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
@@ -338,7 +357,7 @@ impl Current {
         }
         let mut usual = self.agent.clone();
         if usual.approval_policy.from.is_none() {
-            usual.approval_policy = unsaid(defaults.approval);
+            usual.approval_policy = unsaid(self.careful(defaults).approval);
         }
         Ok(self.bounds.applied_to(&usual).approval_policy.value)
     }
@@ -358,7 +377,7 @@ impl Current {
         }
         let mut usual = self.agent.clone();
         if usual.sandbox.from.is_none() {
-            usual.sandbox = unsaid(defaults.sandbox);
+            usual.sandbox = unsaid(self.careful(defaults).sandbox);
         }
         Ok(self.bounds.applied_to(&usual).sandbox.value)
     }
@@ -396,6 +415,17 @@ fn stricter(was: ApprovalPolicy, now: ApprovalPolicy) -> ApprovalPolicy {
         (Some(then), Some(present)) if then < present => was,
         _ => now,
     }
+}
+
+/// Whether a problem is one of the settings, so that one may be missing.
+fn is_about_settings(problem: &Problem) -> bool {
+    let file = problem
+        .origin
+        .file
+        .file_name()
+        .and_then(std::ffi::OsStr::to_str);
+    let is_settings = file.is_some_and(|name| name.starts_with("config"));
+    problem.is_error() && problem.server.is_none() && is_settings
 }
 
 fn unsaid<T>(value: T) -> Setting<T> {

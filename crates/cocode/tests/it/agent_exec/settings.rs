@@ -328,3 +328,24 @@ fn a_person_at_the_terminal_is_asked_where_the_policy_wants_it() {
         assert_eq!(file.exists(), is_written, "{seen}");
     }
 }
+
+#[test]
+fn a_setting_that_cannot_be_read_is_said_and_makes_nothing_looser() {
+    let script = ModelScript::new().turn(ModelTurn::new().text("Hello."));
+    let stage = Stage::new(ModelFormat::Anthropic, script);
+    let wrong = "[agent]\nsandbox = \"workspace-writ\"\n";
+    stage.home.user_file("config.toml", wrong);
+    let finished = stage.run(&["--json", "hi"]).with_code(0);
+    assert!(
+        finished.stderr.contains("workspace-writ"),
+        "{}",
+        finished.stderr
+    );
+    let events = super::Events::read(&finished.stdout);
+    assert!(
+        finished.stdout.contains("\"sandbox\":\"read-only\""),
+        "{}",
+        finished.stdout
+    );
+    assert_eq!(events.end()["ending"], "done");
+}
