@@ -84,7 +84,7 @@ fn a_conversation_is_found_by_the_beginning_of_its_id() {
     let id = stage.events(&["First."], 0).id();
     let events = stage.events(&["--resume", beginning(&id, 8), "Second."], 0);
     assert_eq!(events.id(), id);
-    for unknown in ["zzz", "00000000-0000-4000-8000-000000000000"] {
+    for unknown in ["zzzz", "00000000-0000-4000-8000-000000000000"] {
         let finished = stage.run(&["--resume", unknown, "No."]).with_code(2);
         finished.complains(&["there is no conversation", "code: conversation-failed"]);
     }
