@@ -17,8 +17,8 @@ use super::hold::Locks;
 use super::schema::{self, Unfit};
 use super::{ConversationId, StoreError};
 
-/// How long to wait for other processes that write: each takes milliseconds.
-const BUSY_LIMIT: Duration = Duration::from_secs(10);
+/// How long to wait for other processes that write: each takes milliseconds, or seconds on a disk that is busy.
+const BUSY_LIMIT: Duration = Duration::from_secs(30);
 /// How long to wait before a file is opened again that others are opening at the same time. SQLite
 /// does not wait there by itself.
 const OPENING_PAUSE: Duration = Duration::from_millis(5);
