@@ -3,7 +3,7 @@
 //! A step is never changed once it was released: a new format is another step. Everything that a
 //! record says is in its JSON; the columns beside it are there to find and to add up.
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::database::Trouble;
 
@@ -71,7 +71,7 @@ pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(),
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Somebody else may have done it in between.
-    let found = format_of(&transaction, steps)?;
+    let found = format_within(&transaction, steps)?;
     let done = usize::try_from(found).unwrap_or(0);
     for step in steps.iter().skip(done) {
         transaction.execute_batch(step)?;
@@ -88,13 +88,21 @@ fn known(steps: &[&str]) -> i64 {
 }
 
 /// The format of a file, unless it is not for us; 0 if nothing is in it.
-pub(super) fn format_of(connection: &Connection, steps: &[&str]) -> Result<i64, Trouble> {
+///
+/// It is read in one transaction: a file that another process makes in the meantime would look like
+/// one of another program, with tables but not yet with our name.
+pub(super) fn format_of(connection: &mut Connection, steps: &[&str]) -> Result<i64, Trouble> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
+    format_within(&transaction, steps)
+}
+
+fn format_within(transaction: &Transaction<'_>, steps: &[&str]) -> Result<i64, Trouble> {
     let known = known(steps);
     let application: i64 =
-        connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
-    let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let found: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if application == 0 {
-        let is_empty: bool = connection.query_row(
+        let is_empty: bool = transaction.query_row(
             "SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)",
             [],
             |row| row.get(0),
