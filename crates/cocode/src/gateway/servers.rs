@@ -55,14 +55,12 @@ impl<'a> Servers<'a> {
         voice: &'a Voice<'a>,
         workspace: &Workspace,
     ) -> Self {
-        let variables = workspace.environment.variables.clone();
-        let live = Live::new(workspace.places.clone(), move |name| variables.text(name));
         Self {
             selection: &plan.selection,
             view,
             connector,
             rules,
-            live,
+            live: workspace.live(),
             specs: Vec::new(),
             told: BTreeMap::new(),
             shadowed: Vec::new(),
