@@ -25,7 +25,8 @@ const PURGED_EVERY: Duration = Duration::from_hours(24);
 #[derive(Debug)]
 pub(super) struct Followed {
     pub(super) manager: Manager,
-    pub(super) connector: Arc<Configured>,
+    /// What reaches the servers, unless somebody else does.
+    pub(super) connector: Option<Arc<Configured>>,
     pub(super) rules: Arc<AgentRules>,
     pub(super) setup: AgentSetup,
     pub(super) store: Arc<dyn Store>,
@@ -94,7 +95,9 @@ impl Followed {
             .filter(|spec| !self.is_served || wanted.iter().any(|known| known.name == spec.name))
             .cloned()
             .collect();
-        self.connector.recall(&specs).await;
+        if let Some(connector) = &self.connector {
+            connector.recall(&specs).await;
+        }
         self.manager.apply(specs).await;
     }
 }

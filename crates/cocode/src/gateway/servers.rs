@@ -83,13 +83,8 @@ impl<'a> Servers<'a> {
         let specs = specs.chain(built_in.map(BuiltIn::spec));
         let specs = specs.chain(agent.map(AgentPlace::spec));
         self.specs = specs.cloned().collect();
-        let recalled = self.connector.configured.recall(&self.specs);
-        if tokio::time::timeout(RECALLED_WITHIN, recalled)
-            .await
-            .is_err()
-        {
-            tracing::warn!("the store of credentials takes long");
-        }
+        let configured = &self.connector.configured;
+        configured.recall_within(RECALLED_WITHIN, &self.specs).await;
         self.view.apply(self.specs.clone()).await;
         self.watch();
         self.tell();
