@@ -37,6 +37,10 @@ const EDGES: &[(&str, Edges)] = &[
         Edges::Exactly(&["cocode-client", "cocode-core", "cocode-wire"]),
     ),
     (
+        "cocode-admin",
+        Edges::Exactly(&["cocode-client", "cocode-wire"]),
+    ),
+    (
         "cocode-tools",
         Edges::Within(&["cocode-core", "cocode-process"]),
     ),
@@ -53,6 +57,7 @@ const EDGES: &[(&str, Edges)] = &[
     (
         "cocode",
         Edges::Within(&[
+            "cocode-admin",
             "cocode-agent",
             "cocode-auth",
             "cocode-client",
