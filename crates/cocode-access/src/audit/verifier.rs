@@ -243,13 +243,7 @@ impl Verifier {
             // Older lines may have been removed; that is known in the end.
             None
         } else if let Some(rival) = rival.filter(|rival| follows(rival.head)) {
-            self.replace(
-                rival.problem,
-                Finding::Inserted {
-                    place: self.last.place.clone(),
-                    seq: self.last.head.seq,
-                },
-            );
+            self.vindicate(&rival);
             None
         } else if follows(self.before) && self.last.head != self.before {
             return self.replace_last(head);
@@ -305,6 +299,26 @@ impl Verifier {
             None => self.problem(inserted),
         };
         self.rival = Some(Rival { head, problem });
+    }
+
+    /// The line that was taken for one too many was none: it is the one after it that does not belong
+    /// there, or belongs before it.
+    fn vindicate(&mut self, rival: &Rival) {
+        let (place, seq) = (self.last.place.clone(), self.last.head.seq);
+        if rival.head.seq == seq {
+            self.replace(rival.problem, Finding::Inserted { place, seq });
+            return;
+        }
+        let (from, through) = (seq.saturating_add(1), rival.head.seq.saturating_sub(1));
+        if from <= through {
+            let place = place.clone();
+            self.problem(Finding::Removed {
+                place,
+                from,
+                through,
+            });
+        }
+        self.replace(rival.problem, Finding::OutOfOrder { place, seq });
     }
 
     fn gap(&mut self, seq: u64) -> Option<usize> {
