@@ -8,6 +8,9 @@ mod audit;
 mod date;
 mod digest;
 mod principal;
+mod private;
+mod token;
+mod token_keeper;
 mod token_store;
 
 use std::pin::Pin;
@@ -20,6 +23,9 @@ pub use audit::{
     Finding, InvalidAuditHash, MAX_AUDIT_LINE_BYTES, Place, Verifier, VerifyReport,
 };
 pub use principal::{InvalidName, MAX_NAME_BYTES, Principal, PrincipalKind, PrincipalName};
+pub use token::{NoRandomness, NotAToken, TOKEN_PREFIX, Token};
+pub use token_keeper::{Revocations, Revoked, TokenKeeper};
 pub use token_store::{
-    InvalidTokenHash, MAX_TOKENS, TokenHash, TokenRecord, TokenStamp, TokenStore, TokenStoreError,
+    FileTokenStore, InvalidTokenHash, MAX_TOKENS, MemoryTokenStore, TokenHash, TokenRecord,
+    TokenStamp, TokenStore, TokenStoreError,
 };

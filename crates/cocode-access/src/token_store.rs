@@ -1,7 +1,12 @@
 //! Where tokens are kept: what a store promises, and what it keeps of a token. The token itself is
 //! nowhere: only its hash.
 
+mod content;
+mod file;
+mod memory;
+
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
@@ -10,6 +15,9 @@ use crate::Work;
 use crate::date::whole_seconds;
 use crate::digest::{HASH_BYTES, from_hex, hex, same};
 use crate::principal::PrincipalName;
+
+pub use file::FileTokenStore;
+pub use memory::MemoryTokenStore;
 
 /// Tokens that a store keeps.
 pub const MAX_TOKENS: usize = 10_000;
@@ -91,9 +99,16 @@ impl TokenRecord {
     }
 }
 
+/// When a token was used last, now that it is known when some were.
+fn newer_use(token: &TokenRecord, used: &[(TokenHash, SystemTime)]) -> Option<SystemTime> {
+    let noted = used.iter().filter(|(hash, _)| *hash == token.hash);
+    let noted = noted.map(|(_, time)| whole_seconds(*time)).max();
+    token.last_used.max(noted)
+}
+
 /// The SHA-256 of a token. It is no secret: a token is 256 random bits, and nobody can try them all,
 /// however fast hashing is. That is why no slow hash is needed as for passwords, which people choose.
-#[derive(Clone, Copy, Hash)]
+#[derive(Clone, Copy)]
 pub struct TokenHash([u8; HASH_BYTES]);
 
 /// This is no SHA-256 as text.
@@ -120,6 +135,12 @@ impl PartialEq for TokenHash {
 }
 
 impl Eq for TokenHash {}
+
+impl Hash for TokenHash {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
 
 impl fmt::Display for TokenHash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

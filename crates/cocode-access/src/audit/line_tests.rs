@@ -182,7 +182,7 @@ proptest! {
         };
         let last = AuditHead { seq, hash: AuditHash::from_bytes([1; 32]) };
         let line = AuditLine::after(last, &entry);
-        prop_assert!(!line.text().chars().any(|character| character.is_control()));
+        prop_assert!(!line.text().chars().any(char::is_control));
         prop_assert_eq!(AuditLine::parse(line.text()), Some(line));
     }
 }

@@ -356,14 +356,15 @@ impl Verifier {
         let Some(gap) = self.report.problems.get_mut(index) else {
             return;
         };
-        let Some(second) = without(gap, seq) else {
+        let mut left = without(gap, seq).into_iter();
+        let Some(first) = left.next() else {
             *gap = found;
             return;
         };
-        if let Some(second) = second {
-            self.problem(second);
+        *gap = first;
+        for rest in left.chain([found]) {
+            self.problem(rest);
         }
-        self.problem(found);
     }
 
     /// What lines say about the log itself.
@@ -409,30 +410,25 @@ impl Verifier {
     }
 }
 
-/// Takes one line out of a gap, because it was found: what is left stays in the gap, and a second part
-/// is given. There is nothing left of a gap of one line.
-fn without(gap: &mut Finding, seq: u64) -> Option<Option<Finding>> {
-    let original = gap.clone();
-    let (Finding::Removed { from, through, .. } | Finding::FileMissing { from, through, .. }) = gap
-    else {
-        return None;
+/// What is left of a gap when one line of it was found.
+fn without(gap: &Finding, seq: u64) -> Vec<Finding> {
+    let part = |first: u64, last: u64| {
+        let mut part = gap.clone();
+        if let Finding::Removed { from, through, .. } | Finding::FileMissing { from, through, .. } =
+            &mut part
+        {
+            (*from, *through) = (first, last);
+        }
+        (first <= last).then_some(part)
     };
-    if from == through {
-        return None;
+    match gap {
+        Finding::Removed { from, through, .. } | Finding::FileMissing { from, through, .. } => {
+            let before = part(*from, seq.saturating_sub(1));
+            let after = part(seq.saturating_add(1), *through);
+            before.into_iter().chain(after).collect()
+        }
+        _ => Vec::new(),
     }
-    if seq == *from {
-        *from += 1;
-        return Some(None);
-    }
-    let end = std::mem::replace(through, seq - 1);
-    if seq == end {
-        return Some(None);
-    }
-    let mut second = original;
-    if let Finding::Removed { from, .. } | Finding::FileMissing { from, .. } = &mut second {
-        *from = seq + 1;
-    }
-    Some(Some(second))
 }
 
 #[cfg(test)]

@@ -76,7 +76,10 @@ fn a_changed_line_is_named_also_if_its_own_hash_was_made_to_fit() {
         place: place(3),
         seq: 3,
     };
-    assert_eq!(verified(&lines, None).problems, [changed.clone()]);
+    assert_eq!(
+        verified(&lines, None).problems,
+        std::slice::from_ref(&changed)
+    );
     let mut lines = chain(5);
     let other = AuditEntry::now("tools/call", AuditOutcome::Denied);
     lines[2] = AuditLine::after(heads(&lines)[1], &other).text().to_owned();
