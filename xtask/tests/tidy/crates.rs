@@ -33,6 +33,10 @@ const EDGES: &[(&str, Edges)] = &[
         Edges::Within(&["cocode-core", "cocode-process", "cocode-wire"]),
     ),
     (
+        "cocode-access",
+        Edges::Exactly(&["cocode-core", "cocode-wire"]),
+    ),
+    (
         "cocode-gateway",
         Edges::Exactly(&["cocode-client", "cocode-core", "cocode-wire"]),
     ),
@@ -58,6 +62,7 @@ const EDGES: &[(&str, Edges)] = &[
         "cocode",
         Edges::Within(&[
             "cocode-admin",
+            "cocode-access",
             "cocode-agent",
             "cocode-auth",
             "cocode-client",
