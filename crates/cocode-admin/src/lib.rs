@@ -5,12 +5,21 @@
 
 #![deny(missing_docs)]
 
+mod body;
+mod bulletin;
+mod call_book;
+mod codes;
 mod house;
+mod inbox;
+mod metrics;
 pub mod model;
 mod moment;
+mod random;
 mod refusal;
 mod schema;
 mod secret;
+mod sessions;
+mod sse;
 
 pub use house::{CallListener, CallNews, Caller, Credential, Decision, House, Switch, Work};
 pub use moment::Moment;
