@@ -1,7 +1,9 @@
 //! Server-sent events as text.
 
 use bytes::Bytes;
+use cocode_wire::RawJson;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 /// Says that a silent stream lives.
 pub(crate) const COMMENT: &[u8] = b": still here\n\n";
@@ -37,6 +39,11 @@ pub(crate) fn json_text(value: &impl Serialize) -> String {
             "null".to_owned()
         }
     }
+}
+
+/// The same, not as text.
+pub(crate) fn raw_json(value: &impl Serialize) -> RawJson {
+    RawJson::parse(json_text(value)).unwrap_or_else(|_never| RawValue::NULL.to_owned().into())
 }
 
 #[cfg(test)]
