@@ -29,6 +29,8 @@ pub struct Conversation {
     belt: Option<(Made, Belt)>,
     /// Tools that a person has allowed for this conversation.
     allowed: std::collections::BTreeSet<String>,
+    /// What the project wants agents to know, as it was when the turn began.
+    notes: Option<String>,
 }
 
 /// What tools are made for: they are made anew if it is another.
@@ -47,6 +49,7 @@ impl Conversation {
             transcript,
             belt: None,
             allowed: std::collections::BTreeSet::new(),
+            notes: None,
         }
     }
 

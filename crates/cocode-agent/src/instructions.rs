@@ -6,7 +6,6 @@ use cocode_core::{ApprovalPolicy, SandboxMode, split_at_tokens};
 
 use crate::agent::AgentOptions;
 use crate::belt::Belt;
-use crate::project_notes::project_notes;
 use crate::record::Settings;
 use crate::utc::today;
 
@@ -25,11 +24,12 @@ const BASE: &str = "You are cocode, an agent that works for a person in a direct
     - When you are done, say briefly what you did and found, and name what you did not do or are not \
     sure of. Write Markdown.";
 
-/// All that the model of a conversation is told. The same while nothing changes, to the byte, because
+/// All that the model of a conversation is told, with the notes of the project. The same while nothing changes, to the byte, because
 /// caches depend on it.
 pub(crate) fn instructions(
     settings: &Settings,
     options: &AgentOptions,
+    notes: Option<&str>,
     belt: Option<&Belt>,
 ) -> String {
     let mut text = settings
@@ -41,7 +41,7 @@ pub(crate) fn instructions(
     for more in more.into_iter().flatten() {
         let _infallible = write!(text, "\n\n{more}");
     }
-    if let Some(notes) = project_notes(&settings.cwd) {
+    if let Some(notes) = notes {
         let _infallible = write!(text, "\n\n{notes}");
     }
     if let Some(belt) = belt {

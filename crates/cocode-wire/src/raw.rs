@@ -110,6 +110,13 @@ impl serde::Serialize for RawJson {
     }
 }
 
+impl<'de> Deserialize<'de> for RawJson {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // Only a JSON deserializer can give the text as it is.
+        Box::<RawValue>::deserialize(deserializer).map(Self::from)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::members::Members;

@@ -14,7 +14,8 @@ mod websocket;
 
 pub use connection::Patience;
 pub use http::{
-    BindError, HttpLimits, HttpServer, HttpServerOptions, Page, Site, TlsError, Visit, tls_from_pem,
+    Admission, Admitting, BindError, Door, Guest, HttpLimits, HttpServer, HttpServerOptions, Page,
+    PageBody, SessionFacts, SessionTransport, Site, TlsError, Visit, tls_from_pem,
 };
 pub use line::{
     FirstLine, FirstLineError, LineOptions, Restored, StandardStreams, read_first_line,

@@ -18,12 +18,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cocode_client::chain;
-use cocode_config::{Config, Watcher};
+use cocode_config::Config;
 use cocode_gateway::{Gateway, View, ViewOptions};
 use cocode_wire::serve::{BindError, HttpServer, UnixServerError};
 use futures_util::FutureExt as _;
 use futures_util::future::Fuse;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use self::agent::{AgentPlace, Resident};
@@ -105,7 +105,7 @@ async fn serve(
         built_in.introduce(config, &workspace.printer);
     }
     warn(plan, config, workspace);
-    let (watcher, mut changes) = watch(workspace)?;
+    let (watcher, mut changes) = workspace.watch()?;
     let resident = move_in(&connector, &view, setup, workspace).await?;
     let own = own(&voice, &view, workspace);
     let mut fronts = host(&gateway, setup, workspace, own).await;
@@ -178,19 +178,6 @@ fn warn(plan: &Plan, config: &Config, workspace: &Workspace) {
     let wanted = wanted.filter(|(name, _)| plan.selection.has(name));
     warn_of_entries(wanted.map(|(_, server)| server), workspace);
     workspace.warn_of_files(config);
-}
-
-/// Watches the files of configuration.
-fn watch(workspace: &Workspace) -> Result<(Watcher, mpsc::Receiver<()>), CliError> {
-    // One change that waits to be read is as good as many.
-    let (changed, changes) = mpsc::channel(1);
-    let watcher = Watcher::start(workspace.places.clone(), move || {
-        let _one_waits_already = changed.try_send(());
-    });
-    let watcher = watcher.map_err(|error| {
-        CliError::new(Code::SetupFailed, "the configuration cannot be watched").because(&error)
-    })?;
-    Ok((watcher, changes))
 }
 
 /// Ends what is left, in order, or at once if somebody wants that.

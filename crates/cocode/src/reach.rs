@@ -88,6 +88,20 @@ impl Configured {
         self.admissions.recall(specs).await;
     }
 
+    /// The same, but a store that asks its user something is not waited for any longer than this.
+    pub(crate) async fn recall_within<'a>(
+        &self,
+        limit: Duration,
+        specs: impl IntoIterator<Item = &'a ServerSpec>,
+    ) {
+        if tokio::time::timeout(limit, self.recall(specs))
+            .await
+            .is_err()
+        {
+            tracing::warn!("the store of credentials takes long");
+        }
+    }
+
     async fn target(&self, spec: &ServerSpec) -> Result<Reached, CliError> {
         let work = Work {
             spec,

@@ -12,7 +12,7 @@ use cocode_client::ManagerOptions;
 use cocode_config::{Config, Live, Reload, Watcher};
 use cocode_core::ServerSpec;
 use cocode_gateway::{Gateway, Prefix, SearchOptions, View, ViewOptions};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::admission::Admissions;
@@ -71,16 +71,8 @@ impl Serving {
         // Wrong files that were asked for by name, and everything wrong if that is wanted, end it here.
         let first = workspace.config()?;
         selection.check(first)?;
-        // One change that waits to be read is as good as many.
-        let (changed, mut changes) = mpsc::channel(1);
-        let watching = Watcher::start(workspace.places.clone(), move || {
-            let _one_waits_already = changed.try_send(());
-        });
-        let watcher = watching.map_err(|error| {
-            CliError::new(Code::SetupFailed, "the configuration cannot be watched").because(&error)
-        })?;
-        let variables = workspace.environment.variables.clone();
-        let live = Live::new(workspace.places.clone(), move |name| variables.text(name));
+        let (watcher, mut changes) = workspace.watch()?;
+        let live = workspace.live();
         let (warn, warnings) = watch::channel(selection.warnings(&live));
         let connector = Arc::new(Configured::new(workspace)?);
         let rules = Arc::new(Rules::of(live.config()));

@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use cocode_config::{Config, EditContext, Kept, Places, Problem};
+use cocode_config::{Config, EditContext, Kept, Live, Places, Problem, Watcher};
+use tokio::sync::mpsc;
 
 use crate::admission::Admissions;
 use crate::args::govern::CredentialStoreArg;
@@ -145,6 +146,25 @@ impl Workspace {
     pub(crate) fn reloaded(&self) -> Config {
         let variables = &self.environment.variables;
         Config::load(&self.places, &|name: &str| variables.text(name))
+    }
+
+    /// The configuration as it is now, for whoever reads it again and again.
+    pub(crate) fn live(&self) -> Live {
+        let variables = self.environment.variables.clone();
+        Live::new(self.places.clone(), move |name| variables.text(name))
+    }
+
+    /// Watches the files of configuration, for as long as the watcher is held.
+    pub(crate) fn watch(&self) -> Result<(Watcher, mpsc::Receiver<()>), CliError> {
+        // One change that waits to be read is as good as many.
+        let (changed, changes) = mpsc::channel(1);
+        let watcher = Watcher::start(self.places.clone(), move || {
+            let _one_waits_already = changed.try_send(());
+        });
+        let watcher = watcher.map_err(|error| {
+            CliError::new(Code::SetupFailed, "the configuration cannot be watched").because(&error)
+        })?;
+        Ok((watcher, changes))
     }
 
     /// Warns of what is wrong with files as a whole, which may hide what the user looks for.

@@ -33,8 +33,16 @@ const EDGES: &[(&str, Edges)] = &[
         Edges::Within(&["cocode-core", "cocode-process", "cocode-wire"]),
     ),
     (
+        "cocode-access",
+        Edges::Exactly(&["cocode-core", "cocode-wire"]),
+    ),
+    (
         "cocode-gateway",
         Edges::Exactly(&["cocode-client", "cocode-core", "cocode-wire"]),
+    ),
+    (
+        "cocode-admin",
+        Edges::Exactly(&["cocode-client", "cocode-wire"]),
     ),
     (
         "cocode-tools",
@@ -53,6 +61,8 @@ const EDGES: &[(&str, Edges)] = &[
     (
         "cocode",
         Edges::Within(&[
+            "cocode-admin",
+            "cocode-access",
             "cocode-agent",
             "cocode-auth",
             "cocode-client",

@@ -85,6 +85,7 @@ impl Conversation {
         let system = instructions(
             &self.transcript.settings,
             self.agent.options(),
+            self.notes.as_deref(),
             self.belt.as_ref().map(|(_, belt)| belt),
         );
         let messages = self.transcript.messages();

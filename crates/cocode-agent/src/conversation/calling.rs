@@ -18,6 +18,7 @@ use crate::content::{Block, ToolCall, ToolResult};
 use crate::conversation::Conversation;
 use crate::describe::describe;
 use crate::record::{Ending, Record, StoredAnswer};
+use crate::rules::{Rules, Ruling};
 use crate::store::{Lease, Store, StoreError};
 
 /// Calls that are made side by side.
@@ -277,22 +278,8 @@ impl Shared<'_> {
     /// What rules, policy and sandbox say, and why.
     fn approval(&self, plan: &Plan) -> (Approval, String) {
         let settings = self.conversation.settings();
-        let (doing, ruling) = match plan {
-            Plan::Settled(_) | Plan::Wait => return (Approval::Granted, String::new()),
-            Plan::Own(own) => {
-                let tool = ToolRef::BuiltIn { name: own.name };
-                let hints = Hints::default();
-                (own.doing, self.rules().ruling(tool, hints))
-            }
-            Plan::Server {
-                server,
-                tool,
-                hints,
-                ..
-            } => {
-                let tool = ToolRef::Mcp { server, tool };
-                (Doing::Server(*hints), self.rules().ruling(tool, *hints))
-            }
+        let Some((doing, ruling)) = self.ruling(plan) else {
+            return (Approval::Granted, String::new());
         };
         // What a person has allowed for this conversation is not asked again; rules count more.
         if ruling.ruled == Ruled::Nothing && self.is_allowed(plan) {
@@ -369,7 +356,10 @@ impl Shared<'_> {
             _ => None,
         };
         // A rule that wants to be asked would ask again.
-        let can_remember = self.ruled(plan) == Ruled::Nothing || self.can_write_down(plan);
+        let is_ruled = self
+            .ruling(plan)
+            .is_some_and(|(_, ruling)| ruling.ruled != Ruled::Nothing);
+        let can_remember = !is_ruled || self.can_write_down(plan);
         let call = resolved(call, plan);
         ApprovalQuestion {
             id: call.id.clone(),
@@ -392,12 +382,13 @@ impl Shared<'_> {
         }
     }
 
-    fn ruled(&self, plan: &Plan) -> Ruled {
-        match plan {
-            Plan::Settled(_) | Plan::Wait => Ruled::Nothing,
+    /// What a call would do, and what rules say about its tool; nothing where no tool is used.
+    fn ruling(&self, plan: &Plan) -> Option<(Doing, Ruling)> {
+        let (doing, tool, hints) = match plan {
+            Plan::Settled(_) | Plan::Wait => return None,
             Plan::Own(own) => {
                 let tool = ToolRef::BuiltIn { name: own.name };
-                self.rules().ruling(tool, Hints::default()).ruled
+                (own.doing, tool, Hints::default())
             }
             Plan::Server {
                 server,
@@ -406,9 +397,10 @@ impl Shared<'_> {
                 ..
             } => {
                 let tool = ToolRef::Mcp { server, tool };
-                self.rules().ruling(tool, *hints).ruled
+                (Doing::Server(*hints), tool, *hints)
             }
-        }
+        };
+        Some((doing, self.rules().ruling(tool, hints)))
     }
 
     fn remember(&self, plan: &Plan) {
@@ -475,7 +467,7 @@ impl Shared<'_> {
         Ok((number, record))
     }
 
-    fn rules(&self) -> &dyn crate::rules::Rules {
+    fn rules(&self) -> &dyn Rules {
         &*self.conversation.agent.options().rules
     }
 }

@@ -7,6 +7,7 @@ use crate::conversation::Conversation;
 use crate::conversation::asking::Heard;
 use crate::looping::{Loops, Seen, WARNING};
 use crate::model::Usage;
+use crate::project_notes::project_notes;
 use crate::provider::{Chosen, Reply, Stop};
 use crate::record::{Ending, Record};
 use crate::store::StoreError;
@@ -79,6 +80,7 @@ impl Conversation {
             chosen = choosing => chosen?,
         };
         self.belt(&chosen)?;
+        self.notes = project_notes(&self.transcript.settings.cwd);
         let (usage, cost) = (self.transcript.usage, self.transcript.cost);
         self.record(Record::Asked { content: said }).await?;
         let mut turn = Turn::default();

@@ -4,6 +4,7 @@ mod attacks;
 mod batches;
 mod drain;
 mod era;
+mod guests;
 mod headers;
 mod links;
 mod old_sse;

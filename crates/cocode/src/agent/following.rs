@@ -8,14 +8,13 @@ use cocode_agent::Store;
 use cocode_client::Manager;
 use cocode_config::{Live, Watcher};
 use cocode_core::ServerSpec;
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::AgentSetup;
 use super::house;
 use super::rules::AgentRules;
-use crate::error::{CliError, Code};
+use crate::error::CliError;
 use crate::reach::Configured;
 use crate::workspace::{Workspace, told_after};
 
@@ -26,7 +25,8 @@ const PURGED_EVERY: Duration = Duration::from_hours(24);
 #[derive(Debug)]
 pub(super) struct Followed {
     pub(super) manager: Manager,
-    pub(super) connector: Arc<Configured>,
+    /// What reaches the servers, unless somebody else does.
+    pub(super) connector: Option<Arc<Configured>>,
     pub(super) rules: Arc<AgentRules>,
     pub(super) setup: AgentSetup,
     pub(super) store: Arc<dyn Store>,
@@ -44,20 +44,11 @@ pub(super) struct Following {
 
 impl Following {
     pub(super) fn begin(workspace: &Workspace, followed: Followed) -> Result<Self, CliError> {
-        // One change that waits to be read is as good as many.
-        let (changed, mut changes) = mpsc::channel(1);
-        let watcher = Watcher::start(workspace.places.clone(), move || {
-            let _one_waits_already = changed.try_send(());
-        });
-        let watcher = watcher.map_err(|error| {
-            CliError::new(Code::SetupFailed, "the configuration cannot be watched").because(&error)
-        })?;
-        let variables = workspace.environment.variables.clone();
-        let places = workspace.places.clone();
+        let (watcher, mut changes) = workspace.watch()?;
+        // What was read at the start is what the first change is compared with.
+        let mut live = workspace.live();
         let mut task = JoinSet::new();
         task.spawn(async move {
-            // What was read at the start is what the first change is compared with.
-            let mut live = Live::new(places, move |name| variables.text(name));
             let mut days = interval_at(Instant::now() + PURGED_EVERY, PURGED_EVERY);
             days.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
@@ -104,7 +95,9 @@ impl Followed {
             .filter(|spec| !self.is_served || wanted.iter().any(|known| known.name == spec.name))
             .cloned()
             .collect();
-        self.connector.recall(&specs).await;
+        if let Some(connector) = &self.connector {
+            connector.recall(&specs).await;
+        }
         self.manager.apply(specs).await;
     }
 }

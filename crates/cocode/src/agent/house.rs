@@ -7,7 +7,6 @@ use cocode_agent::{Agent, AgentOptions, SqliteStore, Store};
 use cocode_client::{Manager, ManagerOptions};
 use cocode_config::{Config, State};
 use cocode_core::ServerSpec;
-use tokio::time::timeout;
 
 use super::following::{Followed, Following};
 use super::models::Models;
@@ -35,7 +34,8 @@ pub(crate) struct House {
     managing: Option<Setup>,
     keep_days: Option<u64>,
     rules: Arc<AgentRules>,
-    connector: Arc<Configured>,
+    /// What reaches the servers, unless somebody else does.
+    connector: Option<Arc<Configured>>,
     following: Option<Following>,
 }
 
@@ -50,27 +50,34 @@ impl House {
         let managing = Setup::new(Purpose::Serving, workspace)?;
         let connector = Arc::new(Configured::new(workspace)?);
         let options = managing.options(|options| {
-            options.connector = connector;
+            options.connector = Arc::<Configured>::clone(&connector);
             change(options);
         });
-        let mut house = Self::with(workspace, defaults, options).await?;
+        let mut house = Self::build(workspace, defaults, options, Some(connector)).await?;
         house.managing = Some(managing);
         Ok(house)
     }
 
-    /// The same with a manager that is made with these.
+    /// The same where somebody else reaches the servers, with a manager that is made with these.
     pub(crate) async fn with(
         workspace: &Workspace,
         defaults: Defaults,
+        options: ManagerOptions,
+    ) -> Result<Self, CliError> {
+        Self::build(workspace, defaults, options, None).await
+    }
+
+    async fn build(
+        workspace: &Workspace,
+        defaults: Defaults,
         mut options: ManagerOptions,
+        connector: Option<Arc<Configured>>,
     ) -> Result<Self, CliError> {
         let config = workspace.config()?;
-        let connector = Arc::new(Configured::new(workspace)?);
         let rules = Arc::new(AgentRules::new(workspace)?);
         let specs = specs(config, is_served(workspace));
-        let recalled = connector.recall(&specs);
-        if timeout(RECALLED_WITHIN, recalled).await.is_err() {
-            tracing::warn!("the store of credentials takes long");
+        if let Some(connector) = &connector {
+            connector.recall_within(RECALLED_WITHIN, &specs).await;
         }
         options.log_level = None;
         let output = options.output;
@@ -123,7 +130,7 @@ impl House {
             workspace,
             Followed {
                 manager: self.manager.clone(),
-                connector: Arc::clone(&self.connector),
+                connector: self.connector.clone(),
                 rules: Arc::clone(&self.rules),
                 setup: self.setup.clone(),
                 store: Arc::clone(&self.agent.options().store),

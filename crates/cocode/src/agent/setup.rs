@@ -30,7 +30,7 @@ pub(crate) struct Wishes {
 }
 
 /// What holds where nobody says anything.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Defaults {
     pub(crate) approval: ApprovalPolicy,
     pub(crate) sandbox: SandboxMode,
@@ -52,6 +52,21 @@ impl Defaults {
         approval: ApprovalPolicy::OnRequest,
         sandbox: SandboxMode::ReadOnly,
     };
+
+    /// The least, for where what somebody said cannot be read and may have been meant to forbid something.
+    /// Who cannot be asked is not asked because of that.
+    fn careful(self) -> Self {
+        let approval = match self.approval {
+            ApprovalPolicy::Never => ApprovalPolicy::Never,
+            ApprovalPolicy::Untrusted | ApprovalPolicy::OnRequest | ApprovalPolicy::OnFailure => {
+                ApprovalPolicy::Untrusted
+            }
+        };
+        Self {
+            approval,
+            sandbox: SandboxMode::ReadOnly,
+        }
+    }
 }
 
 /// Turns wishes into settings. Clones share what the configuration says, and its changes.
@@ -301,18 +316,12 @@ impl Current {
         }
     }
 
-    /// What holds where nobody says anything: the least, if what somebody said cannot be read.
-    fn careful(&self, defaults: Defaults) -> Defaults {
-        match (self.is_broken, defaults.approval) {
-            (false, _) => defaults,
-            (true, ApprovalPolicy::Never) => Defaults {
-                sandbox: SandboxMode::ReadOnly,
-                ..defaults
-            },
-            (true, _) => Defaults {
-                approval: ApprovalPolicy::Untrusted,
-                sandbox: SandboxMode::ReadOnly,
-            },
+    /// What holds where nobody says anything, as far as the files can be read.
+    fn unsaid(&self, defaults: Defaults) -> Defaults {
+        if self.is_broken {
+            defaults.careful()
+        } else {
+            defaults
         }
     }
 
@@ -357,7 +366,7 @@ impl Current {
         }
         let mut usual = self.agent.clone();
         if usual.approval_policy.from.is_none() {
-            usual.approval_policy = unsaid(self.careful(defaults).approval);
+            usual.approval_policy = unsaid(self.unsaid(defaults).approval);
         }
         Ok(self.bounds.applied_to(&usual).approval_policy.value)
     }
@@ -377,7 +386,7 @@ impl Current {
         }
         let mut usual = self.agent.clone();
         if usual.sandbox.from.is_none() {
-            usual.sandbox = unsaid(self.careful(defaults).sandbox);
+            usual.sandbox = unsaid(self.unsaid(defaults).sandbox);
         }
         Ok(self.bounds.applied_to(&usual).sandbox.value)
     }
@@ -435,4 +444,27 @@ fn unsaid<T>(value: T) -> Setting<T> {
 fn blocked(objection: &str) -> CliError {
     CliError::new(Code::BlockedByPolicy, objection.to_owned())
         .hint("`cocode policy check` shows what is allowed")
+}
+
+#[cfg(test)]
+mod tests {
+    use cocode_core::{ApprovalPolicy, SandboxMode};
+
+    use super::Defaults;
+
+    #[test]
+    fn at_a_terminal_the_careful_one_asks_before_anything_and_writes_nothing() {
+        let careful = Defaults::TERMINAL.careful();
+        assert_eq!(careful.approval, ApprovalPolicy::Untrusted);
+        assert_eq!(careful.sandbox, SandboxMode::ReadOnly);
+    }
+
+    #[test]
+    fn a_script_that_could_write_cannot_and_is_not_asked_all_the_same() {
+        let free = Defaults {
+            sandbox: SandboxMode::DangerFullAccess,
+            ..Defaults::SCRIPT
+        };
+        assert_eq!(free.careful(), Defaults::SCRIPT);
+    }
 }

@@ -55,14 +55,12 @@ impl<'a> Servers<'a> {
         voice: &'a Voice<'a>,
         workspace: &Workspace,
     ) -> Self {
-        let variables = workspace.environment.variables.clone();
-        let live = Live::new(workspace.places.clone(), move |name| variables.text(name));
         Self {
             selection: &plan.selection,
             view,
             connector,
             rules,
-            live,
+            live: workspace.live(),
             specs: Vec::new(),
             told: BTreeMap::new(),
             shadowed: Vec::new(),
@@ -85,13 +83,8 @@ impl<'a> Servers<'a> {
         let specs = specs.chain(built_in.map(BuiltIn::spec));
         let specs = specs.chain(agent.map(AgentPlace::spec));
         self.specs = specs.cloned().collect();
-        let recalled = self.connector.configured.recall(&self.specs);
-        if tokio::time::timeout(RECALLED_WITHIN, recalled)
-            .await
-            .is_err()
-        {
-            tracing::warn!("the store of credentials takes long");
-        }
+        let configured = &self.connector.configured;
+        configured.recall_within(RECALLED_WITHIN, &self.specs).await;
         self.view.apply(self.specs.clone()).await;
         self.watch();
         self.tell();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cocode_gateway::{Announced, View};
-use cocode_wire::serve::{Endpoint, Page, Site, Visit};
+use cocode_wire::serve::{Endpoint, Page, PageBody, Site, Visit};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use url::form_urlencoded;
 
@@ -82,7 +82,7 @@ impl Site for Endpoints {
                 "there is nothing here; / lists what there is\n".to_owned(),
             ),
         };
-        let mut response = Response::new(Bytes::from(text));
+        let mut response = Response::new(PageBody::from(text));
         *response.status_mut() = status;
         let plain = HeaderValue::from_static("text/plain; charset=utf-8");
         response.headers_mut().insert(header::CONTENT_TYPE, plain);
@@ -135,7 +135,7 @@ mod tests {
     use cocode_core::ToolSearchMode;
     use cocode_gateway::Announced;
     use cocode_wire::serve::Visit;
-    use http::HeaderMap;
+    use http::{HeaderMap, Method};
 
     use super::announced;
 
@@ -145,8 +145,11 @@ mod tests {
             all.append(*name, value.parse().unwrap());
         }
         announced(&Visit {
+            method: &Method::POST,
+            path: "/mcp",
             headers: &all,
             query,
+            guest: None,
         })
     }
 

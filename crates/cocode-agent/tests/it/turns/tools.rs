@@ -109,3 +109,26 @@ async fn mistakes_of_the_model_are_told_to_it_and_harm_nothing() {
         assert!(result.contains(part), "{part}: {result}");
     }
 }
+
+#[tokio::test]
+async fn notes_of_the_project_are_read_once_a_turn() {
+    let scene = Scene::new();
+    scene.write("AGENTS.md", "old notes");
+    let change = json!({"path": "AGENTS.md", "content": "new notes"});
+    scene
+        .puppet
+        .calls(&[("1", "write", change)])
+        .says("Changed.")
+        .says("Seen.");
+    let mut conversation = begin(&scene).await;
+    say(&mut conversation, "Change the notes.").await;
+    let written = std::fs::read_to_string(scene.work().join("AGENTS.md")).unwrap();
+    assert_eq!(written, "new notes");
+    say(&mut conversation, "What do they say?").await;
+    let [first, second, next] = &scene.puppet.seen()[..] else {
+        panic!("asked {} times", scene.puppet.seen().len());
+    };
+    assert!(first.system.contains("old notes"), "{}", first.system);
+    assert_eq!(first.system, second.system);
+    assert!(next.system.contains("new notes"), "{}", next.system);
+}

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use tokio::time::{Instant, Sleep};
 
 use super::events::{self, push_event};
+use super::guests::Stay;
 use crate::serve::service::{Answer, Serving, Sink};
 
 /// What came first of a request.
@@ -172,6 +173,8 @@ pub(super) struct RequestEvents {
     queue: Arc<Queue>,
     comments: Comments,
     end: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// For as long as the guest may stay who has asked.
+    stay: Option<Stay>,
 }
 
 impl RequestEvents {
@@ -187,10 +190,22 @@ impl RequestEvents {
             queue,
             comments: Comments::every(comment_interval),
             end,
+            stay: None,
         }
     }
 
+    /// Ends when the guest who has asked has to go.
+    pub(super) fn staying(mut self, stay: Option<Stay>) -> Self {
+        self.stay = stay;
+        self
+    }
+
     pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(stay) = &mut self.stay
+            && stay.poll_over(context).is_ready()
+        {
+            self.serving = None;
+        }
         let Some(serving) = &mut self.serving else {
             return Poll::Ready(None);
         };

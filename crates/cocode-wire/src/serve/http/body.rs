@@ -9,6 +9,7 @@ use hyper::body::{Frame, SizeHint};
 
 use super::answer::RequestEvents;
 use super::connection::Busy;
+use super::page::PageEvents;
 use super::session_events::SessionEvents;
 
 /// What follows the head of a response.
@@ -26,6 +27,8 @@ enum Kind {
     Request(Box<RequestEvents>),
     /// A stream of a session.
     Session(Box<SessionEvents>),
+    /// A page in pieces.
+    Page(Box<PageEvents>),
     Ended,
 }
 
@@ -44,6 +47,10 @@ impl Body {
 
     pub(super) fn session(events: SessionEvents) -> Self {
         Kind::Session(Box::new(events)).into()
+    }
+
+    pub(super) fn page(events: PageEvents) -> Self {
+        Kind::Page(Box::new(events)).into()
     }
 
     /// Keeps the connection marked as busy for as long as this body lives.
@@ -76,6 +83,7 @@ impl hyper::body::Body for Body {
             }
             Kind::Request(events) => events.poll_next(context),
             Kind::Session(events) => events.poll_next(context),
+            Kind::Page(events) => events.poll_next(context),
         };
         if matches!(next, Poll::Ready(None)) {
             self.kind = Kind::Ended;
@@ -87,7 +95,7 @@ impl hyper::body::Body for Body {
         match &self.kind {
             Kind::Ended => true,
             Kind::Whole(text) => text.is_empty(),
-            Kind::Request(_) | Kind::Session(_) => false,
+            Kind::Request(_) | Kind::Session(_) | Kind::Page(_) => false,
         }
     }
 
@@ -95,7 +103,7 @@ impl hyper::body::Body for Body {
         match &self.kind {
             Kind::Ended => SizeHint::with_exact(0),
             Kind::Whole(text) => SizeHint::with_exact(text.len() as u64),
-            Kind::Request(_) | Kind::Session(_) => SizeHint::default(),
+            Kind::Request(_) | Kind::Session(_) | Kind::Page(_) => SizeHint::default(),
         }
     }
 }

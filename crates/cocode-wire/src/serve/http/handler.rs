@@ -1,4 +1,4 @@
-//! Where a request goes: the gate first, then by path and method.
+//! Where a request goes: the gate first, then the site, which says who comes, then by path and method.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -13,14 +13,17 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use super::accept::Accepts;
 use super::body::Body;
 use super::connection::Pulse;
+use super::guest::{Admission, Admitting, Guest};
+use super::guests::{Guests, Length, Visitor};
 use super::legacy_sse::{self, MESSAGES};
 use super::listen;
-use super::options::{HttpServerOptions, Site, Visit};
+use super::options::HttpServerOptions;
 use super::origin::{Gate, Refused, make_readable, preflight};
 use super::post::{Incomer, enter, post};
 use super::receive::receive;
 use super::reply::{self, Reply};
 use super::sessions::Sessions;
+use super::site::{Site, Visit};
 use super::upgrade::{self, Upgrades};
 
 /// What all connections of a server share.
@@ -29,6 +32,7 @@ pub(super) struct Shared {
     pub(super) site: Arc<dyn Site>,
     pub(super) gate: Gate,
     pub(super) sessions: Arc<Sessions>,
+    pub(super) guests: Arc<Guests>,
     pub(super) upgrades: Upgrades,
     pub(super) stage: watch::Receiver<Stage>,
 }
@@ -100,7 +104,22 @@ impl Handler {
         request: Request<Incoming>,
     ) -> Result<Response<Body>, Infallible> {
         let busy = self.pulse.busy();
-        let (next, origin) = self.admit(request);
+        let (parts, body) = request.into_parts();
+        let (next, origin) = match self.pass_gate(&parts) {
+            Err((reply, origin)) => (Next::Done(reply), origin),
+            Ok(origin) => {
+                let before = self.shared.guests.now();
+                let admission = match self.shared.site.admit(visit(&parts, None)) {
+                    Admitting::Now(admission) => admission,
+                    Admitting::Later(admission) => admission.await,
+                };
+                let next = match admission {
+                    Admission::Welcome(guest) => self.route(parts, body, before.let_in(guest)),
+                    Admission::Refused(response) => Next::Done(response.map(Body::whole)),
+                };
+                (next, origin)
+            }
+        };
         let mut reply = match next {
             Next::Done(reply) => reply,
             Next::Post(incomer, body) => post(&self.shared, incomer, body).await,
@@ -112,40 +131,44 @@ impl Handler {
         Ok(reply.map(|body| body.holding(busy)))
     }
 
-    /// Lets a request in or not. Gives the origin, if it is of a page that may read the answer.
-    fn admit(self: &Arc<Self>, request: Request<Incoming>) -> (Next, Option<HeaderValue>) {
-        let (parts, body) = request.into_parts();
-        match self.shared.gate.admit(&parts) {
-            Err(refused) => (Next::Done(turn_away(refused)), None),
-            Ok(Some(origin)) if is_preflight(&parts) => {
+    /// Looks at Host and Origin. Gives the origin, if it is of a page that may read the answer.
+    fn pass_gate(
+        &self,
+        parts: &Parts,
+    ) -> Result<Option<HeaderValue>, (Reply, Option<HeaderValue>)> {
+        match self.shared.gate.admit(parts) {
+            Err(refused) => Err((turn_away(refused), None)),
+            Ok(Some(origin)) if is_preflight(parts) => {
                 let mut reply = reply::empty(StatusCode::NO_CONTENT);
                 *reply.headers_mut() = preflight(&parts.headers);
-                (Next::Done(reply), Some(origin))
+                Err((reply, Some(origin)))
             }
-            Ok(origin) => (self.route(parts, body), origin),
+            Ok(origin) => Ok(origin),
         }
     }
 
-    fn route(self: &Arc<Self>, parts: Parts, body: Incoming) -> Next {
+    fn route(self: &Arc<Self>, parts: Parts, body: Incoming, visitor: Visitor) -> Next {
         let shared = &self.shared;
         Next::Done(match Route::of(parts.uri.path()) {
             Route::Mcp(name) if parts.method == Method::POST => {
-                return match enter(shared, name, parts) {
+                return match enter(shared, name, parts, visitor) {
                     Ok(incomer) => Next::Post(incomer, body),
                     Err(reply) => Next::Done(*reply),
                 };
             }
             Route::Mcp(name) | Route::WebSocket(name) if upgrade::is_wanted(&parts) => {
-                upgrade::accept(self, name.as_deref(), Request::from_parts(parts, body))
+                upgrade::accept(self, name, &visitor, Request::from_parts(parts, body))
             }
-            Route::Mcp(name) if parts.method == Method::GET => listen::get(shared, name, &parts),
+            Route::Mcp(name) if parts.method == Method::GET => {
+                listen::get(shared, name, visitor, &parts)
+            }
             Route::Mcp(name) if parts.method == Method::DELETE => {
-                listen::delete(shared, name, &parts.headers)
+                listen::delete(shared, name, visitor, &parts.headers)
             }
             Route::Mcp(_) => reply::not_allowed("GET, POST, DELETE"),
             Route::Sse(name) if parts.method == Method::GET => {
                 if Accepts::of(&parts.headers).names_events {
-                    legacy_sse::open(shared, name, &visit(&parts))
+                    legacy_sse::open(shared, name, visitor, &parts)
                 } else {
                     // Such as a picture on any page, for which a browser says no Origin.
                     let message = "The client does not ask for text/event-stream";
@@ -156,7 +179,7 @@ impl Handler {
             Route::Messages if parts.method == Method::POST => {
                 let shared = Arc::clone(shared);
                 return Next::Later(Box::pin(async move {
-                    legacy_sse::message(&shared, &parts.uri, parts.headers, body).await
+                    legacy_sse::message(&shared, &visitor, parts, body).await
                 }));
             }
             Route::Messages => reply::not_allowed("POST"),
@@ -164,17 +187,25 @@ impl Handler {
                 let message = "This is for WebSockets";
                 reply::refusal(StatusCode::UPGRADE_REQUIRED, message)
             }
-            Route::Page => return Next::Later(Box::pin(Arc::clone(self).page(parts, body))),
+            Route::Page => {
+                let page = Arc::clone(self).page(parts, body, visitor);
+                return Next::Later(Box::pin(page));
+            }
         })
     }
 
-    async fn page(self: Arc<Self>, parts: Parts, body: Incoming) -> Reply {
+    async fn page(self: Arc<Self>, mut parts: Parts, body: Incoming, visitor: Visitor) -> Reply {
         let bytes = match receive(body, &self.shared.options.limits).await {
             Ok(bytes) => bytes,
             Err(problem) => return problem.reply(),
         };
-        let page = self.shared.site.page(Request::from_parts(parts, bytes));
-        page.await.map(Body::whole)
+        if let Some(guest) = &visitor.guest {
+            parts.extensions.insert(guest.clone());
+        }
+        let shared = &self.shared;
+        let page = shared.site.page(Request::from_parts(parts, bytes)).await;
+        let stay = || shared.guests.open(&visitor, Length::Standing);
+        page.map(|body| body.send(stay, || Box::pin(shared.draining())))
     }
 }
 
@@ -185,10 +216,13 @@ impl std::fmt::Debug for Handler {
 }
 
 /// How whoever makes a request comes here.
-pub(super) fn visit(parts: &Parts) -> Visit<'_> {
+pub(super) fn visit<'a>(parts: &'a Parts, guest: Option<&'a Guest>) -> Visit<'a> {
     Visit {
+        method: &parts.method,
+        path: parts.uri.path(),
         headers: &parts.headers,
         query: parts.uri.query(),
+        guest,
     }
 }
 

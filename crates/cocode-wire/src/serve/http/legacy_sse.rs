@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
-use http::{HeaderMap, StatusCode, Uri};
+use http::StatusCode;
+use http::request::Parts;
 use hyper::body::Incoming;
 
 use super::accept::is_json;
 use super::body::Body;
 use super::events;
-use super::handler::Shared;
-use super::options::Visit;
+use super::guests::{Length, Visitor};
+use super::handler::{Shared, visit};
 use super::post::{endpoint, parse, too_many_requests};
 use super::receive::receive;
 use super::reply::{self, Reply};
@@ -25,14 +26,21 @@ pub(super) const MESSAGES: &str = "/messages";
 const PARAMETER: &str = "sessionId=";
 
 /// Opens the stream of a new session.
-pub(super) fn open(shared: &Arc<Shared>, name: Option<String>, visit: &Visit<'_>) -> Reply {
-    let endpoint = match endpoint(&*shared.site, name.as_deref(), visit) {
+pub(super) fn open(
+    shared: &Arc<Shared>,
+    name: Option<String>,
+    visitor: Visitor,
+    parts: &Parts,
+) -> Reply {
+    let visit = visit(parts, visitor.guest.as_ref());
+    let endpoint = match endpoint(&*shared.site, name.as_deref(), &visit) {
         Ok(endpoint) => endpoint,
         Err(reply) => return *reply,
     };
     let ground = Ground {
         endpoint: name,
         transport: Transport::Sse,
+        visitor,
     };
     let Some(session) = shared.sessions.open(&*endpoint, ground) else {
         return reply::unavailable("There are too many sessions");
@@ -40,10 +48,17 @@ pub(super) fn open(shared: &Arc<Shared>, name: Option<String>, visit: &Visit<'_>
     let Some(turn) = session.streams.attach(STANDALONE, None) else {
         return reply::unavailable("The session has ended");
     };
-    shared.sessions.admit(&session);
+    if !shared.sessions.admit(&session, &shared.guests) {
+        return reply::session_not_found();
+    }
     let path = format!("{MESSAGES}?{PARAMETER}{}", session.id);
     let interval = shared.options.limits.comment_interval;
     let events = SessionEvents::new(&session, STANDALONE, turn.reader, interval)
+        .staying(
+            shared
+                .guests
+                .open(&session.ground.visitor, Length::Standing),
+        )
         .opening_with(events::endpoint(&path))
         .ending(Arc::clone(&shared.sessions));
     reply::events(Body::session(events))
@@ -52,23 +67,24 @@ pub(super) fn open(shared: &Arc<Shared>, name: Option<String>, visit: &Visit<'_>
 /// Takes a message of a session.
 pub(super) async fn message(
     shared: &Arc<Shared>,
-    uri: &Uri,
-    headers: HeaderMap,
+    visitor: &Visitor,
+    parts: Parts,
     body: Incoming,
 ) -> Reply {
+    let headers = parts.headers;
     if !is_json(&headers) {
         let message = "The content type is not application/json";
         return reply::refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, message);
     }
-    let query = uri.query().unwrap_or_default();
+    let query = parts.uri.query().unwrap_or_default();
     let id = query
         .split('&')
         .find_map(|pair| pair.strip_prefix(PARAMETER));
     let Some(id) = id else {
         return reply::refusal(StatusCode::BAD_REQUEST, "sessionId is missing");
     };
-    let Some(session) = shared.sessions.find_sse(id) else {
-        return reply::refusal(StatusCode::NOT_FOUND, "Session not found");
+    let Some(session) = shared.sessions.find_sse(id, visitor) else {
+        return reply::session_not_found();
     };
     let limits = &shared.options.limits;
     let bytes = match receive(body, limits).await {

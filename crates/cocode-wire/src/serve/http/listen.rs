@@ -9,29 +9,36 @@ use http::{HeaderMap, StatusCode};
 use super::accept::Accepts;
 use super::body::Body;
 use super::events::{EventId, priming};
+use super::guests::{Length, Visitor};
 use super::handler::{Shared, visit};
 use super::legacy_sse;
 use super::names::{LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
-use super::post::find;
+use super::post::{endpoint, find};
 use super::reply::{self, Reply};
 use super::session::{Ground, Transport};
 use super::session_events::{SessionEvents, take_work};
 use super::streams::STANDALONE;
 
 /// Answers a GET to the endpoint of that name.
-pub(super) fn get(shared: &Arc<Shared>, name: Option<String>, parts: &Parts) -> Reply {
+pub(super) fn get(
+    shared: &Arc<Shared>,
+    name: Option<String>,
+    visitor: Visitor,
+    parts: &Parts,
+) -> Reply {
     let headers = &parts.headers;
     let accepts = Accepts::of(headers);
     let has_session = headers.contains_key(SESSION_ID);
     if !has_session && !headers.contains_key(PROTOCOL_VERSION) {
         if accepts.names_events {
             // Clients of the oldest revision begin like this.
-            return legacy_sse::open(shared, name, &visit(parts));
+            return legacy_sse::open(shared, name, visitor, parts);
         }
-        if shared.site.endpoint(name.as_deref()).is_none() {
-            return reply::no_endpoint(&*shared.site);
-        }
-        return reply::wants_no_events("GET, POST, DELETE");
+        let visit = visit(parts, visitor.guest.as_ref());
+        return match endpoint(&*shared.site, name.as_deref(), &visit) {
+            Ok(_there) => reply::wants_no_events("GET, POST, DELETE"),
+            Err(reply) => *reply,
+        };
     }
     if let Err(reply) = check_version(shared, headers) {
         return *reply;
@@ -43,6 +50,7 @@ pub(super) fn get(shared: &Arc<Shared>, name: Option<String>, parts: &Parts) -> 
     let ground = Ground {
         endpoint: name,
         transport: Transport::Streamable,
+        visitor,
     };
     let session = match find(shared, headers, &ground) {
         Ok(session) => session,
@@ -69,7 +77,8 @@ pub(super) fn get(shared: &Arc<Shared>, name: Option<String>, parts: &Parts) -> 
         session.adopt(serving, Some(stream), active);
     }
     let interval = shared.options.limits.comment_interval;
-    let mut events = SessionEvents::new(&session, stream, turn.reader, interval);
+    let mut events = SessionEvents::new(&session, stream, turn.reader, interval)
+        .staying(shared.guests.open(&ground.visitor, Length::Standing));
     if last.is_none() && session.primes_streams() {
         let place = turn.after;
         events = events.opening_with(priming(EventId { stream, place }));
@@ -78,13 +87,19 @@ pub(super) fn get(shared: &Arc<Shared>, name: Option<String>, parts: &Parts) -> 
 }
 
 /// Answers a DELETE to the endpoint of that name.
-pub(super) fn delete(shared: &Arc<Shared>, name: Option<String>, headers: &HeaderMap) -> Reply {
+pub(super) fn delete(
+    shared: &Arc<Shared>,
+    name: Option<String>,
+    visitor: Visitor,
+    headers: &HeaderMap,
+) -> Reply {
     if let Err(reply) = check_version(shared, headers) {
         return *reply;
     }
     let ground = Ground {
         endpoint: name,
         transport: Transport::Streamable,
+        visitor,
     };
     match find(shared, headers, &ground) {
         Ok(session) => {

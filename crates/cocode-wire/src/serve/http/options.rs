@@ -1,15 +1,10 @@
-//! What an HTTP server is told: where to listen, whom to let in, what to serve, and every bound.
+//! What an HTTP server is told: where to listen, by which names it goes, and every bound.
 
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{HeaderMap, Request, Response, StatusCode};
-
 use crate::limits::DEFAULT_MAX_FRAME_BYTES;
-use crate::serve::service::Endpoint;
 
 /// Where an HTTP server listens and whom it lets in.
 #[derive(Clone, Debug)]
@@ -116,49 +111,6 @@ impl Default for HttpLimits {
             max_replay_events: 256,
             drain: crate::limits::DRAIN_TIMEOUT,
         }
-    }
-}
-
-/// The answer to a request for something that is not part of MCP.
-pub type Page<'a> = Pin<Box<dyn Future<Output = Response<Bytes>> + Send + 'a>>;
-
-/// How somebody comes to an endpoint.
-#[derive(Clone, Copy, Debug)]
-pub struct Visit<'a> {
-    /// The headers of the request that begins it.
-    pub headers: &'a HeaderMap,
-    /// The query of its address.
-    pub query: Option<&'a str>,
-}
-
-/// What a server serves.
-pub trait Site: Send + Sync + 'static {
-    /// The endpoint of that name, or the one without a name.
-    fn endpoint(&self, name: Option<&str>) -> Option<Arc<dyn Endpoint>>;
-
-    /// The same, for somebody who comes with these headers and this query: they may say more about
-    /// what is wanted. What is wrong with them is answered with status 400, in these words.
-    fn endpoint_for(
-        &self,
-        name: Option<&str>,
-        _visit: &Visit<'_>,
-    ) -> Result<Option<Arc<dyn Endpoint>>, String> {
-        Ok(self.endpoint(name))
-    }
-
-    /// The names of all endpoints that have one, for people who missed theirs.
-    fn names(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Any other path. Host and Origin have been checked, and the body is whole.
-    fn page(&self, request: Request<Bytes>) -> Page<'_> {
-        drop(request);
-        Box::pin(async {
-            let mut response = Response::new(Bytes::from_static(b"not found\n"));
-            *response.status_mut() = StatusCode::NOT_FOUND;
-            response
-        })
     }
 }
 

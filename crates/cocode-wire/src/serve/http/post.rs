@@ -14,13 +14,14 @@ use hyper::body::Incoming;
 
 use super::accept::{Accepts, is_json};
 use super::answer::Queue;
+use super::guests::{Length, Visitor};
 use super::handler::{Shared, visit};
 use super::held::Channel;
 use super::names::{PROTOCOL_VERSION, SESSION_ID};
-use super::options::{Site, Visit};
 use super::receive::receive;
 use super::reply::{self, Reply};
 use super::session::{Active, Ground, Session, Transport};
+use super::site::{Site, Visit};
 use super::stateless::{self, Claims};
 use super::streams::Outlet;
 use super::work::{Alone, InSession, Work};
@@ -64,6 +65,7 @@ pub(super) fn enter(
     shared: &Shared,
     name: Option<String>,
     parts: Parts,
+    visitor: Visitor,
 ) -> Result<Incomer, Box<Reply>> {
     let headers = &parts.headers;
     let refuse = |status, message| Err(Box::new(reply::refusal(status, message)));
@@ -76,13 +78,15 @@ pub(super) fn enter(
         let message = "The client takes neither application/json nor text/event-stream";
         return refuse(StatusCode::NOT_ACCEPTABLE, message);
     }
-    let endpoint = endpoint(&*shared.site, name.as_deref(), &visit(&parts))?;
+    let visit = visit(&parts, visitor.guest.as_ref());
+    let endpoint = endpoint(&*shared.site, name.as_deref(), &visit)?;
     Ok(Incomer {
         headers: parts.headers,
         accepts,
         ground: Ground {
             endpoint: name,
             transport: Transport::Streamable,
+            visitor,
         },
         endpoint,
     })
@@ -96,7 +100,7 @@ pub(super) fn endpoint(
 ) -> Result<Arc<dyn Endpoint>, Box<Reply>> {
     match site.endpoint_for(name, visit) {
         Ok(Some(endpoint)) => Ok(endpoint),
-        Ok(None) => Err(Box::new(reply::no_endpoint(site))),
+        Ok(None) => Err(Box::new(reply::no_endpoint(site, visit))),
         Err(what) => Err(Box::new(reply::refusal(StatusCode::BAD_REQUEST, &what))),
     }
 }
@@ -193,7 +197,8 @@ fn alone(shared: &Shared, incomer: Incomer, frame: Frame) -> Work {
         return Work::done(reply::empty(StatusCode::ACCEPTED));
     }
     let accepts = incomer.accepts;
-    if !accepts.events && frame.method() == "subscriptions/listen" {
+    let listens = frame.method() == "subscriptions/listen";
+    if !accepts.events && listens {
         let message = "What is listened to is told as text/event-stream";
         return Work::done(reply::refusal(StatusCode::NOT_ACCEPTABLE, message));
     }
@@ -209,6 +214,12 @@ fn alone(shared: &Shared, incomer: Incomer, frame: Frame) -> Work {
         serving,
         queue,
         accepts,
+        visitor: incomer.ground.visitor,
+        length: if listens {
+            Length::Standing
+        } else {
+            Length::Answer
+        },
     })
 }
 
@@ -275,7 +286,7 @@ pub(super) fn find(
     };
     match shared.sessions.find(id, ground) {
         Some(session) => Ok(session),
-        None => refuse(StatusCode::NOT_FOUND, "Session not found"),
+        None => Err(Box::new(reply::session_not_found())),
     }
 }
 

@@ -5,7 +5,7 @@ use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 
 use super::body::Body;
-use super::options::Site;
+use super::site::{Site, Visit};
 use crate::encode;
 use crate::raw::RawJson;
 use crate::rpc_error::{RpcError, code};
@@ -62,12 +62,17 @@ pub(super) fn unavailable(message: &str) -> Reply {
     response
 }
 
+/// Turns a request away for a session that is not there, or belongs to somebody else.
+pub(super) fn session_not_found() -> Reply {
+    refusal(StatusCode::NOT_FOUND, "Session not found")
+}
+
 /// More names than this help nobody.
 const MAX_NAMES: usize = 20;
 
 /// Turns a request away for an endpoint that is not there, and says which are.
-pub(super) fn no_endpoint(site: &dyn Site) -> Reply {
-    let names = site.names();
+pub(super) fn no_endpoint(site: &dyn Site, visit: &Visit<'_>) -> Reply {
+    let names = site.names_for(visit);
     if names.is_empty() {
         return refusal(StatusCode::NOT_FOUND, "There is no such endpoint");
     }

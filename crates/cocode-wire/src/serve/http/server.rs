@@ -21,11 +21,13 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_rustls::TlsAcceptor;
 
 use super::connection::{Connections, Place, Watched};
+use super::door::Door;
 use super::handler::{Handler, Shared, Stage};
-use super::options::{BindError, HttpServerOptions, Site};
+use super::options::{BindError, HttpServerOptions};
 use super::origin::Gate;
 use super::reply::{self, Reply};
 use super::sessions::Sessions;
+use super::site::Site;
 use super::upgrade::Upgrades;
 use crate::limits::ACCEPT_RETRY;
 
@@ -89,6 +91,7 @@ impl HttpServer {
                 site,
                 gate,
                 sessions: Arc::new(Sessions::new(limits, Handle::current())),
+                guests: Arc::default(),
                 upgrades: Upgrades::default(),
                 stage: reached,
                 options,
@@ -99,6 +102,11 @@ impl HttpServer {
     /// Where it listens.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
+    }
+
+    /// A hand on the server while it runs.
+    pub fn door(&self) -> Door {
+        Door::of(&self.shared)
     }
 
     /// Serves until `shutdown` is ready, and then ends in order: takes no more connections, lets

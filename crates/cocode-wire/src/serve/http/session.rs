@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::guests::Visitor;
 use super::sessions::Seat;
 use super::streams::{STANDALONE, Streams};
 use crate::serve::service::{Answer, Conversation, Serving};
@@ -16,11 +17,12 @@ use crate::serve::service::{Answer, Conversation, Serving};
 /// The first revision whose clients take an event without data; older ones fail on it.
 const FIRST_PRIMED: &str = "2025-11-25";
 
-/// Where a session may be used.
+/// Where a session may be used, and by whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ground {
     pub(super) endpoint: Option<String>,
     pub(super) transport: Transport,
+    pub(super) visitor: Visitor,
 }
 
 /// What carries a session.
@@ -43,6 +45,7 @@ pub(super) struct Session {
     revision: OnceLock<String>,
     failed: AtomicBool,
     ended: AtomicBool,
+    since: Instant,
     runtime: Handle,
     _seat: Seat,
 }
@@ -101,6 +104,7 @@ impl Session {
             revision: OnceLock::new(),
             failed: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            since: Instant::now(),
             runtime,
             _seat: seat,
         }
@@ -132,10 +136,21 @@ impl Session {
 
     /// Whether nothing has happened for that long.
     pub(super) fn is_idle(&self, limit: Duration) -> bool {
+        self.idle() > limit
+    }
+
+    /// How long nothing has happened.
+    pub(super) fn idle(&self) -> Duration {
         let activity = &self.activity;
-        activity.readers.load(Ordering::Acquire) == 0
-            && !self.is_working()
-            && activity.last().elapsed() > limit
+        if activity.readers.load(Ordering::Acquire) > 0 || self.is_working() {
+            return Duration::ZERO;
+        }
+        activity.last().elapsed()
+    }
+
+    /// How long it has been there.
+    pub(super) fn age(&self) -> Duration {
+        self.since.elapsed()
     }
 
     /// Whether requests are under way.

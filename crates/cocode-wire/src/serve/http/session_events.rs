@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::answer::Comments;
+use super::guests::Stay;
 use super::session::{Active, Session};
 use super::sessions::Sessions;
 use super::streams::Work;
@@ -22,6 +23,8 @@ pub(super) struct SessionEvents {
     work: Option<(Work, Active)>,
     _reading: Active,
     comments: Comments,
+    /// For as long as the guest may stay who reads it.
+    stay: Option<Stay>,
     /// The session ends with this stream.
     ends: Option<Arc<Sessions>>,
 }
@@ -41,6 +44,7 @@ impl SessionEvents {
             work: None,
             _reading: session.begin_reading(),
             comments: Comments::every(comment_interval),
+            stay: None,
             ends: None,
         }
     }
@@ -48,6 +52,12 @@ impl SessionEvents {
     /// Sends `event` first.
     pub(super) fn opening_with(mut self, event: Bytes) -> Self {
         self.opening = Some(event);
+        self
+    }
+
+    /// Ends when the guest who reads it has to go.
+    pub(super) fn staying(mut self, stay: Option<Stay>) -> Self {
+        self.stay = stay;
         self
     }
 
@@ -66,6 +76,11 @@ impl SessionEvents {
     }
 
     pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(stay) = &mut self.stay
+            && stay.poll_over(context).is_ready()
+        {
+            return Poll::Ready(None);
+        }
         if let Some(event) = self.opening.take() {
             return Poll::Ready(Some(event));
         }

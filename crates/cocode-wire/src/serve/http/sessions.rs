@@ -9,6 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rustls::crypto::SecureRandom;
 use tokio::runtime::Handle;
 
+use super::guests::{Guests, Visitor};
 use super::options::HttpLimits;
 use super::session::{Ground, NewSession, Session, Transport};
 use super::streams::{Outlet, Streams};
@@ -72,10 +73,17 @@ impl Sessions {
         })))
     }
 
-    /// Lets a session be found.
-    pub(super) fn admit(&self, session: &Arc<Session>) {
+    /// Lets a session be found, unless its guest was sent away meanwhile, with which it ends.
+    #[must_use]
+    pub(super) fn admit(&self, session: &Arc<Session>, guests: &Guests) -> bool {
         let id = session.id.clone();
         self.table().insert(id, Arc::clone(session));
+        // Whoever sends the guest away from now on finds the session.
+        let stays = !guests.has_evicted(&session.ground.visitor);
+        if !stays {
+            self.end(session);
+        }
+        stays
     }
 
     /// The session of that id, if it belongs to that ground.
@@ -85,11 +93,13 @@ impl Sessions {
         session.cloned()
     }
 
-    /// The session of that id over HTTP+SSE, whatever its endpoint.
-    pub(super) fn find_sse(&self, id: &str) -> Option<Arc<Session>> {
+    /// The session of that id and guest over HTTP+SSE, whatever its endpoint.
+    pub(super) fn find_sse(&self, id: &str, visitor: &Visitor) -> Option<Arc<Session>> {
         let table = self.table();
-        let session = table.get(id);
-        let session = session.filter(|session| session.ground.transport == Transport::Sse);
+        let session = table.get(id).filter(|session| {
+            let ground = &session.ground;
+            ground.transport == Transport::Sse && ground.visitor == *visitor
+        });
         session.cloned()
     }
 
@@ -120,6 +130,19 @@ impl Sessions {
     /// Ends the sessions that have no request under way.
     pub(super) fn end_resting(&self) {
         self.end_where(|session| !session.is_working());
+    }
+
+    /// Ends the sessions of that guest.
+    pub(super) fn end_of(&self, guest_id: &str) {
+        self.end_where(|session| {
+            let guest = session.ground.visitor.guest.as_ref();
+            guest.is_some_and(|guest| guest.id() == guest_id)
+        });
+    }
+
+    /// Tells of every session.
+    pub(super) fn facts<F>(&self, of: impl Fn(&Session) -> F) -> Vec<F> {
+        self.table().values().map(|session| of(session)).collect()
     }
 
     /// Ends all sessions.

@@ -13,10 +13,11 @@ use hyper_util::rt::TokioIo;
 use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
+use super::guests::Visitor;
 use super::handler::Handler;
-use super::options::Visit;
 use super::post::endpoint;
 use super::reply::{self, Reply};
+use super::site::Visit;
 use crate::serve::connection::Patience;
 use crate::serve::websocket::{WebSocketOptions, serve_websocket};
 
@@ -54,7 +55,12 @@ pub(super) fn is_wanted(parts: &Parts) -> bool {
 }
 
 /// Agrees to become a WebSocket to the endpoint of that name.
-pub(super) fn accept(handler: &Handler, name: Option<&str>, request: Request<Incoming>) -> Reply {
+pub(super) fn accept(
+    handler: &Handler,
+    name: Option<String>,
+    visitor: &Visitor,
+    request: Request<Incoming>,
+) -> Reply {
     let headers = request.headers();
     let key = headers.get(SEC_WEBSOCKET_KEY);
     let Some(key) = key.filter(|_| has_token(headers, &CONNECTION, "upgrade")) else {
@@ -67,10 +73,13 @@ pub(super) fn accept(handler: &Handler, name: Option<&str>, request: Request<Inc
         return reply;
     }
     let visit = Visit {
+        method: request.method(),
+        path: request.uri().path(),
         headers,
         query: request.uri().query(),
+        guest: visitor.guest.as_ref(),
     };
-    let endpoint = match endpoint(&*handler.shared.site, name, &visit) {
+    let endpoint = match endpoint(&*handler.shared.site, name.as_deref(), &visit) {
         Ok(endpoint) => endpoint,
         Err(reply) => return *reply,
     };
@@ -90,14 +99,30 @@ pub(super) fn accept(handler: &Handler, name: Option<&str>, request: Request<Inc
         },
     };
     let upgrade = hyper::upgrade::on(request);
+    let mut stay = handler.shared.guests.open_socket(visitor, name);
+    let evicted = stay.evicted();
     handler.shared.upgrades.keep(async move {
-        match upgrade.await {
-            Ok(io) => {
-                let io = TokioIo::new(io);
-                let reason = serve_websocket(io, &*endpoint, &options, draining).await;
-                tracing::debug!(?reason, "a WebSocket ended");
+        // What was asked for in time is answered.
+        let over = async {
+            tokio::select! {
+                () = draining => {}
+                () = std::future::poll_fn(|context| stay.poll_late(context)) => {}
             }
-            Err(error) => tracing::debug!(%error, "a WebSocket did not come to be"),
+        };
+        let served = async {
+            match upgrade.await {
+                Ok(io) => {
+                    let io = TokioIo::new(io);
+                    let reason = serve_websocket(io, &*endpoint, &options, over).await;
+                    tracing::debug!(?reason, "a WebSocket ended");
+                }
+                Err(error) => tracing::debug!(%error, "a WebSocket did not come to be"),
+            }
+        };
+        tokio::select! {
+            biased;
+            () = evicted => tracing::debug!("a WebSocket was ended: its guest has to go"),
+            () = served => {}
         }
         drop(permit);
     });

@@ -10,6 +10,7 @@ use super::accept::Accepts;
 use super::answer::{First, Queue, RequestEvents, first};
 use super::body::Body;
 use super::events::{EventId, event, priming};
+use super::guests::{Length, Visitor};
 use super::handler::Shared;
 use super::held::{Channel, Held};
 use super::names::SESSION_ID;
@@ -31,6 +32,8 @@ pub(super) struct Alone {
     pub(super) serving: Serving,
     pub(super) queue: Arc<Queue>,
     pub(super) accepts: Accepts,
+    pub(super) visitor: Visitor,
+    pub(super) length: Length,
 }
 
 /// The work on a request of a session.
@@ -59,8 +62,9 @@ impl Alone {
             First::Stream => {
                 let end = Box::pin(shared.ended());
                 let interval = limits.comment_interval;
+                let stay = shared.guests.open(&self.visitor, self.length);
                 let events = RequestEvents::new(self.serving, self.queue, interval, end);
-                reply::events(Body::request(events))
+                reply::events(Body::request(events.staying(stay)))
             }
         }
     }
@@ -121,7 +125,9 @@ impl InSession {
             && !session.has_failed()
             && let Ok(id) = HeaderValue::from_str(&session.id)
         {
-            shared.sessions.admit(&session);
+            if !shared.sessions.admit(&session, &shared.guests) {
+                return reply::session_not_found();
+            }
             reply.headers_mut().insert(SESSION_ID, id);
         }
         reply

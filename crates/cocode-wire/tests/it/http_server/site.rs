@@ -1,14 +1,16 @@
 //! A scripted endpoint: answers on demand, and tells what it sees.
 
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use cocode_wire::serve::{
-    Answer, Asked, Conversation, Endpoint, HttpLimits, HttpServer, HttpServerOptions, Page,
-    Serving, Sink, Site,
+    Admission, Admitting, Answer, Asked, Conversation, Door, Endpoint, Guest, HttpLimits,
+    HttpServer, HttpServerOptions, Page, PageBody, Serving, Sink, Site, Visit,
 };
 use cocode_wire::{Frame, RawJson, RpcError, encode};
-use http::{Request, Response};
+use futures_util::stream;
+use http::{Request, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -33,6 +35,7 @@ pub(super) enum Seen {
 pub(super) struct Server {
     pub(super) port: u16,
     pub(super) seen: mpsc::Receiver<Seen>,
+    pub(super) door: Door,
     gate: watch::Sender<u64>,
     outlets: Outlets,
     shutdown: Option<oneshot::Sender<()>>,
@@ -45,6 +48,8 @@ struct Pages {
     seen: mpsc::Sender<Seen>,
     gate: watch::Receiver<u64>,
     outlets: Outlets,
+    /// Whether everybody has to say who they are.
+    is_guarded: bool,
 }
 
 impl Server {
@@ -56,8 +61,19 @@ impl Server {
         Self::with(|options| change(&mut options.limits)).await
     }
 
-    #[expect(clippy::unused_async, reason = "a listener wants a runtime around it")]
     pub(super) async fn with(change: impl FnOnce(&mut HttpServerOptions)) -> Self {
+        Self::begin(change, false).await
+    }
+
+    /// One that lets in who says `Authorization: NAME`, who are then guests of that name: at once,
+    /// or later if that begins with `late-`, and for [`BRIEFLY`] if with `brief-`.
+    pub(super) async fn guarded() -> Self {
+        let page = "https://page.example".to_owned();
+        Self::begin(|options| options.allowed_origins = vec![page], true).await
+    }
+
+    #[expect(clippy::unused_async, reason = "a listener wants a runtime around it")]
+    async fn begin(change: impl FnOnce(&mut HttpServerOptions), is_guarded: bool) -> Self {
         let (sender, seen) = mpsc::channel(10_000);
         let (gate, waiting) = watch::channel(0);
         let outlets = Outlets::default();
@@ -65,11 +81,13 @@ impl Server {
             seen: sender,
             gate: waiting,
             outlets: Arc::clone(&outlets),
+            is_guarded,
         });
         let mut options = HttpServerOptions::new(([127, 0, 0, 1], 0).into());
         change(&mut options);
         let server = HttpServer::bind(options, site).expect("a free port");
         let port = server.local_addr().port();
+        let door = server.door();
         let (shutdown, ended) = oneshot::channel();
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
@@ -84,6 +102,7 @@ impl Server {
         Self {
             port,
             seen,
+            door,
             gate,
             outlets,
             shutdown: Some(shutdown),
@@ -124,7 +143,68 @@ impl Server {
     }
 }
 
+/// How long guests whose name begins with `brief-` may stay: less than the time between comments
+/// and between pings.
+pub(super) const BRIEFLY: Duration = Duration::from_secs(40);
+
+/// Tells of every step of the gate.
+fn steps_of(gate: watch::Receiver<u64>, told: Unanswered) -> impl stream::Stream<Item = Bytes> {
+    stream::unfold(
+        (gate, told, true),
+        |(mut gate, told, is_first)| async move {
+            if !is_first {
+                gate.changed().await.ok()?;
+            }
+            let event = format!("data: {}\n\n", *gate.borrow_and_update());
+            Some((Bytes::from(event), (gate, told, false)))
+        },
+    )
+}
+
 impl Site for Pages {
+    fn admit<'a>(&'a self, visit: Visit<'a>) -> Admitting<'a> {
+        if !self.is_guarded {
+            return Admitting::Now(Admission::Welcome(None));
+        }
+        let said = visit.headers.get("authorization");
+        let Some(name) = said.and_then(|name| name.to_str().ok()) else {
+            let mut response = Response::new(Bytes::from_static(b"who are you?"));
+            *response.status_mut() = StatusCode::UNAUTHORIZED;
+            let headers = response.headers_mut();
+            headers.insert("www-authenticate", "Bearer".parse().expect("a header"));
+            return Admitting::Now(Admission::Refused(Box::new(response)));
+        };
+        let mut guest = Guest::new(name);
+        if name.starts_with("brief-") {
+            guest = guest.until(SystemTime::now() + BRIEFLY);
+        }
+        let admission = Admission::Welcome(Some(guest));
+        if name.starts_with("late-") {
+            return Admitting::Later(Box::pin(async move {
+                tokio::task::yield_now().await;
+                admission
+            }));
+        }
+        Admitting::Now(admission)
+    }
+
+    fn endpoint_for(
+        &self,
+        name: Option<&str>,
+        visit: &Visit<'_>,
+    ) -> Result<Option<Arc<dyn Endpoint>>, String> {
+        assert_eq!(visit.guest.is_some(), self.is_guarded);
+        Ok(self.endpoint(name))
+    }
+
+    fn names_for(&self, visit: &Visit<'_>) -> Vec<String> {
+        visit
+            .guest
+            .map(|guest| guest.id().to_owned())
+            .into_iter()
+            .collect()
+    }
+
     fn endpoint(&self, name: Option<&str>) -> Option<Arc<dyn Endpoint>> {
         let name = name.unwrap_or("all");
         if !matches!(name, "all" | "a" | "b") {
@@ -140,8 +220,23 @@ impl Site for Pages {
 
     fn page(&self, request: Request<Bytes>) -> Page<'_> {
         Box::pin(async move {
-            let path = request.uri().path().to_owned();
-            Response::new(Bytes::from(format!("page {path}")))
+            let path = request.uri().path();
+            if path == "/endless" {
+                let gate = self.gate.clone();
+                let told = Unanswered(Some((self.seen.clone(), "page".to_owned())));
+                return Response::new(PageBody::events(steps_of(gate, told)));
+            }
+            if path == "/flood" {
+                let told = Unanswered(Some((self.seen.clone(), "page".to_owned())));
+                let pieces = stream::repeat_with(move || {
+                    let _told = &told;
+                    Bytes::from_static(&[b' '; 4096])
+                });
+                return Response::new(PageBody::events(pieces));
+            }
+            let guest = request.extensions().get::<Guest>();
+            let name = guest.map_or("", |guest| guest.id());
+            Response::new(PageBody::from(format!("page {path}{name}")))
         })
     }
 }

@@ -6,16 +6,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cocode_client::{CallEnd, CallId, CatalogChange, Event, Manager, QualifiedName, ServerName};
-use cocode_config::{Live, Reload, Watcher};
+use cocode_config::{Live, Reload};
 use cocode_core::ServerSpec;
 use serde::Serialize;
-use tokio::sync::mpsc;
 
 use super::shared::{Following, Shared};
 use super::view::{Calls, Line, Outlook, View};
 use super::{Chosen, wanted};
 use crate::args::manage::StatusArgs;
-use crate::error::{CliError, Code, Exit};
+use crate::error::{CliError, Exit};
 use crate::interrupt::Interrupts;
 use crate::manage::status::hurried;
 use crate::managing::{self, Purpose, Setup};
@@ -105,17 +104,8 @@ async fn watch(
         options.connector = Arc::<Configured>::clone(&connector);
         options.log_level = None;
     });
-    // One change that waits to be read is as good as many.
-    let (changed, mut changes) = mpsc::channel(1);
-    let watching = Watcher::start(workspace.places.clone(), move || {
-        let _one_waits_already = changed.try_send(());
-    });
-    let watcher = watching.map_err(|error| {
-        CliError::new(Code::SetupFailed, "the configuration cannot be watched").because(&error)
-    })?;
-    let variables = workspace.environment.variables.clone();
+    let (watcher, mut changes) = workspace.watch()?;
     let (kept, mut following) = Following::begin(workspace).await;
-    let live = Live::new(workspace.places.clone(), move |name| variables.text(name));
     let printer = &*workspace.printer;
     let mut events = manager.events();
     let mut watch = Watch {
@@ -124,7 +114,7 @@ async fn watch(
         lent: BTreeSet::new(),
         manager: &manager,
         connector: &connector,
-        live,
+        live: workspace.live(),
         kept,
         ready: Vec::new(),
         specs: Vec::new(),

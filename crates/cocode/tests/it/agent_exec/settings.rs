@@ -330,22 +330,43 @@ fn a_person_at_the_terminal_is_asked_where_the_policy_wants_it() {
 }
 
 #[test]
-fn a_setting_that_cannot_be_read_is_said_and_makes_nothing_looser() {
+fn a_setting_that_cannot_be_read_is_said_and_a_script_goes_on_without_it() {
     let script = ModelScript::new().turn(ModelTurn::new().text("Hello."));
     let stage = Stage::new(ModelFormat::Anthropic, script);
     let wrong = "[agent]\nsandbox = \"workspace-writ\"\n";
     stage.home.user_file("config.toml", wrong);
     let finished = stage.run(&["--json", "hi"]).with_code(0);
-    assert!(
-        finished.stderr.contains("workspace-writ"),
-        "{}",
-        finished.stderr
-    );
+    assert_contains(&finished.stderr, "workspace-writ");
     let events = super::Events::read(&finished.stdout);
-    assert!(
-        finished.stdout.contains("\"sandbox\":\"read-only\""),
-        "{}",
-        finished.stdout
-    );
+    assert_eq!(events.0[0]["sandbox"], "read-only");
     assert_eq!(events.end()["ending"], "done");
+}
+
+#[test]
+fn a_setting_that_cannot_be_read_makes_a_served_agent_ask_before_anything() {
+    // Whoever serves an agent may have a person to ask: nobody is asked about what only reads, unless
+    // somebody seems to have wanted that. This client can ask nobody.
+    for (config, shown) in [
+        ("[agent]\nmax_steps = 9\n", "all is well"),
+        ("[agent]\napproval_policy = 'untrusdet'\n", "Not called"),
+        ("[agent]\nmax_steps = 'nine'\n", "Not called"),
+    ] {
+        let script = ModelScript::new()
+            .turn(shell("c1", "echo all is well"))
+            .turn(says("So it is."));
+        let stage = Stage::new(ModelFormat::Anthropic, script);
+        stage.home.user_file("config.toml", config);
+        let words = ["mcp", "serve", "--agent", "--provider", "anthropic"];
+        let mut client = Client::start(&mut stage.cocode(&words));
+        client.open(&json!({}));
+        client.skip_notifications();
+        let begun = json!({"name": "cocode", "arguments": {"prompt": "Say it."}});
+        let answer = client.ask(1, "tools/call", &begun);
+        assert_eq!(
+            answer["result"]["structuredContent"]["response"], "So it is.",
+            "{answer}"
+        );
+        assert_contains(&stage.results(1)[0], shown);
+        assert_eq!(client.leave().0, Some(0));
+    }
 }

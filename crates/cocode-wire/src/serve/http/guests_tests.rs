@@ -1,0 +1,102 @@
+//! Who has to go, and when, without any connection.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+
+use super::{Guests, Length, MAX_REMEMBERED_EVICTIONS, Stay, Visitor};
+use crate::serve::http::guest::Guest;
+
+fn visitor(guests: &Guests, guest: Guest) -> Visitor {
+    guests.now().let_in(Some(guest))
+}
+
+async fn is_over(stay: &mut Stay) -> bool {
+    poll_fn(|context| std::task::Poll::Ready(stay.poll_over(context).is_ready())).await
+}
+
+#[tokio::test]
+async fn an_eviction_ends_what_its_guest_has_open_and_nothing_else() {
+    let guests = Arc::<Guests>::default();
+    let (ann, bob) = (Guest::new("ann"), Guest::new("bob"));
+    let mut anns = guests
+        .open(&visitor(&guests, ann.clone()), Length::Answer)
+        .unwrap();
+    let mut bobs = guests
+        .open(&visitor(&guests, bob), Length::Standing)
+        .unwrap();
+    assert!(!is_over(&mut anns).await);
+    guests.evict("ann");
+    assert!(is_over(&mut anns).await);
+    assert!(!is_over(&mut bobs).await);
+    // Whoever lets the guest in again may do so.
+    let mut again = guests
+        .open(&visitor(&guests, ann), Length::Standing)
+        .unwrap();
+    assert!(!is_over(&mut again).await);
+}
+
+#[tokio::test]
+async fn who_was_let_in_before_an_eviction_opens_nothing_after_it() {
+    let guests = Arc::<Guests>::default();
+    let ann = visitor(&guests, Guest::new("ann"));
+    let bob = visitor(&guests, Guest::new("bob"));
+    guests.evict("ann");
+    guests.evict("carol");
+    assert!(guests.has_evicted(&ann));
+    assert!(!guests.has_evicted(&bob));
+    let mut late = guests.open_socket(&ann, None);
+    assert!(is_over(&mut late).await);
+    let mut fine = guests.open_socket(&bob, None);
+    assert!(!is_over(&mut fine).await);
+}
+
+#[test]
+fn what_is_forgotten_of_evictions_counts_against_those_who_came_before() {
+    let guests = Guests::default();
+    let early = visitor(&guests, Guest::new("ann"));
+    guests.evict("bob");
+    let later = visitor(&guests, Guest::new("ann"));
+    for _ in 0..MAX_REMEMBERED_EVICTIONS {
+        assert!(!guests.has_evicted(&early));
+        guests.evict("bob");
+    }
+    assert!(guests.has_evicted(&early));
+    assert!(!guests.has_evicted(&later));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stands_ends_with_the_time_of_its_guest_and_answers_do_not() {
+    let guests = Arc::<Guests>::default();
+    let hour = Duration::from_hours(1);
+    let brief = visitor(&guests, Guest::new("ann").until(SystemTime::now() + hour));
+    let mut answer = guests.open(&brief, Length::Answer).unwrap();
+    let mut stream = guests.open(&brief, Length::Standing).unwrap();
+    let begun = Instant::now();
+    poll_fn(|context| stream.poll_over(context)).await;
+    let lasted = begun.elapsed();
+    assert!(
+        lasted > Duration::from_mins(59) && lasted <= hour,
+        "{lasted:?}"
+    );
+    assert!(!is_over(&mut answer).await);
+    let gone = visitor(&guests, Guest::new("bob").until(SystemTime::UNIX_EPOCH));
+    let mut gone = guests.open(&gone, Length::Standing).unwrap();
+    poll_fn(|context| gone.poll_over(context)).await;
+}
+
+#[tokio::test]
+async fn sockets_are_told_of_while_they_are_open() {
+    let guests = Arc::<Guests>::default();
+    let nobody = guests.now().let_in(None);
+    assert!(guests.open(&nobody, Length::Standing).is_none());
+    let stay = guests.open_socket(&nobody, Some("files".to_owned()));
+    let sockets = guests.sockets();
+    assert_eq!(sockets.len(), 1);
+    assert_eq!(sockets[0].endpoint.as_deref(), Some("files"));
+    assert_eq!(sockets[0].guest, None);
+    drop(stay);
+    assert!(guests.sockets().is_empty());
+}
