@@ -9,7 +9,6 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 
 use crate::ask::{Ask, is_read, segments};
-use crate::body::Body;
 use crate::bulletin::Bulletin;
 use crate::call_book::CallBook;
 use crate::codes::Codes;
@@ -24,6 +23,7 @@ use crate::reply::{PLAIN, typed};
 use crate::route::Route;
 use crate::routes;
 use crate::sessions::Sessions;
+use cocode_wire::serve::PageBody;
 
 /// How long a stream of events lasts; whoever listens comes back and goes on where it ended.
 const STREAM_LIFETIME: Duration = Duration::from_hours(1);
@@ -81,7 +81,7 @@ impl Default for AdminOptions {
 pub struct Admin(Arc<Inner>);
 
 /// The future of an answer.
-pub type Answering = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
+pub type Answering = Pin<Box<dyn Future<Output = Response<PageBody>> + Send>>;
 
 pub(crate) struct Inner {
     pub(crate) house: Arc<dyn House>,
@@ -124,7 +124,7 @@ impl Admin {
             let is_head = request.method() == Method::HEAD;
             let mut response = respond(inner, request, who).await;
             if is_head {
-                *response.body_mut() = Body::whole(Bytes::new());
+                *response.body_mut() = PageBody::whole(Bytes::new());
             }
             headers::secure(response.headers_mut());
             response
@@ -132,7 +132,7 @@ impl Admin {
     }
 }
 
-async fn respond(inner: Arc<Inner>, request: Request<Bytes>, who: Who) -> Response<Body> {
+async fn respond(inner: Arc<Inner>, request: Request<Bytes>, who: Who) -> Response<PageBody> {
     let found = match segments(request.uri().path()) {
         Ok(segments) => Found::at(&segments, request.method()),
         Err(refusal) => return refusal.response(),
@@ -153,7 +153,7 @@ async fn perform(
     names: Vec<String>,
     request: Request<Bytes>,
     who: Who,
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<PageBody>, Refusal> {
     let visitor = guard::admit(&inner, who, route, request.headers())?;
     let ask = Ask::read(inner, visitor, route, names, request)?;
     let done = tokio::time::timeout(route.patience, route.handle(ask)).await;
@@ -199,7 +199,7 @@ impl Found {
 }
 
 /// What is below no route: a file of the dashboard, or nothing.
-fn elsewhere(request: &Request<Bytes>) -> Response<Body> {
+fn elsewhere(request: &Request<Bytes>) -> Response<PageBody> {
     let path = request.uri().path();
     if path.starts_with("/api/") {
         return Refusal::new(
@@ -215,12 +215,12 @@ fn elsewhere(request: &Request<Bytes>) -> Response<Body> {
         Some(_) => wrong_method(&[&Method::GET, &Method::HEAD]),
         None => {
             let text = "there is nothing here; the dashboard is at /, MCP at /mcp\n";
-            typed(StatusCode::NOT_FOUND, PLAIN, Body::whole(text))
+            typed(StatusCode::NOT_FOUND, PLAIN, PageBody::whole(text))
         }
     }
 }
 
-fn wrong_method(allowed: &[&'static Method]) -> Response<Body> {
+fn wrong_method(allowed: &[&'static Method]) -> Response<PageBody> {
     let allowed: Vec<_> = allowed.iter().map(|method| method.as_str()).collect();
     let allowed = allowed.join(", ");
     let mut response = Refusal::new(

@@ -12,7 +12,6 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use crate::ask::Ask;
-use crate::body::Body;
 use crate::call_book::milliseconds;
 use crate::events::COMMENT_INTERVAL;
 use crate::house::{CallListener, CallNews};
@@ -21,6 +20,7 @@ use crate::refusal::{Refusal, RefusalStatus};
 use crate::reply::{AnswerKind, EVENTS, JSON, Respond, event_response, json_response, text_schema};
 use crate::schema::Described as _;
 use crate::sse::{COMMENT, event, json_text};
+use cocode_wire::serve::PageBody;
 
 /// How long a call may take, whatever the house says: a bit longer than anybody can ask for.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(65);
@@ -32,7 +32,7 @@ type Calling = Pin<Box<dyn Future<Output = Result<RawJson, Refusal>> + Send>>;
 /// What a call gave, or is going to give.
 pub(crate) enum Called {
     Over(CallAnswer),
-    Telling(Body),
+    Telling(PageBody),
 }
 
 impl Respond for Called {
@@ -44,7 +44,7 @@ impl Respond for Called {
         }]
     }
 
-    fn response(self) -> Response<Body> {
+    fn response(self) -> Response<PageBody> {
         match self {
             Self::Over(answer) => json_response(StatusCode::OK, &answer),
             Self::Telling(body) => event_response(body),
@@ -84,7 +84,7 @@ pub(crate) async fn call(ask: Ask, wish: CallWish) -> Result<Called, Refusal> {
         let piece = telling.next().await?;
         Some((piece, telling))
     });
-    Ok(Called::Telling(Body::events(pieces)))
+    Ok(Called::Telling(PageBody::events(pieces)))
 }
 
 /// A call that is told as it goes on. The call ends with it.

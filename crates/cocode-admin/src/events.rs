@@ -10,7 +10,6 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::admin::Inner;
 use crate::ask::Ask;
-use crate::body::Body;
 use crate::bulletin::{Listener, MAX_LISTENERS};
 use crate::model::Hello;
 use crate::moment::Moment;
@@ -18,12 +17,13 @@ use crate::refusal::{Refusal, RefusalStatus};
 use crate::reply::{AnswerKind, EVENTS, Respond, event_response, text_schema};
 use crate::sessions::Session;
 use crate::sse::{COMMENT, event, json_text};
+use cocode_wire::serve::PageBody;
 
 /// How often a silent stream shows that it lives.
 pub(crate) const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
 
 /// A stream of events.
-pub(crate) struct Events(Body);
+pub(crate) struct Events(PageBody);
 
 impl Respond for Events {
     fn kinds() -> Vec<AnswerKind> {
@@ -34,7 +34,7 @@ impl Respond for Events {
         }]
     }
 
-    fn response(self) -> Response<Body> {
+    fn response(self) -> Response<PageBody> {
         event_response(self.0)
     }
 }
@@ -77,7 +77,7 @@ pub(crate) async fn events(ask: Ask) -> Result<Events, Refusal> {
         let piece = telling.next().await?;
         Some((piece, telling))
     });
-    Ok(Events(Body::events(pieces)))
+    Ok(Events(PageBody::events(pieces)))
 }
 
 impl Telling {

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 
-use crate::body::Body;
 use crate::random::text_of;
 use crate::reply::typed;
+use cocode_wire::serve::PageBody;
 
 // `FILES`: the path of each file below `dashboard`, and what is in it.
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
@@ -36,18 +36,18 @@ static TAGGED: LazyLock<Vec<File>> = LazyLock::new(|| {
 });
 
 /// The answer to a request for a file, if there is one at that path.
-pub(crate) fn file(path: &str, headers: &HeaderMap) -> Option<Response<Body>> {
+pub(crate) fn file(path: &str, headers: &HeaderMap) -> Option<Response<PageBody>> {
     let wanted = match path.strip_prefix('/')? {
         "" => "index.html",
         path => path,
     };
     let file = TAGGED.iter().find(|file| file.path == wanted)?;
     let mut response = if is_known(headers, &file.tag) {
-        let mut response = Response::new(Body::whole(Bytes::new()));
+        let mut response = Response::new(PageBody::whole(Bytes::new()));
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         response
     } else {
-        let content = Body::whole(Bytes::from_static(file.content));
+        let content = PageBody::whole(Bytes::from_static(file.content));
         typed(StatusCode::OK, file.kind, content)
     };
     let headers = response.headers_mut();

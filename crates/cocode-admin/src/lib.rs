@@ -7,7 +7,6 @@
 
 mod admin;
 mod ask;
-mod body;
 mod bulletin;
 mod call_book;
 mod calling;
@@ -34,7 +33,6 @@ mod sessions;
 mod sse;
 
 pub use admin::{Admin, AdminOptions, Answering, Desk};
-pub use body::Body;
 pub use bulletin::{
     Bulletin, KEPT_FOR_RETURN, MAX_EVENT_BYTES_KEPT, MAX_EVENTS_KEPT, MAX_LISTENERS, News,
 };

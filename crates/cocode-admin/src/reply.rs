@@ -5,10 +5,10 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::body::Body;
 use crate::refusal::{Refusal, RefusalStatus};
 use crate::schema::{Described, SchemaOf, Shelf};
 use crate::sse::json_text;
+use cocode_wire::serve::PageBody;
 
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const EVENTS: &str = "text/event-stream";
@@ -29,7 +29,7 @@ pub(crate) trait Respond {
     fn kinds() -> Vec<AnswerKind>;
 
     /// The answer that this is.
-    fn response(self) -> Response<Body>;
+    fn response(self) -> Response<PageBody>;
 }
 
 /// Something as JSON.
@@ -53,7 +53,7 @@ impl<T: Described + Serialize> Respond for Json<T> {
         vec![json_kind::<T>(StatusCode::OK, "What was asked for.")]
     }
 
-    fn response(self) -> Response<Body> {
+    fn response(self) -> Response<PageBody> {
         json_response(StatusCode::OK, &self.0)
     }
 }
@@ -63,7 +63,7 @@ impl<T: Described + Serialize> Respond for Created<T> {
         vec![json_kind::<T>(StatusCode::CREATED, "It was made.")]
     }
 
-    fn response(self) -> Response<Body> {
+    fn response(self) -> Response<PageBody> {
         json_response(StatusCode::CREATED, &self.0)
     }
 }
@@ -73,7 +73,7 @@ impl<T: Described + Serialize> Respond for Accepted<T> {
         vec![json_kind::<T>(StatusCode::ACCEPTED, "It has begun.")]
     }
 
-    fn response(self) -> Response<Body> {
+    fn response(self) -> Response<PageBody> {
         json_response(StatusCode::ACCEPTED, &self.0)
     }
 }
@@ -87,8 +87,8 @@ impl Respond for Done {
         }]
     }
 
-    fn response(self) -> Response<Body> {
-        let mut response = Response::new(Body::whole(Bytes::new()));
+    fn response(self) -> Response<PageBody> {
+        let mut response = Response::new(PageBody::whole(Bytes::new()));
         *response.status_mut() = StatusCode::NO_CONTENT;
         response
     }
@@ -109,12 +109,12 @@ pub(crate) fn text_schema(_shelf: &mut Shelf) -> Value {
 }
 
 /// A response with JSON.
-pub(crate) fn json_response(status: StatusCode, value: &impl Serialize) -> Response<Body> {
-    typed(status, JSON, Body::whole(json_text(value)))
+pub(crate) fn json_response(status: StatusCode, value: &impl Serialize) -> Response<PageBody> {
+    typed(status, JSON, PageBody::whole(json_text(value)))
 }
 
 /// A response with a body of that type.
-pub(crate) fn typed(status: StatusCode, kind: &'static str, body: Body) -> Response<Body> {
+pub(crate) fn typed(status: StatusCode, kind: &'static str, body: PageBody) -> Response<PageBody> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     let kind = HeaderValue::from_static(kind);
@@ -123,7 +123,7 @@ pub(crate) fn typed(status: StatusCode, kind: &'static str, body: Body) -> Respo
 }
 
 /// A response in events.
-pub(crate) fn event_response(body: Body) -> Response<Body> {
+pub(crate) fn event_response(body: PageBody) -> Response<PageBody> {
     let mut response = typed(StatusCode::OK, EVENTS, body);
     // Proxies that collect answers before they pass them on are asked not to.
     let name = HeaderName::from_static("x-accel-buffering");
@@ -134,7 +134,7 @@ pub(crate) fn event_response(body: Body) -> Response<Body> {
 
 impl Refusal {
     /// The response that says so.
-    pub(crate) fn response(self) -> Response<Body> {
+    pub(crate) fn response(self) -> Response<PageBody> {
         let (status, retry_after) = (self.status, self.retry_after);
         let mut response = json_response(status.code(), &self.problem());
         let headers = response.headers_mut();

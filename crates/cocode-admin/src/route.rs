@@ -15,12 +15,12 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::ask::{Ask, unfit};
-use crate::body::Body;
 use crate::parameter::Parameter;
 use crate::refusal::{Refusal, RefusalStatus};
 use crate::reply::{AnswerKind, Respond};
 use crate::schema::{Described, SchemaOf, Shelf};
 use crate::sse::raw_json;
+use cocode_wire::serve::PageBody;
 
 /// The body of most requests, in bytes.
 pub const MAX_BODY_BYTES: usize = 1024 * 1024;
@@ -65,7 +65,7 @@ pub(crate) struct BodyKind {
     pub(crate) is_optional: bool,
 }
 
-type Handling = Pin<Box<dyn Future<Output = Result<Response<Body>, Refusal>> + Send>>;
+type Handling = Pin<Box<dyn Future<Output = Result<Response<PageBody>, Refusal>> + Send>>;
 
 /// A method at a path.
 pub(crate) struct Route {

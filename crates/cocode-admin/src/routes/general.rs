@@ -5,7 +5,6 @@ use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::ask::Ask;
-use crate::body::Body;
 use crate::events;
 use crate::metrics::{self, Numbers};
 use crate::model::{
@@ -18,6 +17,7 @@ use crate::reply::{Accepted, AnswerKind, JSON, Json, PLAIN, Respond};
 use crate::reply::{json_kind, json_response, text_schema, typed};
 use crate::route::{Access, Area, Route};
 use crate::schema::{Described as _, Shelf};
+use cocode_wire::serve::PageBody;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -122,8 +122,8 @@ impl Respond for Document {
         }]
     }
 
-    fn response(self) -> Response<Body> {
-        typed(StatusCode::OK, JSON, Body::whole(self.0))
+    fn response(self) -> Response<PageBody> {
+        typed(StatusCode::OK, JSON, PageBody::whole(self.0))
     }
 }
 
@@ -150,8 +150,8 @@ impl Respond for Text {
         }]
     }
 
-    fn response(self) -> Response<Body> {
-        typed(StatusCode::OK, self.kind, Body::whole(self.text))
+    fn response(self) -> Response<PageBody> {
+        typed(StatusCode::OK, self.kind, PageBody::whole(self.text))
     }
 }
 
@@ -171,7 +171,7 @@ impl Respond for Readiness {
         ]
     }
 
-    fn response(self) -> Response<Body> {
+    fn response(self) -> Response<PageBody> {
         let status = if self.ready {
             StatusCode::OK
         } else {

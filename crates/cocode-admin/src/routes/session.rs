@@ -3,7 +3,6 @@
 use http::{Response, StatusCode, header};
 
 use crate::ask::Ask;
-use crate::body::Body;
 use crate::call_book::TurnedAway;
 use crate::codes::Redeemed;
 use crate::model::{Code, SignIn, SignedIn};
@@ -12,6 +11,7 @@ use crate::reply::{AnswerKind, Created, Done, Json, Respond, json_kind, json_res
 use crate::route::{Access, Area, Route};
 use crate::secret::Secret;
 use crate::sessions::{Session, clear_cookie, set_cookie};
+use cocode_wire::serve::PageBody;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -58,7 +58,7 @@ impl Respond for Welcome {
         vec![json_kind::<SignedIn>(StatusCode::OK, about)]
     }
 
-    fn response(self) -> Response<Body> {
+    fn response(self) -> Response<PageBody> {
         let mut response = json_response(StatusCode::OK, &self.signed_in);
         if let Some(cookie) = set_cookie(&self.cookie, self.is_https) {
             response.headers_mut().insert(header::SET_COOKIE, cookie);
@@ -117,7 +117,7 @@ impl Respond for Farewell {
         Done::kinds()
     }
 
-    fn response(self) -> Response<Body> {
+    fn response(self) -> Response<PageBody> {
         let mut response = Done.response();
         if let Some(cookie) = clear_cookie(self.is_https) {
             response.headers_mut().insert(header::SET_COOKIE, cookie);
