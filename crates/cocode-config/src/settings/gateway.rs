@@ -18,7 +18,7 @@ pub(crate) const ALGORITHMS: &[&str] = &[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA",
 ];
 /// The most by which clocks may differ.
-pub(crate) const LEEWAY_SECONDS: u64 = 600;
+pub(crate) const LEEWAY_SECONDS: u64 = 300;
 /// By how much clocks may differ where nobody says otherwise.
 pub(super) const DEFAULT_LEEWAY: Duration = Duration::from_mins(1);
 /// The claim that names who it is where nobody says otherwise.
@@ -118,9 +118,9 @@ pub enum GatewayStore {
 pub struct GatewayOAuth {
     /// The authorization servers whose tokens count. At least one.
     pub issuers: Setting<Vec<String>>,
-    /// The address that tokens are made for.
-    pub resource: Option<Setting<String>>,
-    /// Other names that tokens may be made for. At least one where there is no `resource`.
+    /// The address of the gateway, as its clients know it.
+    pub resource: Setting<String>,
+    /// What tokens are made for, if not for that address.
     pub audiences: Setting<Vec<String>>,
     /// Where the keys of the only issuer are, if not where its metadata says.
     pub jwks_uri: Option<Setting<String>>,
@@ -292,7 +292,7 @@ impl GatewayOAuth {
     /// to do.
     pub(super) fn objection(
         issuers: Option<&Setting<Vec<String>>>,
-        has_audience: bool,
+        has_resource: bool,
         has_keys: bool,
     ) -> Option<(&'static str, &'static str, &'static str)> {
         match issuers.map(|issuers| issuers.value.len()) {
@@ -301,9 +301,9 @@ impl GatewayOAuth {
                 "it has no `issuers`, so no token would be believed",
                 "name the authorization server, as in issuers = [\"https://login.example.com\"]",
             )),
-            Some(_) if !has_audience => Some((
+            Some(_) if !has_resource => Some((
                 "gateway.oauth",
-                "it has neither `resource` nor `audiences`, so tokens that were made for others would be let in",
+                "it has no `resource`, so tokens that were made for others would be let in",
                 "write the address of this gateway, as in resource = \"https://mcp.example.com/mcp\"",
             )),
             Some(issuers) if issuers > 1 && has_keys => Some((

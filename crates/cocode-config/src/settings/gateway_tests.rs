@@ -171,8 +171,8 @@ const WRONG: &[(&str, &str, &str)] = &[
     ),
     (
         "[gateway.oauth]\nissuers = ['https://i']",
-        "user.toml:2: key `gateway.oauth`: it has neither `resource` nor `audiences`, so tokens that \
-         were made for others would be let in",
+        "user.toml:2: key `gateway.oauth`: it has no `resource`, so tokens that were made for others \
+         would be let in",
         "write the address of this gateway, as in resource = \"https://mcp.example.com/mcp\"",
     ),
     (
@@ -199,8 +199,8 @@ const WRONG: &[(&str, &str, &str)] = &[
         "",
     ),
     (
-        "[gateway.oauth]\nissuers = ['https://i']\nresource = 'https://r'\nleeway_sec = 601",
-        "user.toml:4: key `gateway.oauth.leeway_sec`: it must be from 0 to 600",
+        "[gateway.oauth]\nissuers = ['https://i']\nresource = 'https://r'\nleeway_sec = 301",
+        "user.toml:4: key `gateway.oauth.leeway_sec`: it must be from 0 to 300",
         "",
     ),
     (

@@ -14,8 +14,8 @@ pub(super) const GATEWAY: &[SettingKey] = &[
     key(
         "admin_listen",
         Kind::Listen,
-        "The address of the management API and the dashboard, where that is to be another one. Only in \
-         your own config.toml and in that of the organization.",
+        "The address of the management API and the dashboard, where that is to be another one than \
+         `listen`. Only in your own config.toml and in that of the organization.",
     ),
     key(
         "prefix",
@@ -124,14 +124,14 @@ const OAUTH: &[SettingKey] = &[
     ),
     key(
         "resource",
-        Kind::SafeUrl,
-        "The address that clients call this gateway by, as in https://mcp.example.com/mcp. Tokens have \
-         to be made for it.",
+        Kind::HttpUrl,
+        "The address that clients know this gateway by, as in https://mcp.example.com/mcp. Tokens have \
+         to be made for it, unless there are `audiences`.",
     ),
     key(
         "audiences",
         Kind::Words,
-        "Other names that tokens may be made for, where the authorization server does not take `resource`.",
+        "What tokens have to be made for, where the authorization server does not write `resource` into them.",
     ),
     key(
         "jwks_uri",

@@ -109,7 +109,7 @@ impl Values<'_> {
         let all = ALGORITHMS.iter().map(|name| (*name).to_owned()).collect();
         Some(GatewayOAuth {
             issuers: self.get(&of("issuers"), texts)?,
-            resource: self.text(&of("resource")),
+            resource: self.text(&of("resource"))?,
             audiences: self.or(&of("audiences"), Vec::new(), texts),
             jwks_uri: self.text(&of("jwks_uri")),
             algorithms: self.or(&of("algorithms"), all, texts),
@@ -129,12 +129,9 @@ impl Values<'_> {
         let mut given = self.0.iter().filter(|(path, _)| is_oauth(path));
         let (_, (_, first)) = given.next()?;
         let has = |key: &str| self.0.contains_key(format!("{OAUTH}{key}").as_str());
-        let audiences = self.get(&format!("{OAUTH}audiences"), texts);
-        let has_audience =
-            has("resource") || audiences.is_some_and(|names| !names.value.is_empty());
         let issuers = self.get(&format!("{OAUTH}issuers"), texts);
         let (key, message, hint) =
-            GatewayOAuth::objection(issuers.as_ref(), has_audience, has("jwks_uri"))?;
+            GatewayOAuth::objection(issuers.as_ref(), has("resource"), has("jwks_uri"))?;
         let place = self.0.get(key).map_or(first, |(_, from)| from);
         Some(
             Problem::error(place.origin.clone(), message)
