@@ -35,6 +35,7 @@ mod files;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use cocode_core::ServerSpec;
 
@@ -51,7 +52,8 @@ type OwnVariables = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 pub struct Live {
     places: Places,
     variables: OwnVariables,
-    config: Config,
+    /// Never changed: another takes its place.
+    config: Arc<Config>,
     servers: BTreeMap<String, Good>,
     kept: Vec<Kept>,
 }
@@ -123,7 +125,7 @@ impl Live {
         Self {
             places,
             variables: Box::new(variables),
-            config,
+            config: Arc::new(config),
             servers,
             kept,
         }
@@ -144,7 +146,7 @@ impl Live {
             kept: decided.kept.clone(),
             problems: problems.cloned().collect(),
         };
-        self.config = config;
+        self.config = Arc::new(config);
         self.servers = decided.servers;
         self.kept = decided.kept;
         reload
@@ -159,6 +161,11 @@ impl Live {
     /// or missing here: to know what to use, see [`specs`](Self::specs).
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// The same, for whoever keeps it while the files are read again.
+    pub fn shared_config(&self) -> Arc<Config> {
+        Arc::clone(&self.config)
     }
 
     /// What counts as it was.
