@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
 use cocode_client::{Connector, ListKind, Manager, ManagerOptions};
-use cocode_core::{Era, OutputLimits, Prefix, Revision, ServerName, ServerSpec, Shadowed, Verdict};
+use cocode_core::{
+    Era, OutputLimits, Prefix, Revision, ServerName, ServerSpec, Shadowed, ShownNames, Verdict,
+};
 use cocode_wire::serve::Endpoint;
 use cocode_wire::{RawJson, RpcError, code};
 use tokio::sync::watch;
@@ -174,6 +176,13 @@ impl View {
     pub fn shadowed(&self) -> Vec<Shadowed> {
         let (merged, _) = self.inner.all();
         merged.shadowed()
+    }
+
+    /// The names by which clients see the tools of all servers, where these are one. A tool that is
+    /// not to be seen has none.
+    pub fn tool_names(&self) -> ShownNames {
+        let (merged, _) = self.inner.all();
+        merged.tool_names()
     }
 
     pub(crate) fn inner(&self) -> &Inner {
