@@ -102,3 +102,11 @@ pub(crate) fn token_trouble(error: &TokenStoreError) -> CliError {
     };
     CliError::new(code, error.to_string())
 }
+// TEMP
+pub(crate) fn audit_ledger(
+    _directory: Option<&std::path::Path>,
+    workspace: &Workspace,
+) -> Result<Arc<dyn cocode_access::AuditLedger>, CliError> {
+    let d = audit_directory(workspace)?;
+    Err(CliError::new(Code::FileError, format!("{}", d.display())))
+}

@@ -1,22 +1,28 @@
 //! `cocode gateway`: every server at one address. Listens first, starts servers then, follows the
 //! files of configuration, and ends in order.
 
-mod agent;
-mod builtin;
+pub(crate) mod agent;
+pub(crate) mod builtin;
 pub(crate) mod clients;
 mod connector;
+mod door;
 mod in_process;
+mod inbox;
 pub(crate) mod listen;
 mod occupant;
+mod oversight;
 pub(crate) mod plan;
+mod principals;
 mod servers;
 mod site;
+mod views;
 mod voice;
 
 use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use cocode_admin::Desk;
 use cocode_client::chain;
 use cocode_config::Config;
 use cocode_gateway::{Gateway, View, ViewOptions};
@@ -29,9 +35,14 @@ use tokio::task::JoinSet;
 use self::agent::{AgentPlace, Resident};
 use self::builtin::BuiltIn;
 use self::connector::Ways;
+use self::door::FrontDoor;
+use self::inbox::DeskInbox;
+use self::oversight::Oversight;
 use self::plan::Plan;
+use self::principals::Principals;
 use self::servers::Servers;
 use self::site::Endpoints;
+use self::views::Views;
 use self::voice::Voice;
 use crate::access::Access;
 use crate::args::gateway::GatewayArgs;
@@ -81,10 +92,11 @@ async fn serve(
     let rules = Arc::new(Rules::of(config, None));
     let Within { built_in, agent } = within;
     let connector = Arc::new(Ways {
-        configured: Configured::new(workspace)?,
-        built_in,
+        configured: Arc::new(Configured::new(workspace)?),
+        built_in: built_in.map(Arc::new),
         agent,
-        own: OnceLock::new(),
+        own: Arc::new(OnceLock::new()),
+        principal: None,
     });
     let gateway = Gateway::new();
     let manager = setup.options(|options| {
@@ -95,14 +107,21 @@ async fn serve(
             options.max_input_rounds = agent::MAX_INPUT_ROUNDS;
         }
     });
-    let view = gateway.view(ViewOptions {
+    let desk = Desk::new();
+    let options = ViewOptions {
         manager,
+        overseer: Arc::new(Oversight::new(desk.calls.clone())),
+        inbox: Some(Arc::new(DeskInbox(desk.clone()))),
         gate: Arc::<Rules>::clone(&rules),
         prefix: plan.prefix,
         search: plan.search.options,
         ..ViewOptions::default()
-    });
-    let server = listen(plan, &view)?;
+    };
+    let view = gateway.view(options.clone());
+    let views = Views::new(view.clone());
+    let door = FrontDoor::open(plan, &views.0, &desk.calls, workspace).await?;
+    let door = Arc::new(door);
+    let server = listen(plan, &views.0, &door)?;
     connector.own.get_or_init(|| server.local_addr());
     let voice = Voice::new(plan, server.local_addr(), &workspace.printer);
     voice.listening(&plan.search)?;
@@ -115,10 +134,15 @@ async fn serve(
     let own = own(&voice, &view, workspace);
     let mut fronts = host(&gateway, setup, workspace, own).await;
     let ways = Arc::clone(&connector);
-    let mut servers = Servers::new(plan, view, connector, rules, &voice, workspace);
+    let shared = (&gateway, setup, workspace);
+    let principals = Principals::new(shared, options, Arc::clone(&connector), views);
+    let told = (plan, &voice, workspace);
+    let mut servers = Servers::new(told, view, connector, rules, principals);
     // Who connects meanwhile waits: nobody is told that there is no such server.
     servers.apply().await;
     let (stop, stopped) = oneshot::channel::<()>();
+    let mut evicting = JoinSet::new();
+    evicting.spawn(door.evictions(server.door()));
     let mut serving = JoinSet::new();
     serving.spawn(server.serve(async { stopped.await.unwrap_or_default() }));
     let mut stop = Some(stop);
@@ -142,7 +166,7 @@ async fn serve(
             }
             () = &mut parted => gateway.begin_end(),
             Some(()) = changes.recv(), if stop.is_some() => servers.reload().await,
-            () = servers.happened() => servers.tell(),
+            happening = servers.happened() => servers.see_to(happening).await,
             () = welcome(fronts.as_mut()), if stop.is_some() => {
                 // As if it were told by a signal.
                 stop = None;
@@ -152,7 +176,8 @@ async fn serve(
         }
     }
     move_out(&ways, resident).await;
-    drop((servers, watcher, ways));
+    servers.leave().await;
+    drop((watcher, ways));
     end(&gateway, fronts, &mut interrupts).await
 }
 
@@ -272,8 +297,8 @@ fn part(fronts: Option<&mut Hosting>) -> impl Future<Output = ()> + use<> {
     }
 }
 
-fn listen(plan: &Plan, view: &View) -> Result<HttpServer, CliError> {
-    let site = Arc::new(Endpoints::new(view.clone()));
+fn listen(plan: &Plan, views: &Arc<Views>, door: &Arc<FrontDoor>) -> Result<HttpServer, CliError> {
+    let site = Arc::new(Endpoints::new(Arc::clone(views), Arc::clone(door)));
     HttpServer::bind(plan.http.clone(), site).map_err(|error| match &error {
         BindError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
             in_use(*address)

@@ -131,8 +131,18 @@ mod tests {
             assert_eq!(expires(text), Ok(Duration::from_secs(seconds)), "{text}");
         }
         for wrong in [
-            "", "d", "30", "30 d", "-1d", "1.5d", "1y", "0d", "3661d", "é",
-            "99999999999999999999d", "9999999999999999999w",
+            "",
+            "d",
+            "30",
+            "30 d",
+            "-1d",
+            "1.5d",
+            "1y",
+            "0d",
+            "3661d",
+            "é",
+            "99999999999999999999d",
+            "9999999999999999999w",
         ] {
             assert!(expires(wrong).is_err(), "{wrong}");
         }

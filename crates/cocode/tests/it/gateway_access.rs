@@ -1,0 +1,181 @@
+//! Who may use a gateway: tokens, what each principal sees, and that nothing of one reaches another.
+
+use serde_json::json;
+
+use crate::gateway::Running;
+use crate::home::Home;
+use crate::http::{ByHand, ask};
+
+/// A token for somebody.
+#[track_caller]
+fn token(home: &Home, name: &str) -> String {
+    let made = home.run(["gateway", "token", "add", name]).with_code(0);
+    made.stdout.trim().to_owned()
+}
+
+/// A gateway with the built-in tools, which are there.
+fn gateway(home: &Home) -> Running {
+    let mut gateway = Running::start(home, &[]);
+    gateway.until_state("workspace", "ready");
+    gateway
+}
+
+#[test]
+fn once_there_is_a_token_everybody_has_to_show_one() {
+    let home = Home::new();
+    let ana = token(&home, "ana");
+    let gateway = gateway(&home);
+    let url = gateway.url();
+    let nobody = ByHand::new(url, None);
+    let refused = nobody.request("initialize", &json!({})).with_status(401);
+    let challenge = refused.header("www-authenticate").unwrap();
+    assert!(challenge.starts_with("Bearer"), "{challenge}");
+    assert!(
+        refused.body.contains("Authorization: Bearer"),
+        "{refused:?}"
+    );
+    for method in ["GET", "DELETE"] {
+        nobody.send(method, "").with_status(401);
+    }
+    for path in ["/sse", "/ws", "/messages?sessionId=x", "/mcp/workspace"] {
+        let url = format!("{}{path}", url.strip_suffix("/mcp").unwrap());
+        ask(&url, "GET", &[("Accept", "text/event-stream")], "").with_status(401);
+    }
+    let wrong = format!("{}x", &ana[..ana.len() - 1]);
+    for bad in ["cocode_nonsense", &wrong, "eyJhbGciOiJub25lIn0.e30."] {
+        let refused = ByHand::new(url, Some(bad)).request("initialize", &json!({}));
+        let refused = refused.with_status(401);
+        let challenge = refused.header("www-authenticate").unwrap();
+        assert!(challenge.contains("invalid_token"), "{challenge}");
+        assert!(!format!("{refused:?}").contains(bad), "it was echoed");
+    }
+    let mut by_address = ByHand::new(&format!("{url}?access_token={ana}"), None);
+    by_address
+        .request("initialize", &json!({}))
+        .with_status(400);
+    by_address.token = Some(ana.clone());
+    by_address
+        .request("initialize", &json!({}))
+        .with_status(400);
+    let twice = [
+        ("Authorization", &*format!("Bearer {ana}")),
+        ("Authorization", "Bearer x"),
+    ];
+    ask(url, "GET", &twice, "").with_status(400);
+    let ana = ByHand::new(url, Some(&ana)).initialized();
+    assert!(ana.tools().contains(&"mcp__workspace__grep".to_owned()));
+    assert_eq!(gateway.end("-TERM").0, Some(0));
+}
+
+#[test]
+fn a_session_is_its_principals_alone() {
+    let home = Home::new();
+    let (ana, bob) = (token(&home, "ana"), token(&home, "bob"));
+    let gateway = gateway(&home);
+    let ana = ByHand::new(gateway.url(), Some(&ana)).initialized();
+    let stolen = ByHand {
+        token: Some(bob),
+        ..ana.clone()
+    };
+    let listed = stolen.request("tools/list", &json!({})).with_status(404);
+    let unknown = ByHand {
+        session: Some("nobodys".to_owned()),
+        ..stolen.clone()
+    };
+    let unknown = unknown.request("tools/list", &json!({})).with_status(404);
+    assert_eq!(listed.body, unknown.body, "they are told apart");
+    stolen.send("GET", "").with_status(404);
+    stolen.send("DELETE", "").with_status(404);
+    let response = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    stolen.send("POST", response).with_status(404);
+    // It has hurt nobody.
+    assert!(!ana.tools().is_empty());
+}
+
+#[test]
+fn principals_see_and_use_what_is_theirs_and_a_forbidden_tool_reads_as_unknown() {
+    let home = Home::new();
+    home.project_file("hello.txt", "good morning\n");
+    home.user_file(
+        "config.toml",
+        "[gateway.principals.bob]\ndeny = [\"mcp__workspace__grep\"]\n\
+         [gateway.principals.eve]\nservers = []\n",
+    );
+    let [ana, bob, eve] = ["ana", "bob", "eve"].map(|name| token(&home, name));
+    let gateway = gateway(&home);
+    let of = |token: &String| ByHand::new(gateway.url(), Some(token)).initialized();
+    let (ana, bob, eve) = (of(&ana), of(&bob), of(&eve));
+    let grep = "mcp__workspace__grep".to_owned();
+    assert!(ana.tools().contains(&grep));
+    assert!(!bob.tools().contains(&grep) && bob.tools().len() == 3);
+    assert_eq!(eve.tools(), [] as [String; 0]);
+    let arguments = json!({ "pattern": "morning" });
+    let found = ana.call(&grep, &arguments);
+    assert!(found.to_string().contains("hello.txt"), "{found}");
+    for (whose, client) in [("bob", &bob), ("eve", &eve)] {
+        let refused = client.call(&grep, &arguments);
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(
+            message.starts_with("Unknown tool: mcp__workspace__grep"),
+            "{whose}: {refused}"
+        );
+        let absent = client.call("mcp__workspace__grab", &arguments);
+        assert_eq!(refused["error"]["code"], absent["error"]["code"], "{whose}");
+    }
+    let alone = format!("{}/workspace", gateway.url());
+    let bob_alone = ByHand {
+        url: alone.clone(),
+        session: None,
+        ..bob
+    };
+    assert!(!bob_alone.initialized().tools().contains(&"grep".to_owned()));
+    // A server that is not theirs is not there.
+    let eve_alone = ByHand {
+        url: alone,
+        session: None,
+        ..eve
+    };
+    let gone = eve_alone.request("initialize", &json!({})).with_status(404);
+    assert!(!gone.body.contains("workspace"), "{gone:?}");
+}
+
+#[test]
+fn a_revoked_token_ends_what_was_opened_with_it() {
+    let home = Home::new();
+    let (ana, bob) = (token(&home, "ana"), token(&home, "bob"));
+    let gateway = gateway(&home);
+    let ana = ByHand::new(gateway.url(), Some(&ana)).initialized();
+    let bob = ByHand::new(gateway.url(), Some(&bob)).initialized();
+    let stream = ana.listen();
+    assert_eq!(stream.answer.status, 200);
+    home.run(["gateway", "token", "revoke", "ana"]).with_code(0);
+    // It ends, whatever the client does.
+    stream.rest();
+    ana.request("tools/list", &json!({})).with_status(401);
+    assert!(!bob.tools().is_empty());
+    // The last token opens no door.
+    home.run(["gateway", "token", "revoke", "bob"]).with_code(0);
+    let closed = || bob.request("tools/list", &json!({})).status;
+    while closed() == 200 {}
+    assert_eq!(closed(), 401);
+    ByHand::new(gateway.url(), None)
+        .request("initialize", &json!({}))
+        .with_status(401);
+}
+
+#[test]
+fn rules_of_principals_count_while_it_runs() {
+    let home = Home::new();
+    let ana = token(&home, "ana");
+    let gateway = gateway(&home);
+    let ana = ByHand::new(gateway.url(), Some(&ana)).initialized();
+    assert_eq!(ana.tools().len(), 4);
+    home.user_file(
+        "config.toml",
+        "[gateway.principals.\"*\"]\nallow = [\"mcp__workspace__read\"]\n",
+    );
+    while ana.tools().len() == 4 {}
+    assert_eq!(ana.tools(), ["mcp__workspace__read"]);
+    home.user_file("config.toml", "[gateway.principals.ana]\nservers = []\n");
+    while !ana.tools().is_empty() {}
+}
