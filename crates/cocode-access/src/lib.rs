@@ -8,7 +8,9 @@ mod audit;
 mod date;
 mod digest;
 mod doorkeeper;
+mod limits;
 mod oauth;
+mod policy;
 mod principal;
 mod private;
 mod refusal;
@@ -22,14 +24,18 @@ use std::pin::Pin;
 pub type Work<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 pub use audit::{
-    AuditEntry, AuditError, AuditEvent, AuditHash, AuditHead, AuditLedger, AuditLine, AuditOutcome,
-    Finding, InvalidAuditHash, MAX_AUDIT_LINE_BYTES, Place, Verifier, VerifyReport,
+    AuditEntry, AuditError, AuditEvent, AuditHash, AuditHead, AuditHealth, AuditLedger, AuditLine,
+    AuditLog, AuditOutcome, AuditSlot, AuditUnavailable, FileLedger, FileLedgerOptions, Finding,
+    InvalidAuditHash, MAX_AUDIT_LINE_BYTES, NotWritten, Place, Verifier, VerifyReport, WhenFailing,
+    verify_directory,
 };
 pub use doorkeeper::{Checked, DoorOptions, Doorkeeper};
+pub use limits::{CallGuard, Limit, LimitPlan, LimitReached, Limits, ServerLimit, Whose};
 pub use oauth::{
     Algorithm, IssuerOptions, JwtChecked, JwtError, JwtRefusal, OAuthOptions, OAuthSetupError,
     ResourceServer, UnknownAlgorithm,
 };
+pub use policy::{Policies, PrincipalPolicy};
 pub use principal::{InvalidName, MAX_NAME_BYTES, Principal, PrincipalKind, PrincipalName};
 pub use refusal::Refusal;
 pub use token::{NoRandomness, NotAToken, TOKEN_PREFIX, Token};
