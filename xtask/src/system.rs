@@ -14,7 +14,7 @@ const PACKAGES: &[Package] = &[
     Package {
         name: "chromium",
         probe: &["chromium", "--version"],
-        reason: "a real browser, which logs in and clicks through consent",
+        reason: "a real browser, which logs in, clicks through consent, and uses the dashboard",
     },
     Package {
         name: "dbus-daemon",

@@ -69,13 +69,37 @@ function startFeed() {
   }).start();
 }
 
-async function begin(session) {
+/**
+ * Whether somebody has signed in here before. The cookie cannot be seen by this page, and asking in vain would be an
+ * error in the eyes of the browser.
+ */
+const SIGNED_IN = 'cocode.signed-in';
+
+function remember(isIn) {
+  try {
+    if (isIn) localStorage.setItem(SIGNED_IN, 'yes');
+    else localStorage.removeItem(SIGNED_IN);
+  } catch {
+    // Without storage the next visit asks for a code.
+  }
+}
+
+function wasSignedIn() {
+  try {
+    return localStorage.getItem(SIGNED_IN) === 'yes';
+  } catch {
+    return true;
+  }
+}
+
+async function begin(session, { moved = false } = {}) {
+  remember(true);
   state.session = session;
   useCsrf(session.csrf);
   showSession('in');
   touch('session');
   startFeed();
-  router.show();
+  router.show({ moved });
   await loadAll().catch((problem) => complain(problem, 'Not everything could be loaded'));
 }
 
@@ -83,6 +107,7 @@ function end() {
   feed?.stop();
   feed = null;
   useCsrf(null);
+  remember(false);
   forgetRuns();
   forget();
   router.clear();
@@ -90,7 +115,7 @@ function end() {
   replace(document.getElementById('notes'));
   showSession('out');
   showPlace(null, 'Sign in');
-  showSignIn(main, begin);
+  showSignIn(main, (session) => begin(session, { moved: true }));
 }
 
 async function signOut() {
@@ -106,6 +131,10 @@ async function signOut() {
 }
 
 async function start() {
+  if (!wasSignedIn()) {
+    end();
+    return;
+  }
   replace(main, loading());
   try {
     await begin(await get('session', { quiet: true }));
@@ -115,11 +144,22 @@ async function start() {
       return;
     }
     showSession('out');
-    replace(main, h('div', { class: 'sign-in' }, h('h1', null, 'cocode'), problemBox(problem), button('Try again', { kind: 'primary', on: { click: start } })));
+    replace(
+      main,
+      h(
+        'div',
+        { class: 'sign-in' },
+        h('h1', null, 'cocode'),
+        problemBox(problem),
+        button('Try again', { kind: 'primary', on: { click: start } }),
+      ),
+    );
   }
 }
 
-onSignedOut(() => { if (state.session) end(); });
+onSignedOut(() => {
+  if (state.session) end();
+});
 
 shortcut('/', 'Search tools', search);
 shortcut('g s', 'Go to servers', () => go(['servers']));

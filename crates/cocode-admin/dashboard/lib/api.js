@@ -33,8 +33,9 @@ export function onSignedOut(listener) {
 /** A part of a path. Dots alone would be taken for directions by every reader of addresses. */
 function segment(value) {
   const text = String(value);
-  if (text === '' || text === '.' || text === '..') throw new Problem(`“${text}” is no name that can be asked for.`, { code: 'bad-name' });
-  return encodeURIComponent(text);
+  if (text === '' || text === '.' || text === '..')
+    throw new Problem(`“${text}” is no name that can be asked for.`, { code: 'bad-name' });
+  return encodeURIComponent(text.toWellFormed());
 }
 
 /** The path of names: `path('servers', name, 'tools')`. */
@@ -43,8 +44,13 @@ export const path = (...segments) => segments.map(segment).join('/');
 function problemOf(status, body) {
   const error = body?.error;
   const hints = Array.isArray(error?.hints) ? error.hints.filter((hint) => typeof hint === 'string') : [];
-  const message = typeof error?.message === 'string' ? error.message : `The gateway answered with status ${status}.`;
-  return new Problem(message, { status, code: typeof error?.code === 'string' ? error.code : `http-${status}`, hints });
+  const message =
+    typeof error?.message === 'string' ? error.message : `The gateway answered with status ${status}.`;
+  return new Problem(message, {
+    status,
+    code: typeof error?.code === 'string' ? error.code : `http-${status}`,
+    hints,
+  });
 }
 
 /** The problem that an `error` event or an answer describes. */
@@ -77,7 +83,7 @@ async function exchange(method, where, { body, accept = 'application/json', sign
         ...(changes && csrf && { 'X-Cocode-CSRF': csrf }),
         ...headers,
       },
-      ...(changes && { body: JSON.stringify(body ?? {}) }),
+      ...(changes && body !== undefined && { body: JSON.stringify(body) }),
     });
   } catch (error) {
     if (signal?.aborted && signal.reason?.name !== 'TimeoutError') throw error;
@@ -122,11 +128,14 @@ export async function send(where, body, { method = 'POST', signal, deadline = DE
   return bodyOf(await checked(response, { quiet }));
 }
 
-export const remove = (where, options) => send(where, {}, { ...options, method: 'DELETE' });
+/** Takes something away. */
+export const remove = (where, options) => send(where, undefined, { ...options, method: 'DELETE' });
 
 /** Asks for something that answers with events. Gives the events, or the one answer as an event `result`. */
 export async function* sendForEvents(where, body, { signal } = {}) {
-  const response = await checked(await exchange('POST', where, { body, signal, accept: 'text/event-stream' }));
+  const response = await checked(
+    await exchange('POST', where, { body, signal, accept: 'text/event-stream' }),
+  );
   if ((response.headers.get('content-type') ?? '').startsWith('text/event-stream')) {
     yield* eventsOf(response);
   } else {

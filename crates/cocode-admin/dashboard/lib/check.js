@@ -57,11 +57,17 @@ class Check {
 
   choices(value, schema, path, depth) {
     const options = own(schema, 'enum');
-    if (Array.isArray(options) && !options.some((option) => same(option, value))) this.say(path, 'is none of the values that are allowed');
+    if (Array.isArray(options) && !options.some((option) => same(option, value)))
+      this.say(path, 'is none of the values that are allowed');
     const constant = own(schema, 'const');
-    if (constant !== undefined && !same(constant, value)) this.say(path, `must be ${JSON.stringify(constant).slice(0, 80)}`);
+    if (constant !== undefined && !same(constant, value))
+      this.say(path, `must be ${JSON.stringify(constant).slice(0, 80)}`);
     const variants = own(schema, 'anyOf') ?? own(schema, 'oneOf');
-    if (Array.isArray(variants) && variants.length > 0 && !variants.some((variant) => this.fits(value, variant, depth))) {
+    if (
+      Array.isArray(variants) &&
+      variants.length > 0 &&
+      !variants.some((variant) => this.fits(value, variant, depth))
+    ) {
       this.say(path, 'fits none of the alternatives');
     }
     const all = own(schema, 'allOf');
@@ -86,15 +92,18 @@ class Check {
   number(value, schema, path) {
     if (value < own(schema, 'minimum')) this.say(path, `must be at least ${schema.minimum}`);
     if (value > own(schema, 'maximum')) this.say(path, `must be at most ${schema.maximum}`);
-    if (value <= own(schema, 'exclusiveMinimum')) this.say(path, `must be more than ${schema.exclusiveMinimum}`);
-    if (value >= own(schema, 'exclusiveMaximum')) this.say(path, `must be less than ${schema.exclusiveMaximum}`);
+    if (value <= own(schema, 'exclusiveMinimum'))
+      this.say(path, `must be more than ${schema.exclusiveMinimum}`);
+    if (value >= own(schema, 'exclusiveMaximum'))
+      this.say(path, `must be less than ${schema.exclusiveMaximum}`);
   }
 
   list(value, schema, path, depth) {
     if (value.length < own(schema, 'minItems')) this.say(path, `needs at least ${schema.minItems} items`);
     if (value.length > own(schema, 'maxItems')) this.say(path, `may have at most ${schema.maxItems} items`);
     const items = own(schema, 'items');
-    if (items !== undefined) value.forEach((item, index) => this.visit(item, items, `${path}[${index}]`, depth + 1));
+    if (items !== undefined)
+      value.forEach((item, index) => this.visit(item, items, `${path}[${index}]`, depth + 1));
   }
 
   object(value, schema, path, depth) {

@@ -10,7 +10,11 @@ export function words(line) {
     if (quote === "'") {
       if (character === "'") quote = null;
       else word += character;
-    } else if (character === '\\' && at + 1 < line.length && (quote === null || '"\\$`'.includes(line[at + 1]))) {
+    } else if (
+      character === '\\' &&
+      at + 1 < line.length &&
+      (quote === null || '"\\$`'.includes(line[at + 1]))
+    ) {
       at += 1;
       word = (word ?? '') + line[at];
     } else if (quote === '"') {
@@ -33,7 +37,8 @@ export function words(line) {
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const texts = (value) => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []);
-const pairs = (value) => (isObject(value) ? Object.entries(value).filter(([, one]) => typeof one === 'string') : []);
+const pairs = (value) =>
+  isObject(value) ? Object.entries(value).filter(([, one]) => typeof one === 'string') : [];
 
 /** The first server of a snippet: `{ "mcpServers": { NAME: … } }`, `{ NAME: … }`, or the entry alone. Null if it is none. */
 export function readSnippet(text) {
@@ -50,8 +55,21 @@ export function readSnippet(text) {
     [name, entry] = Object.entries(entry).find(([, one]) => isObject(one)) ?? ['', null];
   }
   if (!isObject(entry)) return null;
-  const url = typeof entry.url === 'string' ? entry.url : typeof entry.serverUrl === 'string' ? entry.serverUrl : undefined;
+  const url =
+    typeof entry.url === 'string'
+      ? entry.url
+      : typeof entry.serverUrl === 'string'
+        ? entry.serverUrl
+        : undefined;
   const command = typeof entry.command === 'string' ? entry.command : undefined;
   if (url === undefined && command === undefined) return null;
-  return { name, url, command, args: texts(entry.args), env: pairs(entry.env), headers: pairs(entry.headers), cwd: typeof entry.cwd === 'string' ? entry.cwd : '' };
+  return {
+    name,
+    url,
+    command,
+    args: texts(entry.args),
+    env: pairs(entry.env),
+    headers: pairs(entry.headers),
+    cwd: typeof entry.cwd === 'string' ? entry.cwd : '',
+  };
 }

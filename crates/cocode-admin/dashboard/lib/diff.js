@@ -21,7 +21,8 @@ function table(before, after) {
 function middle(before, after) {
   const gone = before.map((text) => ({ kind: 'gone', text }));
   const come = after.map((text) => ({ kind: 'come', text }));
-  if (before.length * after.length > MAX_PAIRS || before.length === 0 || after.length === 0) return [...gone, ...come];
+  if (before.length * after.length > MAX_PAIRS || before.length === 0 || after.length === 0)
+    return [...gone, ...come];
   const common = table(before, after);
   const lines = [];
   let i = 0;
@@ -51,7 +52,10 @@ function within(one, other) {
   while (end < shortest - start && one[one.length - 1 - end] === other[other.length - 1 - end]) end += 1;
   // Lines that have little in common are read better without marks.
   if (start + end < shortest / 3) return null;
-  return [{ from: start, to: one.length - end }, { from: start, to: other.length - end }];
+  return [
+    { from: start, to: one.length - end },
+    { from: start, to: other.length - end },
+  ];
 }
 
 function pairUp(lines) {
@@ -61,8 +65,8 @@ function pairUp(lines) {
     while (lines[gone]?.kind === 'gone') gone += 1;
     let come = gone;
     while (lines[come]?.kind === 'come') come += 1;
-    if (gone > at && gone - at === come - gone) {
-      for (let k = 0; k < gone - at; k += 1) {
+    if (gone > at && come > gone) {
+      for (let k = 0; k < Math.min(gone - at, come - gone); k += 1) {
         const marks = within(lines[at + k].text, lines[gone + k].text);
         if (marks) [lines[at + k].mark, lines[gone + k].mark] = marks;
       }
@@ -74,12 +78,14 @@ function pairUp(lines) {
 
 /** The lines of both texts in order: `{ kind: 'same' | 'gone' | 'come', text, old, new, mark }`. */
 export function difference(before, after) {
-  const old = before === undefined || before === null || before === '' ? [] : before.replace(/\n$/, '').split('\n');
+  const old =
+    before === undefined || before === null || before === '' ? [] : before.replace(/\n$/, '').split('\n');
   const now = after === '' ? [] : after.replace(/\n$/, '').split('\n');
   let start = 0;
   while (start < old.length && start < now.length && old[start] === now[start]) start += 1;
   let end = 0;
-  while (end < old.length - start && end < now.length - start && old.at(-1 - end) === now.at(-1 - end)) end += 1;
+  while (end < old.length - start && end < now.length - start && old.at(-1 - end) === now.at(-1 - end))
+    end += 1;
   const same = (texts) => texts.map((text) => ({ kind: 'same', text }));
   const lines = [
     ...same(old.slice(0, start)),

@@ -12,7 +12,7 @@ const LINKS = /^(#|https?:\/\/|blob:)/;
 const PICTURES = /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$/;
 
 /** What is set as a property, since the attribute is only where it starts. */
-const PROPERTIES = new Set(['value', 'checked', 'selected', 'indeterminate']);
+const PROPERTIES = new Set(['value', 'checked']);
 
 function setAttribute(element, name, value) {
   if (FORBIDDEN.test(name)) throw new Error(`the attribute ${name} is not for this page`);
@@ -67,7 +67,8 @@ export function replace(parent, ...children) {
 
 /** Sets an attribute, or takes it away; leaves the page alone if nothing changes. */
 export function put(element, name, value) {
-  const wanted = value === null || value === undefined || value === false ? null : value === true ? '' : String(value);
+  const wanted =
+    value === null || value === undefined || value === false ? null : value === true ? '' : String(value);
   if (element.getAttribute(name) === wanted) return;
   if (wanted === null) element.removeAttribute(name);
   else setAttribute(element, name, wanted);
@@ -122,5 +123,11 @@ export function uniqueId(prefix = 'id') {
 
 /** A button with a name, and if wanted an icon before it. */
 export function button(label, { icon: picture, kind = '', ...attributes } = {}, ...more) {
-  return h('button', { type: 'button', class: `button ${kind}`.trim(), ...attributes }, picture, h('span', null, label), ...more);
+  return h(
+    'button',
+    { type: 'button', class: `button ${kind}`.trim(), ...attributes },
+    picture,
+    h('span', null, label),
+    ...more,
+  );
 }

@@ -22,7 +22,13 @@ export class Feed {
     this.#onState = onState;
     const signal = this.#ended.signal;
     addEventListener('online', () => this.retry(), { signal });
-    document.addEventListener('visibilitychange', () => { if (!document.hidden) this.retry(); }, { signal });
+    document.addEventListener(
+      'visibilitychange',
+      () => {
+        if (!document.hidden) this.retry();
+      },
+      { signal },
+    );
   }
 
   start() {
@@ -45,13 +51,16 @@ export class Feed {
     while (!this.#ended.signal.aborted) {
       this.#onState({ state: 'connecting', attempt });
       try {
-        await this.#listen(() => { attempt = 0; });
+        await this.#listen(() => {
+          attempt = 0;
+        });
       } catch (problem) {
         if (problem?.status === 401) return;
       }
       if (this.#ended.signal.aborted) return;
       attempt += 1;
-      const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempt - 1)) * (0.8 + Math.random() * 0.4);
+      const pause =
+        Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempt - 1)) * (0.8 + Math.random() * 0.4);
       this.#onState({ state: 'lost', attempt, retryAt: Date.now() + pause });
       await this.#wait(pause);
     }

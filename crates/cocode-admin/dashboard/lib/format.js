@@ -3,7 +3,13 @@
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const oneDigit = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 const clockTime = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
-const dayTime = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' });
+const dayTime = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+});
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' });
 
 const isNumber = (value) => typeof value === 'number' && Number.isFinite(value);
@@ -18,13 +24,15 @@ export const plural = (value, one, many = `${one}s`) => `${count(value)} ${value
 export function short(value) {
   if (!isNumber(value)) return '–';
   if (value < 1_000) return whole.format(value);
-  if (value < 999_500) return `${value < 99_950 ? oneDigit.format(value / 1_000) : whole.format(value / 1_000)}k`;
+  if (value < 999_500)
+    return `${value < 99_950 ? oneDigit.format(value / 1_000) : whole.format(value / 1_000)}k`;
   return `${oneDigit.format(value / 1_000_000)}M`;
 }
 
 /** 0.4 ms, 12 ms, 1.24 s, 2 min 5 s */
 export function milliseconds(value) {
   if (!isNumber(value)) return '–';
+  if (value < 0.05) return '0 ms';
   if (value < 1) return `${value.toFixed(1)} ms`;
   if (value < 999.5) return `${whole.format(value)} ms`;
   if (value < 59_950) return `${(value / 1_000).toFixed(value < 9_995 ? 2 : 1)} s`;
@@ -62,7 +70,7 @@ export function percent(part, all) {
 
 /** Milliseconds since 1970 of a moment that the API gave, or null. */
 export function moment(value) {
-  if (isNumber(value)) return value < 1e11 ? value * 1_000 : value;
+  if (isNumber(value)) return value;
   const parsed = typeof value === 'string' ? Date.parse(value) : Number.NaN;
   return Number.isNaN(parsed) ? null : parsed;
 }
@@ -85,13 +93,24 @@ export function dayOf(value) {
   return at === null ? '–' : day.format(at);
 }
 
+/** 42 s, 5 min, 3 h, 4 d */
+function roughly(seconds) {
+  const [size, unit] = [
+    [86_400, 'd'],
+    [3_600, 'h'],
+    [60, 'min'],
+    [1, 's'],
+  ].find(([size]) => seconds >= size) ?? [1, 's'];
+  return `${Math.floor(seconds / size)} ${unit}`;
+}
+
 /** `now`, `12 s ago`, `in 3 min` */
 export function relative(value, now = Date.now()) {
   const at = moment(value);
   if (at === null) return '–';
   const seconds = (now - at) / 1_000;
   if (Math.abs(seconds) < 3) return 'now';
-  return seconds > 0 ? `${span(seconds)} ago` : `in ${span(-seconds)}`;
+  return seconds > 0 ? `${roughly(seconds)} ago` : `in ${roughly(-seconds)}`;
 }
 
 /** How long a server is up by now, in seconds; it said so when it was heard of last. */

@@ -34,14 +34,19 @@ export function shortcut(keys, words, action) {
 }
 
 /** All shortcuts, for the help. */
-export const allShortcuts = () => [...shortcuts].map(([keys, { words }]) => ({ keys, words })).filter(({ words }) => words);
+export const allShortcuts = () =>
+  [...shortcuts].map(([keys, { words }]) => ({ keys, words })).filter(({ words }) => words);
 
 function isTyping(target) {
-  return target instanceof HTMLElement && (target.isContentEditable || target.matches('input, textarea, select, [role="listbox"], [role="menu"] *'));
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || target.matches('input, textarea, select, [role="listbox"], [role="menu"] *'))
+  );
 }
 
 function onKey(event) {
-  if (!isOn || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (!isOn || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing)
+    return;
   if (isTyping(event.target) || document.querySelector('dialog[open]')) return;
   const sequence = first !== null && event.timeStamp - firstAt < SEQUENCE_MS ? `${first} ${event.key}` : null;
   const found = (sequence && shortcuts.get(sequence)) ?? shortcuts.get(event.key);
@@ -49,7 +54,10 @@ function onKey(event) {
   if (found) {
     event.preventDefault();
     found.action();
-  } else if (event.key.length === 1 && [...shortcuts.keys()].some((keys) => keys.startsWith(`${event.key} `))) {
+  } else if (
+    event.key.length === 1 &&
+    [...shortcuts.keys()].some((keys) => keys.startsWith(`${event.key} `))
+  ) {
     first = event.key;
     firstAt = event.timeStamp;
   }

@@ -39,7 +39,11 @@ export function dropServer(name) {
 export async function loadServers() {
   const asked = turn;
   const { servers } = await get('servers');
-  const found = new Map(listOf(servers).filter(({ name }) => typeof name === 'string').map((server) => [server.name, server]));
+  const found = new Map(
+    listOf(servers)
+      .filter(({ name }) => typeof name === 'string')
+      .map((server) => [server.name, server]),
+  );
   for (const name of [...state.servers.keys()]) {
     if (!found.has(name) && (turnOfServer.get(name) ?? 0) <= asked) state.servers.delete(name);
   }
@@ -69,7 +73,9 @@ export async function loadCalls() {
   const { calls } = await get('calls', { query: { limit: '200' } });
   // Newest first, as the API has it; the map wants the oldest first.
   for (const call of listOf(calls).reverse()) if (call.id !== undefined) keepCall(call);
-  state.calls = new Map([...state.calls].sort(([, one], [, other]) => (moment(one.at) ?? 0) - (moment(other.at) ?? 0)));
+  state.calls = new Map(
+    [...state.calls].sort(([, one], [, other]) => (moment(one.at) ?? 0) - (moment(other.at) ?? 0)),
+  );
   state.loaded.add('calls');
   touch('calls');
 }
@@ -168,6 +174,8 @@ export function takeEvent({ event, data }) {
   if (event === 'elicitation') soon('elicitations', loadElicitations);
   if (event === 'trust') soon('trust', loadTrust);
   if (event === 'token') touch('tokens');
+  // Some events were lost on the way: what is known has to be read anew.
+  if (event === 'missed') soon('all', loadAll);
   if (event === 'log' && isObject(data)) for (const listener of logListeners) listener(data);
   if (event === 'config') {
     soon('servers', loadServers);

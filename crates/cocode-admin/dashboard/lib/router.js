@@ -4,20 +4,26 @@ import { replace } from './dom.js';
 /** `#/servers/files/tools?q=x` → { segments: ['servers', 'files', 'tools'], query } */
 export function readHash(hash) {
   const [address, query = ''] = hash.replace(/^#\/?/, '').split('?', 2);
-  const segments = address.split('/').filter(Boolean).map((segment) => {
-    try {
-      return decodeURIComponent(segment);
-    } catch {
-      return segment;
-    }
-  });
+  const segments = address
+    .split('/')
+    .filter(Boolean)
+    .map((segment) => {
+      try {
+        return decodeURIComponent(segment);
+      } catch {
+        return segment;
+      }
+    });
   return { segments, query: new URLSearchParams(query) };
 }
+
+/** A name as part of an address. Halves of characters, which some servers send, have no place in one. */
+const encoded = (name) => encodeURIComponent(String(name).toWellFormed());
 
 /** The address of a place: `placeOf(['servers', name], { q })`. */
 export function placeOf(segments, query) {
   const words = query ? new URLSearchParams(query).toString() : '';
-  return `#/${segments.map(encodeURIComponent).join('/')}${words ? `?${words}` : ''}`;
+  return `#/${segments.map(encoded).join('/')}${words ? `?${words}` : ''}`;
 }
 
 /** Goes to a place. */

@@ -56,9 +56,12 @@ class Run extends EventTarget {
 
   async go(body) {
     try {
-      const events = sendForEvents(path('servers', this.server, 'call'), body, { signal: this.controller.signal });
+      const events = sendForEvents(path('servers', this.server, 'call'), body, {
+        signal: this.controller.signal,
+      });
       for await (const event of events) this.take(event);
-      if (this.state === 'running') throw problemFrom({ message: 'The connection ended before the answer came.', code: 'lost' });
+      if (this.state === 'running')
+        throw problemFrom({ message: 'The connection ended before the answer came.', code: 'lost' });
     } catch (error) {
       this.state = this.controller.signal.aborted ? 'cancelled' : 'error';
       this.problem = this.state === 'error' ? error : null;

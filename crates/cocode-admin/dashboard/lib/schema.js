@@ -13,7 +13,8 @@ const textOf = (value) => (typeof value === 'string' ? value : undefined);
 const numberOf = (value) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined);
 
 /** A property that the object has itself: `constructor` and the like are there otherwise. */
-export const own = (object, key) => (isObject(object) && Object.hasOwn(object, key) ? object[key] : undefined);
+export const own = (object, key) =>
+  isObject(object) && Object.hasOwn(object, key) ? object[key] : undefined;
 
 /** Follows `#/a/b` in the schema. */
 function pointed(root, pointer) {
@@ -61,11 +62,14 @@ function typesOf(schema) {
 }
 
 function optionsOf(schema, root, trail) {
-  if (own(schema, 'const') !== undefined) return [{ value: schema.const, label: textOf(own(schema, 'title')) }];
+  if (own(schema, 'const') !== undefined)
+    return [{ value: schema.const, label: textOf(own(schema, 'title')) }];
   const values = own(schema, 'enum');
   if (Array.isArray(values)) {
     const names = own(schema, 'enumNames');
-    return values.slice(0, MAX_OPTIONS).map((value, index) => ({ value, label: textOf(Array.isArray(names) ? names[index] : undefined) }));
+    return values
+      .slice(0, MAX_OPTIONS)
+      .map((value, index) => ({ value, label: textOf(Array.isArray(names) ? names[index] : undefined) }));
   }
   const variants = own(schema, 'oneOf') ?? own(schema, 'anyOf');
   if (!Array.isArray(variants) || variants.length === 0 || variants.length > MAX_OPTIONS) return null;
@@ -120,7 +124,8 @@ class Reader {
       initial: own(schema, 'default'),
       schema: schema ?? {},
     };
-    if (schema === null) return { ...base, kind: 'json', note: 'Its schema refers to itself or leads nowhere.' };
+    if (schema === null)
+      return { ...base, kind: 'json', note: 'Its schema refers to itself or leads nowhere.' };
     if (this.left < 0) return { ...base, kind: 'json', note: 'The schema has too many fields for a form.' };
     const options = optionsOf(schema, this.root, way);
     if (options) return { ...base, kind: 'choice', options };
@@ -134,7 +139,13 @@ class Reader {
   typed(type, base, { schema, depth, trail }) {
     if (type === 'string') {
       const length = { min: numberOf(own(schema, 'minLength')), max: numberOf(own(schema, 'maxLength')) };
-      return { ...base, kind: 'string', format: textOf(own(schema, 'format')), pattern: textOf(own(schema, 'pattern')), length };
+      return {
+        ...base,
+        kind: 'string',
+        format: textOf(own(schema, 'format')),
+        pattern: textOf(own(schema, 'pattern')),
+        length,
+      };
     }
     if (type === 'number' || type === 'integer') {
       const bounds = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'];
@@ -153,7 +164,8 @@ class Reader {
     if (!isObject(items)) return { ...base, kind: 'json' };
     const item = this.field('', items, { isRequired: true, depth: depth + 1, trail });
     const size = { min: numberOf(own(schema, 'minItems')) ?? 0, max: numberOf(own(schema, 'maxItems')) };
-    if (item.kind === 'choice' && item.options.length <= 40) return { ...base, kind: 'choices', options: item.options, size };
+    if (item.kind === 'choice' && item.options.length <= 40)
+      return { ...base, kind: 'choices', options: item.options, size };
     if (item.kind === 'json') return { ...base, kind: 'json' };
     return { ...base, kind: 'list', item, size };
   }
@@ -167,7 +179,8 @@ class Reader {
     entries.sort(([one], [other]) => Number(required.has(other)) - Number(required.has(one)));
     const fields = [];
     for (const [key, property] of entries) {
-      if (this.left <= 0) return { ...base, kind: 'json', fields: [], note: 'The schema has too many fields for a form.' };
+      if (this.left <= 0)
+        return { ...base, kind: 'json', fields: [], note: 'The schema has too many fields for a form.' };
       fields.push(this.field(key, property, { isRequired: required.has(key), depth: depth + 1, trail }));
     }
     return { ...base, kind: 'object', fields };
@@ -187,12 +200,16 @@ function sizeOf(schema) {
 export function readForm(schema) {
   const fallback = { kind: 'json', key: '', isRequired: true, schema: isObject(schema) ? schema : {} };
   if (!isObject(schema)) return { ...fallback, note: 'There is no schema: any JSON object can be sent.' };
-  if (sizeOf(schema) > MAX_SCHEMA_CHARACTERS) return { ...fallback, note: 'The schema is too large for a form.' };
+  if (sizeOf(schema) > MAX_SCHEMA_CHARACTERS)
+    return { ...fallback, note: 'The schema is too large for a form.' };
   try {
     const reader = new Reader(schema);
     const { schema: root, trail } = reader.unwrapped(schema, []);
     if (root === null) return { ...fallback, note: 'The schema refers to itself or leads nowhere.' };
-    const form = reader.object({ key: '', isRequired: true, schema: root, initial: own(root, 'default') }, { schema: root, depth: 0, trail });
+    const form = reader.object(
+      { key: '', isRequired: true, schema: root, initial: own(root, 'default') },
+      { schema: root, depth: 0, trail },
+    );
     return form.kind === 'json' ? { ...fallback, note: form.note } : form;
   } catch {
     // A schema that is nested deeper than the stack of this page.

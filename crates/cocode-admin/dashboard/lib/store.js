@@ -71,5 +71,7 @@ export function forget() {
 
 /** Servers by name, as people sort. */
 export function serversByName() {
-  return [...state.servers.values()].sort((one, other) => one.name.localeCompare(other.name, 'en', { numeric: true }));
+  return [...state.servers.values()].sort((one, other) =>
+    one.name.localeCompare(other.name, 'en', { numeric: true }),
+  );
 }

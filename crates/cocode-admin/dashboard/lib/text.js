@@ -37,13 +37,16 @@ const NAMES = new Map([
 
 const code = (point) => `U+${point.toString(16).toUpperCase().padStart(4, '0')}`;
 
-const isEmoji = (character) => character !== undefined && /\p{Extended_Pictographic}|\p{Emoji_Modifier}|\uFE0F/u.test(character);
+const isEmoji = (character) =>
+  character !== undefined && /\p{Extended_Pictographic}|\p{Emoji_Modifier}|\uFE0F/u.test(character);
 
 /** Whether a joiner stands between two pictures, where it makes one of them. */
 function joinsEmoji(text, index) {
   const before = [...text.slice(Math.max(0, index - 2), index)].at(-1);
   const after = text.codePointAt(index + 1);
-  return text[index] === '\u200d' && isEmoji(before) && after !== undefined && isEmoji(String.fromCodePoint(after));
+  return (
+    text[index] === '\u200d' && isEmoji(before) && after !== undefined && isEmoji(String.fromCodePoint(after))
+  );
 }
 
 /** The parts of a text in order: `{ text }`, or `{ point }` for what would not be seen. */
@@ -109,7 +112,10 @@ export function said(value, { tag = 'span', limit = SHOWN_CHARACTERS, ...attribu
   const more = h('button', { type: 'button', class: 'more' });
   const label = () => {
     const left = text.length - end;
-    more.textContent = left > MORE_CHARACTERS ? `Show ${count(MORE_CHARACTERS)} of ${count(left)} more characters` : `Show ${count(left)} more characters`;
+    more.textContent =
+      left > MORE_CHARACTERS
+        ? `Show ${count(MORE_CHARACTERS)} of ${count(left)} more characters`
+        : `Show ${count(left)} more characters`;
   };
   label();
   more.addEventListener('click', (event) => {
@@ -122,8 +128,27 @@ export function said(value, { tag = 'span', limit = SHOWN_CHARACTERS, ...attribu
     else label();
   });
   element.append(body, h('span', { class: 'cut', 'aria-hidden': 'true' }, '… '), more);
-  more.addEventListener('click', () => { if (!more.isConnected) element.querySelector('.cut')?.remove(); });
+  more.addEventListener('click', () => {
+    if (!more.isConnected) element.querySelector('.cut')?.remove();
+  });
   return element;
+}
+
+/** A sentence in which what stands between backticks is shown as code. */
+export function withCode(value, limit) {
+  const text = asText(value);
+  if (text.length > limit || !/`[^`]+`/.test(text)) return said(text, { limit });
+  const pieces = text.split('`');
+  // An odd backtick at the end belongs to the text.
+  const isOpen = pieces.length % 2 === 0;
+  return h(
+    'span',
+    { class: 'said', dir: 'auto' },
+    pieces.map((piece, index) => {
+      if (index % 2 === 0) return visible(piece);
+      return isOpen && index === pieces.length - 1 ? visible(`\`${piece}`) : h('code', null, visible(piece));
+    }),
+  );
 }
 
 /** Colours that programs write for terminals say nothing here, and are left out. */
@@ -141,5 +166,9 @@ export function pretty(value) {
 /** JSON in a block that scrolls. */
 export function codeBlock(value, attributes = {}) {
   const text = typeof value === 'string' ? value : pretty(value);
-  return h('div', { class: 'code', tabindex: '0', role: 'group', 'aria-label': attributes['aria-label'] ?? 'Text' }, said(text, { tag: 'pre', limit: attributes.limit ?? 20_000 }));
+  return h(
+    'div',
+    { class: 'code', tabindex: '0', role: 'group', 'aria-label': attributes['aria-label'] ?? 'Text' },
+    said(text, { tag: 'pre', limit: attributes.limit ?? 20_000 }),
+  );
 }

@@ -30,7 +30,10 @@ async function change(name, verb) {
 }
 
 async function removeServer(server) {
-  const words = ['It is taken out of its configuration file, and its process ends.', h('p', null, 'File: ', said(server.file ?? 'unknown', { class: 'mono' }))];
+  const words = [
+    'It is taken out of its configuration file, and its process ends.',
+    h('p', null, 'File: ', said(server.file ?? 'unknown', { class: 'mono' })),
+  ];
   if (!(await confirm(`Remove ${plain(server.name, 60)}?`, words, { yes: 'Remove' }))) return;
   try {
     await remove(path('servers', server.name));
@@ -87,7 +90,11 @@ function possible(server) {
 /** The items of a menu with all that can be done. */
 export function menuItems(server) {
   const names = possible(server);
-  const items = names.map((name) => ({ ...ACTIONS.get(name), act: () => ACTIONS.get(name).act(server) }));
+  const items = names.map((name) => {
+    const action = ACTIONS.get(name);
+    const label = name === 'login' && server.isSignedIn ? 'Log in again' : action.label;
+    return { ...action, label, act: () => action.act(server) };
+  });
   const last = names.indexOf('remove');
   if (last > 0) items.splice(last, 0, null);
   return items;
@@ -104,7 +111,11 @@ export function likelyButton(server) {
     node.replaceChildren();
     if (name === null) return;
     const { label, icon: picture, act } = ACTIONS.get(name);
-    const press = button(label, { icon: icon(picture), kind: name === 'login' || name === 'review' ? 'primary' : '', 'aria-label': `${label}: ${plain(next.name, 60)}` });
+    const press = button(label, {
+      icon: icon(picture),
+      kind: name === 'login' || name === 'review' ? 'primary' : '',
+      'aria-label': `${label}: ${plain(next.name, 60)}`,
+    });
     press.addEventListener('click', async () => {
       press.disabled = true;
       await act(next);

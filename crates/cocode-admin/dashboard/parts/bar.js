@@ -6,7 +6,12 @@ const HEIGHT = 6;
 /** `{ node, update(share) }`, the share being between 0 and 1. */
 export function bar(height = HEIGHT) {
   const fill = svg('rect', { class: 'bar-fill', height, rx: height / 2, width: '0' });
-  const node = svg('svg', { class: 'bar', width: '100%', height, 'aria-hidden': 'true' }, svg('rect', { class: 'bar-track', width: '100%', height, rx: height / 2 }), fill);
+  const node = svg(
+    'svg',
+    { class: 'bar', width: '100%', height, 'aria-hidden': 'true' },
+    svg('rect', { class: 'bar-track', width: '100%', height, rx: height / 2 }),
+    fill,
+  );
   return {
     node,
     update(share) {

@@ -17,7 +17,11 @@ export function openDialog(title, build, { class: extra = '', signal } = {}) {
       'header',
       { class: 'dialog-bar' },
       h('h2', { id }, title),
-      h('button', { type: 'button', class: 'button quiet square', 'aria-label': 'Close', on: { click: () => close() } }, icon('cross')),
+      h(
+        'button',
+        { type: 'button', class: 'button quiet square', 'aria-label': 'Close', on: { click: () => close() } },
+        icon('cross'),
+      ),
     );
     dialog.append(bar, h('div', { class: 'dialog-body' }, build(close)));
     dialog.addEventListener('close', () => {
@@ -27,12 +31,19 @@ export function openDialog(title, build, { class: extra = '', signal } = {}) {
     });
     // A press beside the dialog closes it, but not one that began inside, as when text is selected.
     let began = null;
-    dialog.addEventListener('pointerdown', (event) => { began = event.target; });
-    dialog.addEventListener('click', (event) => { if (event.target === dialog && began === dialog) close(); });
+    dialog.addEventListener('pointerdown', (event) => {
+      began = event.target;
+    });
+    dialog.addEventListener('click', (event) => {
+      if (event.target === dialog && began === dialog) close();
+    });
     signal?.addEventListener('abort', () => close(), { once: true });
     document.body.append(dialog);
     dialog.showModal();
-    (dialog.querySelector('[autofocus]') ?? dialog.querySelector('.dialog-body :is(button, input, select, textarea, a[href])'))?.focus();
+    (
+      dialog.querySelector('[autofocus]') ??
+      dialog.querySelector('.dialog-body :is(button, input, select, textarea, a[href])')
+    )?.focus();
   });
 }
 

@@ -12,10 +12,18 @@ export const ABSENT = Symbol('absent');
 const MAX_SELECT = 100;
 const MAX_SUGGESTIONS = 500;
 
-const LONG_TEXT = /(^|_)(body|content|contents|text|code|query|sql|message|prompt|script|html|markdown|summary|notes?|description)$/i;
-const INPUT_TYPES = new Map([['email', 'email'], ['uri', 'url'], ['url', 'url'], ['date', 'date'], ['date-time', 'datetime-local'], ['password', 'password']]);
+const LONG_TEXT =
+  /(^|_)(body|content|contents|text|code|query|sql|message|prompt|script|html|markdown|summary|notes?|description)$/i;
+const INPUT_TYPES = new Map([
+  ['email', 'email'],
+  ['uri', 'url'],
+  ['url', 'url'],
+  ['date', 'date'],
+  ['date-time', 'datetime-local'],
+  ['password', 'password'],
+]);
 
-const label = (value) => (typeof value === 'string' ? value : JSON.stringify(value) ?? 'null');
+const label = (value) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null'));
 
 /** `2026-03-01T10:00` in the zone of this machine, as inputs want it. */
 function toLocal(value) {
@@ -34,14 +42,26 @@ function textProblem(text, { length, format }) {
   if (length.min !== undefined && size < length.min) return `At least ${length.min} characters are needed.`;
   if (length.max !== undefined && size > length.max) return `At most ${length.max} characters are allowed.`;
   if (format === 'email' && !/^[^\s@]+@[^\s@]+$/.test(text)) return 'This must be an e-mail address.';
-  if ((format === 'uri' || format === 'url') && !isAddress(text)) return 'This must be a whole address, as https://example.com.';
+  if ((format === 'uri' || format === 'url') && !isAddress(text))
+    return 'This must be a whole address, as https://example.com.';
   return null;
 }
 
 export function textControl(field, { id, describedBy }) {
-  const isLong = !field.format && !field.options && (LONG_TEXT.test(field.key) || (field.length.max ?? 0) > 250 || String(field.initial ?? '').includes('\n'));
+  const isLong =
+    !field.format &&
+    (field.length.max ?? Infinity) > 120 &&
+    (LONG_TEXT.test(field.key) || field.length.max > 250 || String(field.initial ?? '').includes('\n'));
   const type = INPUT_TYPES.get(field.format) ?? 'text';
-  const common = { id, class: 'input', 'aria-describedby': describedBy, 'aria-required': field.isRequired ? 'true' : null, autocomplete: 'off', spellcheck: 'false', name: plain(field.key, 80) };
+  const common = {
+    id,
+    class: 'input',
+    'aria-describedby': describedBy,
+    'aria-required': field.isRequired ? 'true' : null,
+    autocomplete: 'off',
+    spellcheck: 'false',
+    name: plain(field.key, 80),
+  };
   const node = isLong ? h('textarea', { ...common, rows: '2' }) : h('input', { ...common, type });
   return {
     node,
@@ -66,18 +86,30 @@ function numberProblem(value, { isInteger, range }) {
   if (isInteger && !Number.isSafeInteger(value)) return 'This number is too large to be sent exactly.';
   if (value < range.get('minimum')) return `This must be at least ${range.get('minimum')}.`;
   if (value > range.get('maximum')) return `This must be at most ${range.get('maximum')}.`;
-  if (value <= range.get('exclusiveMinimum')) return `This must be more than ${range.get('exclusiveMinimum')}.`;
-  if (value >= range.get('exclusiveMaximum')) return `This must be less than ${range.get('exclusiveMaximum')}.`;
+  if (value <= range.get('exclusiveMinimum'))
+    return `This must be more than ${range.get('exclusiveMinimum')}.`;
+  if (value >= range.get('exclusiveMaximum'))
+    return `This must be less than ${range.get('exclusiveMaximum')}.`;
   const step = range.get('multipleOf');
-  if (step > 0 && Math.abs(value / step - Math.round(value / step)) > 1e-9) return `This must be a multiple of ${step}.`;
+  if (step > 0 && Math.abs(value / step - Math.round(value / step)) > 1e-9)
+    return `This must be a multiple of ${step}.`;
   return null;
 }
 
 export function numberControl(field, { id, describedBy }) {
   const { range, isInteger } = field;
   const node = h('input', {
-    id, class: 'input number', type: 'number', inputmode: isInteger ? 'numeric' : 'decimal', step: isInteger ? '1' : 'any',
-    min: range.get('minimum'), max: range.get('maximum'), 'aria-describedby': describedBy, 'aria-required': field.isRequired ? 'true' : null, autocomplete: 'off', name: plain(field.key, 80),
+    id,
+    class: 'input number',
+    type: 'number',
+    inputmode: isInteger ? 'numeric' : 'decimal',
+    step: isInteger ? '1' : 'any',
+    min: range.get('minimum'),
+    max: range.get('maximum'),
+    'aria-describedby': describedBy,
+    'aria-required': field.isRequired ? 'true' : null,
+    autocomplete: 'off',
+    name: plain(field.key, 80),
   });
   return {
     node,
@@ -99,17 +131,53 @@ export function numberControl(field, { id, describedBy }) {
 /** A switch where there is a default; otherwise “not given” is a third answer. */
 export function booleanControl(field, { id, describedBy }) {
   if (field.isRequired || typeof field.initial === 'boolean') {
-    const node = h('input', { id, type: 'checkbox', class: 'switch', role: 'switch', 'aria-describedby': describedBy, name: plain(field.key, 80) });
-    return { node, focus: () => node.focus(), write: (value) => { node.checked = value === true; }, read: () => node.checked };
+    const node = h('input', {
+      id,
+      type: 'checkbox',
+      class: 'switch',
+      role: 'switch',
+      'aria-describedby': describedBy,
+      name: plain(field.key, 80),
+    });
+    return {
+      node,
+      focus: () => node.focus(),
+      write: (value) => {
+        node.checked = value === true;
+      },
+      read: () => node.checked,
+    };
   }
-  return choiceControl({ ...field, options: [{ value: true, label: 'Yes' }, { value: false, label: 'No' }] }, { id, describedBy });
+  return choiceControl(
+    {
+      ...field,
+      options: [
+        { value: true, label: 'Yes' },
+        { value: false, label: 'No' },
+      ],
+    },
+    { id, describedBy },
+  );
 }
 
 function typedChoice(field, { id, describedBy }) {
   const values = new Map(field.options.map((option) => [option.label ?? label(option.value), option.value]));
   const listId = uniqueId('options');
-  const node = h('input', { id, class: 'input', type: 'text', list: listId, autocomplete: 'off', spellcheck: 'false', 'aria-describedby': describedBy, 'aria-required': field.isRequired ? 'true' : null });
-  const list = h('datalist', { id: listId }, [...values.keys()].slice(0, MAX_SUGGESTIONS).map((name) => h('option', { value: name })));
+  const node = h('input', {
+    id,
+    class: 'input',
+    type: 'text',
+    list: listId,
+    autocomplete: 'off',
+    spellcheck: 'false',
+    'aria-describedby': describedBy,
+    'aria-required': field.isRequired ? 'true' : null,
+  });
+  const list = h(
+    'datalist',
+    { id: listId },
+    [...values.keys()].slice(0, MAX_SUGGESTIONS).map((name) => h('option', { value: name })),
+  );
   return {
     node: h('div', { class: 'typed-choice' }, node, list),
     focus: () => node.focus(),
@@ -132,9 +200,17 @@ export function choiceControl(field, { id, describedBy }) {
   const isOnly = options.length === 1 && field.isRequired;
   const node = h(
     'select',
-    { id, class: 'input', 'aria-describedby': describedBy, 'aria-required': field.isRequired ? 'true' : null, name: plain(field.key, 80) },
+    {
+      id,
+      class: 'input',
+      'aria-describedby': describedBy,
+      'aria-required': field.isRequired ? 'true' : null,
+      name: plain(field.key, 80),
+    },
     !isOnly && h('option', { value: '' }, field.isRequired ? 'Choose…' : 'Not given'),
-    options.map((option, index) => h('option', { value: String(index) }, plain(option.label ?? label(option.value), 120))),
+    options.map((option, index) =>
+      h('option', { value: String(index) }, plain(option.label ?? label(option.value), 120)),
+    ),
   );
   return {
     node,
@@ -151,11 +227,29 @@ export function choiceControl(field, { id, describedBy }) {
 export function choicesControl(field, { describedBy }) {
   const boxes = field.options.map((option) => {
     const box = h('input', { type: 'checkbox', class: 'tick' });
-    return { box, value: option.value, node: h('label', { class: 'check' }, box, h('span', null, plain(option.label ?? label(option.value), 120))) };
+    return {
+      box,
+      value: option.value,
+      node: h(
+        'label',
+        { class: 'check' },
+        box,
+        h('span', null, plain(option.label ?? label(option.value), 120)),
+      ),
+    };
   });
   const { min, max } = field.size;
   return {
-    node: h('div', { class: 'checks', role: 'group', 'aria-label': plain(field.title ?? field.key, 80), 'aria-describedby': describedBy }, boxes.map(({ node }) => node)),
+    node: h(
+      'div',
+      {
+        class: 'checks',
+        role: 'group',
+        'aria-label': plain(field.title ?? field.key, 80),
+        'aria-describedby': describedBy,
+      },
+      boxes.map(({ node }) => node),
+    ),
     focus: () => boxes[0]?.box.focus(),
     write(values) {
       const wanted = new Set((Array.isArray(values) ? values : []).map((value) => JSON.stringify(value)));

@@ -14,12 +14,27 @@ const keyCaps = (keys) => keys.split(' ').map((key) => h('kbd', null, key));
 
 export function openHelp() {
   openDialog('Keyboard', () => {
-    const box = h('input', { type: 'checkbox', class: 'switch', role: 'switch', checked: areShortcutsOn(), id: 'shortcuts-on' });
+    const box = h('input', {
+      type: 'checkbox',
+      class: 'switch',
+      role: 'switch',
+      checked: areShortcutsOn(),
+      id: 'shortcuts-on',
+    });
     box.addEventListener('change', () => switchShortcuts(box.checked));
     const rows = [...allShortcuts(), ...EVERYWHERE];
     return [
-      h('dl', { class: 'keys' }, rows.map(({ keys, words }) => h('div', null, h('dt', null, keyCaps(keys)), h('dd', null, words)))),
-      h('label', { class: 'switch-line', for: 'shortcuts-on' }, box, h('span', null, 'Shortcuts of single keys')),
+      h(
+        'dl',
+        { class: 'keys' },
+        rows.map(({ keys, words }) => h('div', null, h('dt', null, keyCaps(keys)), h('dd', null, words))),
+      ),
+      h(
+        'label',
+        { class: 'switch-line', for: 'shortcuts-on' },
+        box,
+        h('span', null, 'Shortcuts of single keys'),
+      ),
     ];
   });
 }

@@ -16,11 +16,20 @@ function brokenAt(text, error) {
 }
 
 /** `mustBeObject`: for arguments as a whole. */
-export function jsonControl(field, { id = uniqueId('json'), describedBy, mustBeObject = false, rows = 3, label } = {}) {
+export function jsonControl(
+  field,
+  { id = uniqueId('json'), describedBy, mustBeObject = false, rows = 3, label } = {},
+) {
   const messagesId = uniqueId('messages');
   const area = h('textarea', {
-    id, class: 'input mono json', rows: String(rows), spellcheck: 'false', autocomplete: 'off', autocapitalize: 'off',
-    'aria-describedby': [describedBy, messagesId].filter(Boolean).join(' '), 'aria-label': label ?? null,
+    id,
+    class: 'input mono json',
+    rows: String(rows),
+    spellcheck: 'false',
+    autocomplete: 'off',
+    autocapitalize: 'off',
+    'aria-describedby': [describedBy, messagesId].filter(Boolean).join(' '),
+    'aria-label': label ?? null,
   });
   const messages = h('ul', { id: messagesId, class: 'messages', role: 'status' });
   let timer = null;
@@ -30,7 +39,8 @@ export function jsonControl(field, { id = uniqueId('json'), describedBy, mustBeO
     if (text.length > MAX_CHARACTERS) return { problem: 'This is too long.' };
     try {
       const value = JSON.parse(text);
-      if (mustBeObject && (typeof value !== 'object' || value === null || Array.isArray(value))) return { problem: 'This must be a JSON object: { … }' };
+      if (mustBeObject && (typeof value !== 'object' || value === null || Array.isArray(value)))
+        return { problem: 'This must be a JSON object: { … }' };
       return { value };
     } catch (error) {
       return { problem: brokenAt(area.value, error) };
@@ -38,7 +48,13 @@ export function jsonControl(field, { id = uniqueId('json'), describedBy, mustBeO
   };
   const judge = () => {
     const { value, problem, isAbsent } = parse();
-    const found = isAbsent ? [] : problem ? [h('li', { class: 'bad' }, problem)] : misfits(value, field.schema).map(({ path, message }) => h('li', { class: 'warn' }, h('b', null, visible(plain(path, 120))), ` ${message}`));
+    const found = isAbsent
+      ? []
+      : problem
+        ? [h('li', { class: 'bad' }, problem)]
+        : misfits(value, field.schema).map(({ path, message }) =>
+            h('li', { class: 'warn' }, h('b', null, visible(plain(path, 120))), ` ${message}`),
+          );
     area.setAttribute('aria-invalid', String(Boolean(problem)));
     replace(messages, found);
   };

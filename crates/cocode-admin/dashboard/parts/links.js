@@ -11,7 +11,11 @@ export function readAddress(text) {
     const isWeb = url.protocol === 'http:' || url.protocol === 'https:';
     if (!isWeb || url.hostname === '') return null;
     // A user name before the host may look like the host.
-    const user = url.href.slice(url.protocol.length + 2).split(/[/?#]/, 1)[0].lastIndexOf('@') + 1;
+    const user =
+      url.href
+        .slice(url.protocol.length + 2)
+        .split(/[/?#]/, 1)[0]
+        .lastIndexOf('@') + 1;
     const start = url.protocol.length + 2 + user;
     return {
       href: url.href,
@@ -27,13 +31,18 @@ export function readAddress(text) {
   }
 }
 
-const isHere = (hostname) => ['localhost', '127.0.0.1', '[::1]'].includes(hostname) || hostname.endsWith('.localhost');
+const isHere = (hostname) =>
+  ['localhost', '127.0.0.1', '[::1]'].includes(hostname) || hostname.endsWith('.localhost');
 
 /** What is worth a second look before an address is opened. */
 function doubts({ hostname, hasUser, isPlain }) {
   const found = [];
-  if (hasUser) found.push('It contains a user name, which can make it look like the address of somebody else.');
-  if (hostname.split('.').some((label) => label.startsWith('xn--'))) found.push('Its host has letters outside of ASCII (it starts with “xn--”), which can imitate other names.');
+  if (hasUser)
+    found.push('It contains a user name, which can make it look like the address of somebody else.');
+  if (hostname.split('.').some((label) => label.startsWith('xn--')))
+    found.push(
+      'Its host has letters outside of ASCII (it starts with “xn--”), which can imitate other names.',
+    );
   if (isPlain && !isHere(hostname)) found.push('It is not encrypted (http).');
   return found;
 }
@@ -41,22 +50,56 @@ function doubts({ hostname, hasUser, isPlain }) {
 /** The whole address as text, the host emphasised. */
 export function addressText(address) {
   const { before, host, after } = address;
-  return h('p', { class: 'address', dir: 'ltr' }, visible(before), h('strong', null, visible(host)), visible(after));
+  return h(
+    'p',
+    { class: 'address', dir: 'ltr' },
+    visible(before),
+    h('strong', null, visible(host)),
+    visible(after),
+  );
 }
 
 /** An address with what is doubtful about it and a link that opens it in a tab of its own; text alone if it is none. */
 export function addressBox(text, { label, onOpen = () => {} }) {
   const address = readAddress(text);
   if (!address) {
-    return h('div', { class: 'box bad' }, icon('warning'), h('div', null, h('p', null, 'This is not the address of a web page, so it cannot be opened from here:'), said(text, { tag: 'p', class: 'address', limit: 1_000 })));
+    return h(
+      'div',
+      { class: 'box bad' },
+      icon('warning'),
+      h(
+        'div',
+        null,
+        h('p', null, 'This is not the address of a web page, so it cannot be opened from here:'),
+        said(text, { tag: 'p', class: 'address', limit: 1_000 }),
+      ),
+    );
   }
   const warnings = doubts(address);
   return h(
     'div',
     { class: 'address-box' },
     addressText(address),
-    warnings.length > 0 && h('ul', { class: 'hints warn' }, warnings.map((warning) => h('li', null, warning))),
-    h('a', { class: 'button primary', href: address.href, target: '_blank', rel: 'noopener noreferrer', referrerpolicy: 'no-referrer', on: { click: onOpen } }, icon('open'), h('span', null, label), h('span', { class: 'hidden' }, ` (${address.host}, opens a new tab)`)),
+    warnings.length > 0 &&
+      h(
+        'ul',
+        { class: 'hints warn' },
+        warnings.map((warning) => h('li', null, warning)),
+      ),
+    h(
+      'a',
+      {
+        class: 'button primary',
+        href: address.href,
+        target: '_blank',
+        rel: 'noopener noreferrer',
+        referrerpolicy: 'no-referrer',
+        on: { click: onOpen },
+      },
+      icon('open'),
+      h('span', null, label),
+      h('span', { class: 'hidden' }, ` (${address.host}, opens a new tab)`),
+    ),
   );
 }
 
@@ -64,5 +107,15 @@ export function addressBox(text, { label, onOpen = () => {} }) {
 export function addressLink(text) {
   const address = readAddress(text);
   if (!address) return said(text, { class: 'mono', limit: 1_000 });
-  return h('a', { class: 'mono', href: address.href, target: '_blank', rel: 'noopener noreferrer', referrerpolicy: 'no-referrer' }, visible(address.href));
+  return h(
+    'a',
+    {
+      class: 'mono',
+      href: address.href,
+      target: '_blank',
+      rel: 'noopener noreferrer',
+      referrerpolicy: 'no-referrer',
+    },
+    visible(address.href),
+  );
 }

@@ -23,7 +23,15 @@ async function outcome(name, first, signal) {
 
 /** A way for those whose browser is on another machine: the address that it ended at is pasted. */
 function pasteForm(name, onProblem) {
-  const input = h('input', { class: 'input mono', name: 'redirect', type: 'text', autocomplete: 'off', spellcheck: 'false', required: true, placeholder: 'http://127.0.0.1:…/callback?code=…' });
+  const input = h('input', {
+    class: 'input mono',
+    name: 'redirect',
+    type: 'text',
+    autocomplete: 'off',
+    spellcheck: 'false',
+    required: true,
+    placeholder: 'http://127.0.0.1:…/callback?code=…',
+  });
   const form = h(
     'form',
     { class: 'row' },
@@ -38,20 +46,42 @@ function pasteForm(name, onProblem) {
       onProblem(problem);
     }
   });
-  return h('details', { class: 'quiet-details' }, h('summary', null, 'The sign-in page is on another machine?'), h('p', { class: 'faint' }, 'Sign in there. The browser ends at an address that it cannot open: copy the address here.'), form);
+  return h(
+    'details',
+    { class: 'quiet-details' },
+    h('summary', null, 'The sign-in page is on another machine?'),
+    h(
+      'p',
+      { class: 'faint' },
+      'Sign in there. The browser ends at an address that it cannot open: copy the address here.',
+    ),
+    form,
+  );
 }
 
 async function run(name, place, close, signal) {
-  const trouble = h('div');
+  const trouble = h('div', { class: 'trouble' });
   const onProblem = (problem) => replace(trouble, problemBox(problem));
   try {
     const login = await send(path('servers', name, 'login'), {}, { signal });
     if (login?.state === 'waiting') {
-      const waits = h('p', { class: 'loading', hidden: true, role: 'status' }, icon('spin', { class: 'turning' }), 'Waiting until you have signed in…');
+      const waits = h(
+        'p',
+        { class: 'loading', hidden: true, role: 'status' },
+        icon('spin', { class: 'turning' }),
+        'Waiting until you have signed in…',
+      );
       replace(
         place,
         h('p', null, 'Sign in with your browser. This is the page that will be opened:'),
-        login.authorizationUrl ? addressBox(login.authorizationUrl, { label: 'Open sign-in page', onOpen: () => { waits.hidden = false; } }) : loading('Waiting for the sign-in page'),
+        login.authorizationUrl
+          ? addressBox(login.authorizationUrl, {
+              label: 'Open sign-in page',
+              onOpen: () => {
+                waits.hidden = false;
+              },
+            })
+          : loading('Waiting for the sign-in page'),
         waits,
         trouble,
         pasteForm(name, onProblem),
@@ -60,11 +90,29 @@ async function run(name, place, close, signal) {
     }
     const end = await outcome(name, login, signal);
     if (signal.aborted) return;
-    if (end?.state !== 'done') throw Object.assign(new Error(end?.message ?? 'The login did not succeed.'), { hints: [] });
+    if (end?.state !== 'done')
+      throw Object.assign(new Error(end?.message ?? 'The login did not succeed.'), { hints: [] });
     close(true);
   } catch (problem) {
     if (signal.aborted) return;
-    replace(place, problemBox(problem), h('div', { class: 'actions end' }, button('Try again', { kind: 'primary', icon: icon('refresh'), on: { click: () => { replace(place, loading('Starting the login')); run(name, place, close, signal); } } })));
+    replace(
+      place,
+      problemBox(problem),
+      h(
+        'div',
+        { class: 'actions end' },
+        button('Try again', {
+          kind: 'primary',
+          icon: icon('refresh'),
+          on: {
+            click: () => {
+              replace(place, loading('Starting the login'));
+              run(name, place, close, signal);
+            },
+          },
+        }),
+      ),
+    );
   }
 }
 
@@ -84,7 +132,11 @@ export async function logIn(name) {
 
 /** Forgets what a server let us in with. */
 export async function logOut(name) {
-  const isMeant = await confirm(`Log out of ${plain(name, 60)}?`, 'Its tokens are removed from this machine. Whoever wants to use the server has to log in again.', { yes: 'Log out' });
+  const isMeant = await confirm(
+    `Log out of ${plain(name, 60)}?`,
+    'Its tokens are removed from this machine. Whoever wants to use the server has to log in again.',
+    { yes: 'Log out' },
+  );
   if (!isMeant) return;
   try {
     await remove(path('servers', name, 'credentials'));

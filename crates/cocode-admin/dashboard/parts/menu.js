@@ -14,7 +14,13 @@ function place(menu, anchor) {
 
 function open(anchor, items) {
   const label = anchor.getAttribute('aria-label') ?? anchor.textContent;
-  const menu = h('div', { class: 'menu', role: 'menu', popover: 'auto', id: uniqueId('menu'), 'aria-label': label });
+  const menu = h('div', {
+    class: 'menu',
+    role: 'menu',
+    popover: 'auto',
+    id: uniqueId('menu'),
+    'aria-label': label,
+  });
   const shut = () => menu.hidePopover();
   for (const item of items) {
     if (item === null) {
@@ -24,7 +30,19 @@ function open(anchor, items) {
     menu.append(
       h(
         'button',
-        { type: 'button', role: item.isChecked === undefined ? 'menuitem' : 'menuitemradio', 'aria-checked': item.isChecked === undefined ? null : String(item.isChecked), class: `menu-item ${item.kind ?? ''}`.trim(), tabindex: '-1', on: { click: () => { shut(); item.act(); } } },
+        {
+          type: 'button',
+          role: item.isChecked === undefined ? 'menuitem' : 'menuitemradio',
+          'aria-checked': item.isChecked === undefined ? null : String(item.isChecked),
+          class: `menu-item ${item.kind ?? ''}`.trim(),
+          tabindex: '-1',
+          on: {
+            click: () => {
+              shut();
+              item.act();
+            },
+          },
+        },
         icon(item.icon ?? 'right'),
         h('span', null, item.label),
         item.isChecked && icon('check'),
@@ -34,7 +52,12 @@ function open(anchor, items) {
   const buttons = [...menu.querySelectorAll('button')];
   menu.addEventListener('keydown', (event) => {
     const at = buttons.indexOf(document.activeElement);
-    const to = { ArrowDown: (at + 1) % buttons.length, ArrowUp: (at + buttons.length - 1) % buttons.length, Home: 0, End: buttons.length - 1 }[event.key];
+    const to = {
+      ArrowDown: (at + 1) % buttons.length,
+      ArrowUp: (at + buttons.length - 1) % buttons.length,
+      Home: 0,
+      End: buttons.length - 1,
+    }[event.key];
     if (to !== undefined) {
       event.preventDefault();
       buttons[to].focus();
@@ -42,7 +65,9 @@ function open(anchor, items) {
       shut();
     } else if (event.key.length === 1 && /\S/.test(event.key)) {
       const rotated = [...buttons.slice(at + 1), ...buttons.slice(0, at + 1)];
-      rotated.find((one) => one.textContent.trim().toLowerCase().startsWith(event.key.toLowerCase()))?.focus();
+      rotated
+        .find((one) => one.textContent.trim().toLowerCase().startsWith(event.key.toLowerCase()))
+        ?.focus();
     }
   });
   menu.addEventListener('toggle', (event) => {
@@ -64,7 +89,13 @@ function open(anchor, items) {
 export function menuButton(label, items, { text, picture = 'more', class: extra = '' } = {}) {
   const node = h(
     'button',
-    { type: 'button', class: `button quiet ${text ? '' : 'square'} ${extra}`.trim(), 'aria-label': label, 'aria-haspopup': 'menu', 'aria-expanded': 'false' },
+    {
+      type: 'button',
+      class: `button quiet ${text ? '' : 'square'} ${extra}`.trim(),
+      'aria-label': label,
+      'aria-haspopup': 'menu',
+      'aria-expanded': 'false',
+    },
     icon(picture),
     text && h('span', null, text),
   );

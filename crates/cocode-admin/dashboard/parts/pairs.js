@@ -10,15 +10,62 @@ export function pairsField(title, one, { namePlaceholder, valuePlaceholder, hint
   const add = (name = '', value = '') => {
     if (rows.children.length >= MAX_PAIRS) return null;
     const number = rows.children.length + 1;
-    const key = h('input', { class: 'input mono', value: name, placeholder: namePlaceholder, 'aria-label': `Name of ${one} ${number}`, autocomplete: 'off', spellcheck: 'false', 'data-part': 'name' });
-    const content = h('input', { class: 'input mono', value, placeholder: valuePlaceholder, 'aria-label': `Value of ${one} ${number}`, autocomplete: 'off', spellcheck: 'false', 'data-part': 'value' });
-    const row = h('div', { class: 'pair' }, key, content, h('button', { type: 'button', class: 'button quiet square', 'aria-label': `Remove ${one} ${number}`, on: { click: () => { row.remove(); more.focus(); } } }, icon('cross')));
+    const key = h('input', {
+      class: 'input mono',
+      value: name,
+      placeholder: namePlaceholder,
+      'aria-label': `Name of ${one} ${number}`,
+      autocomplete: 'off',
+      spellcheck: 'false',
+      'data-part': 'name',
+    });
+    const content = h('input', {
+      class: 'input mono',
+      value,
+      placeholder: valuePlaceholder,
+      'aria-label': `Value of ${one} ${number}`,
+      autocomplete: 'off',
+      spellcheck: 'false',
+      'data-part': 'value',
+    });
+    const row = h(
+      'div',
+      { class: 'pair' },
+      key,
+      content,
+      h(
+        'button',
+        {
+          type: 'button',
+          class: 'button quiet square',
+          'aria-label': `Remove ${one} ${number}`,
+          on: {
+            click: () => {
+              row.remove();
+              more.focus();
+            },
+          },
+        },
+        icon('cross'),
+      ),
+    );
     rows.append(row);
     return key;
   };
-  const more = button(`Add ${one}`, { icon: icon('plus'), kind: 'small', on: { click: () => add()?.focus() } });
+  const more = button(`Add ${one}`, {
+    icon: icon('plus'),
+    kind: 'small',
+    on: { click: () => add()?.focus() },
+  });
   return {
-    node: h('fieldset', { class: 'group' }, h('legend', null, title), hint && h('p', { class: 'field-hint' }, hint), rows, more),
+    node: h(
+      'fieldset',
+      { class: 'group' },
+      h('legend', null, title),
+      hint && h('p', { class: 'field-hint' }, hint),
+      rows,
+      more,
+    ),
     write(pairs) {
       replace(rows);
       for (const [name, value] of pairs) add(name, value);

@@ -13,16 +13,45 @@ const PAUSE_MS = 120;
 const MAX_TOOLS = 12;
 const MAX_SERVERS = 5;
 
-const PLACES = [['Servers', 'servers', 'server'], ['Calls', 'calls', 'calls'], ['Tools', 'tools', 'search'], ['Inbox', 'inbox', 'inbox'], ['Trust', 'trust', 'shield'], ['Tokens', 'tokens', 'key'], ['Budget', 'budget', 'gauge'], ['Add a server', 'add-server', 'plus']];
+const PLACES = [
+  ['Servers', 'servers', 'server'],
+  ['Calls', 'calls', 'calls'],
+  ['Tools', 'tools', 'search'],
+  ['Inbox', 'inbox', 'inbox'],
+  ['Trust', 'trust', 'shield'],
+  ['Tokens', 'tokens', 'key'],
+  ['Budget', 'budget', 'gauge'],
+  ['Add a server', 'add-server', 'plus'],
+];
 
 function nearby(query) {
   const word = query.toLowerCase();
   if (word === '') return [];
-  const servers = serversByName().filter(({ name }) => name.toLowerCase().includes(word)).slice(0, MAX_SERVERS);
+  const servers = serversByName()
+    .filter(({ name }) => name.toLowerCase().includes(word))
+    .slice(0, MAX_SERVERS);
   const places = PLACES.filter(([title]) => title.toLowerCase().startsWith(word));
   return [
-    ...servers.map(({ name }) => ({ href: placeOf(['servers', name]), words: [icon('server'), h('span', { class: 'found-words' }, h('span', { class: 'found-name' }, h('b', null, marked(plain(name, 80), query)))), h('span', { class: 'found-cost' }, 'server')] })),
-    ...places.map(([title, place, picture]) => ({ href: placeOf([place]), words: [icon(picture), h('span', { class: 'found-words' }, h('b', null, title)), h('span', { class: 'found-cost' }, 'view')] })),
+    ...servers.map(({ name }) => ({
+      href: placeOf(['servers', name]),
+      words: [
+        icon('server'),
+        h(
+          'span',
+          { class: 'found-words' },
+          h('span', { class: 'found-name' }, h('b', null, marked(plain(name, 80), query))),
+        ),
+        h('span', { class: 'found-cost' }, 'server'),
+      ],
+    })),
+    ...places.map(([title, place, picture]) => ({
+      href: placeOf([place]),
+      words: [
+        icon(picture),
+        h('span', { class: 'found-words' }, h('b', null, title)),
+        h('span', { class: 'found-cost' }, 'view'),
+      ],
+    })),
   ];
 }
 
@@ -32,13 +61,36 @@ class Palette {
     this.options = [];
     this.at = 0;
     this.asked = new AbortController();
-    this.input = h('input', { type: 'text', class: 'palette-input', role: 'combobox', placeholder: 'Search tools, servers and views', 'aria-label': 'Search tools, servers and views', 'aria-expanded': 'true', 'aria-controls': 'palette-list', 'aria-autocomplete': 'list', autocomplete: 'off', spellcheck: 'false', autofocus: true });
-    this.list = h('ul', { id: 'palette-list', class: 'palette-list', role: 'listbox', 'aria-label': 'Results' });
-    this.status = h('p', { class: 'palette-status', role: 'status' }, 'Say what the tool should do: “rename a file”, “open issues”.');
+    this.input = h('input', {
+      type: 'text',
+      class: 'palette-input',
+      role: 'combobox',
+      placeholder: 'Search tools, servers and views',
+      'aria-label': 'Search tools, servers and views',
+      'aria-expanded': 'true',
+      'aria-controls': 'palette-list',
+      'aria-autocomplete': 'list',
+      autocomplete: 'off',
+      spellcheck: 'false',
+      autofocus: true,
+    });
+    this.list = h('ul', {
+      id: 'palette-list',
+      class: 'palette-list',
+      role: 'listbox',
+      'aria-label': 'Results',
+    });
+    this.status = h(
+      'p',
+      { class: 'palette-status', role: 'status' },
+      'Say what the tool should do: “rename a file”, “open issues”.',
+    );
     this.input.addEventListener('input', () => this.ask());
     this.input.addEventListener('keydown', (event) => this.key(event));
     this.list.addEventListener('pointerdown', (event) => event.preventDefault());
-    this.list.addEventListener('click', (event) => this.choose(this.options.findIndex(({ node }) => node.contains(event.target))));
+    this.list.addEventListener('click', (event) =>
+      this.choose(this.options.findIndex(({ node }) => node.contains(event.target))),
+    );
   }
 
   key(event) {
@@ -69,8 +121,18 @@ class Palette {
   }
 
   show(found) {
-    this.options = found.map(({ href, words }, index) => ({ href, node: h('li', { id: `palette-${index}`, role: 'option', class: 'found', 'aria-selected': 'false' }, words) }));
-    replace(this.list, this.options.map(({ node }) => node));
+    this.options = found.map(({ href, words }, index) => ({
+      href,
+      node: h(
+        'li',
+        { id: `palette-${index}`, role: 'option', class: 'found', 'aria-selected': 'false' },
+        words,
+      ),
+    }));
+    replace(
+      this.list,
+      this.options.map(({ node }) => node),
+    );
     this.mark(0);
   }
 
@@ -92,9 +154,15 @@ class Palette {
     const near = nearby(query);
     try {
       const { tools } = await get('tools', { query: { query, limit: String(MAX_TOOLS) }, signal });
-      const found = (Array.isArray(tools) ? tools : []).slice(0, MAX_TOOLS).map((tool) => ({ href: placeOf(['servers', tool.server, 'tools', tool.name]), words: toolWords(tool, query) }));
+      const found = (Array.isArray(tools) ? tools : []).slice(0, MAX_TOOLS).map((tool) => ({
+        href: placeOf(['servers', tool.server, 'tools', tool.name]),
+        words: toolWords(tool, query),
+      }));
       this.show([...near, ...found]);
-      this.status.textContent = near.length + found.length === 0 ? 'Nothing fits. Other words may.' : plural(near.length + found.length, 'result');
+      this.status.textContent =
+        near.length + found.length === 0
+          ? 'Nothing fits. Other words may.'
+          : plural(near.length + found.length, 'result');
     } catch (problem) {
       if (signal.aborted) return;
       this.show(near);
@@ -104,10 +172,18 @@ class Palette {
 }
 
 export function openPalette() {
-  openDialog('Search', (close) => {
-    const palette = new Palette(close);
-    return [h('div', { class: 'palette-box' }, icon('search'), palette.input), palette.list, palette.status];
-  }, { class: 'palette' });
+  openDialog(
+    'Search',
+    (close) => {
+      const palette = new Palette(close);
+      return [
+        h('div', { class: 'palette-box' }, icon('search'), palette.input),
+        palette.list,
+        palette.status,
+      ];
+    },
+    { class: 'palette' },
+  );
 }
 
 /** `/`: the box of the view, if it has one, else the palette. */

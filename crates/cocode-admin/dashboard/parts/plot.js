@@ -4,21 +4,31 @@ import { h, put, svg, sync, uniqueId, write } from '../lib/dom.js';
 import { milliseconds, moment, percent, plural } from '../lib/format.js';
 
 const HEIGHT = 112;
-const MARGIN = { top: 8, right: 46, bottom: 18, left: 8 };
-const LOWEST_MS = 1;
+const MARGIN = { top: 8, right: 34, bottom: 18, left: 42 };
 const DOT = 2.6;
 const CROSS = 3;
 
 /** Marks of time that read well, for spans from a minute to an hour, in seconds. */
 const TIME_STEPS = [10, 15, 30, 60, 120, 300, 600, 900];
 
-const decades = (highest) => {
+/** The powers of ten from one latency to another. */
+function decades({ lowest, highest }) {
   const values = [];
-  for (let value = 1; value <= highest; value *= 10) values.push(value);
+  for (let value = lowest; value <= highest * 1.001; value *= 10) values.push(value);
   return values;
-};
+}
 
-const shortTime = (value) => (value >= 1_000 ? `${value / 1_000} s` : `${value} ms`);
+/** Powers of ten that enclose all latencies, at least two of them apart. */
+function rangeOf(values) {
+  const highest = 10 ** Math.ceil(Math.log10(Math.max(10, ...values) * 1.05));
+  const lowest = 10 ** Math.floor(Math.log10(Math.max(0.1, Math.min(highest / 100, ...values))));
+  return { lowest, highest };
+}
+
+const shortTime = (value) =>
+  value >= 1_000
+    ? `${Math.round(value / 1_000)} s`
+    : `${value < 1 ? value.toFixed(1) : Math.round(value)} ms`;
 
 /** What the plot shows, in words. */
 export function summary(latency) {
@@ -30,15 +40,21 @@ export function summary(latency) {
     `p50 ${milliseconds(p50)}`,
     `p95 ${milliseconds(p95)}`,
     last && `latest ${milliseconds(last.milliseconds)}${last.ok === false ? ', failed' : ''}`,
-  ].filter(Boolean).join('; ');
+  ]
+    .filter(Boolean)
+    .join('; ');
 }
 
 /** How high a latency stands, between 0 at the bottom and 1 at the top. */
-const scale = (value, highest) => Math.log10(Math.max(LOWEST_MS, value) / LOWEST_MS) / Math.log10(highest / LOWEST_MS);
+const scale = (value, { lowest, highest }) =>
+  Math.log10(Math.max(lowest, value) / lowest) / Math.log10(highest / lowest);
 
 function mark({ ok, x, y }) {
   if (ok !== false) return svg('circle', { class: 'dot', cx: x, cy: y, r: DOT });
-  return svg('path', { class: 'dot failed', d: `M${x - CROSS} ${y - CROSS}l${2 * CROSS} ${2 * CROSS}m0 ${-2 * CROSS}l${-2 * CROSS} ${2 * CROSS}` });
+  return svg('path', {
+    class: 'dot failed',
+    d: `M${x - CROSS} ${y - CROSS}l${2 * CROSS} ${2 * CROSS}m0 ${-2 * CROSS}l${-2 * CROSS} ${2 * CROSS}`,
+  });
 }
 
 /** `{ node, update(latency), tick(now), resize() }`. Time moves by moving one group, not each dot. */
@@ -48,7 +64,14 @@ export function latencyPlot(name, { spanSeconds = () => 300 } = {}) {
   const lines = svg('g', { class: 'percentiles' });
   const clip = uniqueId('clip');
   const cut = svg('rect', { x: 0, y: 0, height: HEIGHT });
-  const picture = svg('svg', { class: 'plot', role: 'img', height: HEIGHT, width: '100%' }, svg('defs', null, svg('clipPath', { id: clip }, cut)), grid, lines, svg('g', { 'clip-path': `url(#${clip})` }, dots));
+  const picture = svg(
+    'svg',
+    { class: 'plot', role: 'img', height: HEIGHT, width: '100%' },
+    svg('defs', null, svg('clipPath', { id: clip }, cut)),
+    grid,
+    lines,
+    svg('g', { 'clip-path': `url(#${clip})` }, dots),
+  );
   const node = h('div', { class: 'plot-frame' }, picture);
   let latency = { recent: [] };
   let width = 0;
@@ -57,33 +80,39 @@ export function latencyPlot(name, { spanSeconds = () => 300 } = {}) {
 
   const inner = () => Math.max(10, width - MARGIN.left - MARGIN.right);
   const perMs = () => inner() / (spanSeconds() * 1_000);
-  const yOf = (value, highest) => HEIGHT - MARGIN.bottom - scale(value, highest) * (HEIGHT - MARGIN.top - MARGIN.bottom);
+  const yOf = (value, range) =>
+    HEIGHT - MARGIN.bottom - scale(value, range) * (HEIGHT - MARGIN.top - MARGIN.bottom);
 
-  const drawGrid = (highest) => {
+  const drawGrid = (range) => {
     grid.replaceChildren();
     const right = MARGIN.left + inner();
-    for (const value of decades(highest)) {
-      const y = yOf(value, highest);
+    for (const value of decades(range)) {
+      const y = yOf(value, range);
       grid.append(svg('line', { x1: MARGIN.left, x2: right, y1: y, y2: y }));
-      if (value > 1) grid.append(svg('text', { x: MARGIN.left, y: y - 3, class: 'scale' }, shortTime(value)));
+      grid.append(svg('text', { x: MARGIN.left - 6, y: y + 3.5, 'text-anchor': 'end' }, shortTime(value)));
     }
     const span = spanSeconds();
     const step = TIME_STEPS.find((one) => span / one <= 5) ?? 900;
     for (let at = 0; at <= span; at += step) {
       const x = right - at * 1_000 * perMs();
-      if (x < MARGIN.left + 22) break;
+      if (x < MARGIN.left + 14) break;
       const words = at === 0 ? 'now' : at % 60 === 0 ? `−${at / 60} min` : `−${at} s`;
-      grid.append(svg('text', { x, y: HEIGHT - 4, class: 'time', 'text-anchor': at === 0 ? 'end' : 'middle' }, words));
+      grid.append(
+        svg('text', { x, y: HEIGHT - 4, class: 'time', 'text-anchor': at === 0 ? 'end' : 'middle' }, words),
+      );
     }
   };
 
-  const drawLines = (highest) => {
+  const drawLines = (range) => {
     lines.replaceChildren();
     const right = MARGIN.left + inner();
-    const found = [['p95', latency.p95], ['p50', latency.p50]].filter(([, value]) => typeof value === 'number');
+    const found = [
+      ['p95', latency.p95],
+      ['p50', latency.p50],
+    ].filter(([, value]) => typeof value === 'number');
     let last = -100;
     for (const [word, value] of found) {
-      const y = yOf(value, highest);
+      const y = yOf(value, range);
       lines.append(svg('line', { class: word, x1: MARGIN.left, x2: right, y1: y, y2: y }));
       // Two words that would stand on each other are moved apart.
       const labelY = Math.min(HEIGHT - MARGIN.bottom + 4, Math.max(y + 3.5, last + 11));
@@ -95,24 +124,32 @@ export function latencyPlot(name, { spanSeconds = () => 300 } = {}) {
   const draw = () => {
     if (width === 0) return;
     const newest = Date.now();
-    const shown = latency.recent.map((dot) => ({ ...dot, at: moment(dot.at) })).filter(({ at }) => at !== null && newest - at < spanSeconds() * 1_000 * 1.1);
-    const top = Math.max(100, latency.p95 ?? 0, ...shown.map((dot) => dot.milliseconds));
-    const highest = 10 ** Math.ceil(Math.log10(top * 1.05));
-    const state = JSON.stringify([highest, width, spanSeconds(), latency.p50, latency.p95]);
-    if (state !== drawn) {
-      if (drawn === '' || JSON.parse(drawn).slice(0, 3).join() !== JSON.parse(state).slice(0, 3).join()) {
-        origin = newest;
-        dots.replaceChildren();
-        sync(dots, [], String, () => null);
-        drawGrid(highest);
-      }
-      drawLines(highest);
-      drawn = state;
+    const shown = latency.recent
+      .map((dot) => ({ ...dot, at: moment(dot.at) }))
+      .filter(({ at }) => at !== null && newest - at < spanSeconds() * 1_000 * 1.1);
+    const values = [...shown.map((dot) => dot.milliseconds), latency.p50, latency.p95].filter(
+      (value) => typeof value === 'number',
+    );
+    const range = rangeOf(values);
+    const frame = [range.lowest, range.highest, width, spanSeconds()].join();
+    if (frame !== drawn) {
+      drawn = frame;
+      origin = newest;
+      sync(dots, [], String, () => null);
+      drawGrid(range);
     }
-    put(cut, 'width', MARGIN.left + inner() + DOT);
-    put(cut, 'x', 0);
+    drawLines(range);
     const right = MARGIN.left + inner();
-    sync(dots, shown, (dot) => `${dot.at}/${dot.milliseconds}/${dot.ok}`, (dot) => ({ node: mark({ ok: dot.ok, x: right + (dot.at - origin) * perMs(), y: yOf(dot.milliseconds, highest) }) }));
+    put(cut, 'x', MARGIN.left - DOT);
+    put(cut, 'width', inner() + 2 * DOT);
+    sync(
+      dots,
+      shown,
+      (dot) => `${dot.at}/${dot.milliseconds}/${dot.ok}`,
+      (dot) => ({
+        node: mark({ ok: dot.ok, x: right + (dot.at - origin) * perMs(), y: yOf(dot.milliseconds, range) }),
+      }),
+    );
     put(node, 'data-dots', shown.length);
   };
 
@@ -154,7 +191,14 @@ export function plotCard(name, title, options) {
       'figcaption',
       null,
       title,
-      h('dl', { class: 'numbers' }, h('div', null, h('dt', null, 'p50'), numbers.p50), h('div', null, h('dt', null, 'p95'), numbers.p95), h('div', null, h('dt', null, 'calls'), numbers.count), h('div', null, h('dt', null, 'errors'), numbers.errors)),
+      h(
+        'dl',
+        { class: 'numbers' },
+        h('div', null, h('dt', null, 'p50'), numbers.p50),
+        h('div', null, h('dt', null, 'p95'), numbers.p95),
+        h('div', null, h('dt', null, 'calls'), numbers.count),
+        h('div', null, h('dt', null, 'errors'), numbers.errors),
+      ),
     ),
     plot.node,
   );

@@ -1,6 +1,6 @@
 // Why a server is not as it should be: the words, what to do, and what it printed last.
 import { h, replace } from '../lib/dom.js';
-import { codeBlock, said, withoutColours } from '../lib/text.js';
+import { codeBlock, said, withCode, withoutColours } from '../lib/text.js';
 import { icon } from './icons.js';
 import { hintList } from './notes.js';
 import { serverState } from './states.js';
@@ -18,7 +18,9 @@ export function reasonPanel(server) {
     node.hidden = !reason;
     if (!reason) return;
     const { tone } = serverState(state);
-    const stderr = (Array.isArray(reason.stderr) ? reason.stderr : []).slice(-MAX_STDERR_LINES).map(withoutColours);
+    const stderr = (Array.isArray(reason.stderr) ? reason.stderr : [])
+      .slice(-MAX_STDERR_LINES)
+      .map(withoutColours);
     const isOpen = node.querySelector('details')?.open ?? false;
     node.className = `reason box ${tone === 'good' || tone === 'off' ? 'info' : tone}`;
     replace(
@@ -27,10 +29,21 @@ export function reasonPanel(server) {
       h(
         'div',
         null,
-        said(reason.message, { tag: 'p', limit: 600 }),
+        h(
+          'p',
+          null,
+          withCode(reason.message, 600),
+          typeof reason.code === 'string' &&
+            reason.code !== state && [' ', said(reason.code, { class: 'reason-code', limit: 60 })],
+        ),
         hintList(reason.hints),
-        stderr.length > 0 && h('details', { open: isOpen }, h('summary', null, `Last lines it wrote (${stderr.length})`), codeBlock(stderr.join('\n'), { 'aria-label': 'Last lines of standard error' })),
-        typeof reason.code === 'string' && h('p', { class: 'faint small' }, 'Code: ', said(reason.code, { class: 'mono', limit: 80 })),
+        stderr.length > 0 &&
+          h(
+            'details',
+            { open: isOpen },
+            h('summary', null, `Last lines it wrote (${stderr.length})`),
+            codeBlock(stderr.join('\n'), { 'aria-label': 'Last lines of standard error' }),
+          ),
       ),
     );
   };

@@ -9,7 +9,11 @@ const MAX_DESCRIPTION = 220;
 
 /** A text with the words of a query marked; only letters and digits are looked for, and no pattern is made of them. */
 export function marked(text, query) {
-  const words = query.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((word) => word.length > 1).slice(0, 8);
+  const words = query
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word.length > 1)
+    .slice(0, 8);
   const lower = text.toLowerCase();
   const fragment = document.createDocumentFragment();
   // Letters whose small form has another length would shift the marks.
@@ -44,7 +48,17 @@ export function toolWords(tool, query) {
   const description = plain(tool.description ?? '', MAX_DESCRIPTION);
   return [
     icon('tool'),
-    h('span', { class: 'found-words' }, h('span', { class: 'found-name' }, h('b', { class: 'mono' }, marked(plain(tool.name, 100), query)), h('span', { class: 'found-server' }, visible(plain(tool.server, 60)))), description && h('span', { class: 'found-text', dir: 'auto' }, marked(description, query))),
+    h(
+      'span',
+      { class: 'found-words' },
+      h(
+        'span',
+        { class: 'found-name' },
+        h('b', { class: 'mono' }, marked(plain(tool.name, 100), query)),
+        h('span', { class: 'found-server' }, visible(plain(tool.server, 60))),
+      ),
+      description && h('span', { class: 'found-text', dir: 'auto' }, marked(description, query)),
+    ),
     h('span', { class: 'found-cost' }, `${short(tool.tokens)} tokens`),
   ];
 }

@@ -10,19 +10,34 @@ import { callFor } from './notes.js';
 import { search } from './palette.js';
 import { serverState } from './states.js';
 
-const FEED_WORDS = new Map([['live', 'Live'], ['connecting', 'Connecting'], ['lost', 'Disconnected']]);
-const THEMES = [['auto', 'As the system', 'auto'], ['light', 'Light', 'sun'], ['dark', 'Dark', 'moon']];
+const FEED_WORDS = new Map([
+  ['live', 'Live'],
+  ['connecting', 'Connecting'],
+  ['lost', 'Disconnected'],
+]);
+const THEMES = [
+  ['auto', 'As the system', 'auto'],
+  ['light', 'Light', 'sun'],
+  ['dark', 'Dark', 'moon'],
+];
 
 const inShell = (selector) => document.querySelector(`[data-shell] ${selector}`);
 
 function themeItems() {
   const now = globalThis.cocodeTheme.get();
-  return THEMES.map(([name, label, picture]) => ({ label, icon: picture, isChecked: name === now, act: () => globalThis.cocodeTheme.set(name) }));
+  return THEMES.map(([name, label, picture]) => ({
+    label,
+    icon: picture,
+    isChecked: name === now,
+    act: () => globalThis.cocodeTheme.set(name),
+  }));
 }
 
 /** Goes from automatic to what it is not now, and back. */
 export function toggleTheme() {
-  const isDark = globalThis.cocodeTheme.get() === 'dark' || (globalThis.cocodeTheme.get() === 'auto' && matchMedia('(prefers-color-scheme: dark)').matches);
+  const isDark =
+    globalThis.cocodeTheme.get() === 'dark' ||
+    (globalThis.cocodeTheme.get() === 'auto' && matchMedia('(prefers-color-scheme: dark)').matches);
   globalThis.cocodeTheme.set(isDark ? 'light' : 'dark');
 }
 
@@ -36,8 +51,21 @@ export function prepareShell({ feed, signOut }) {
   });
   inShell('[data-shell-buttons]').append(
     menuButton('Theme', themeItems, { picture: 'auto' }),
-    h('button', { type: 'button', class: 'button quiet square', 'aria-label': 'Keyboard shortcuts', on: { click: openHelp } }, icon('help')),
-    h('button', { type: 'button', class: 'button quiet square', 'aria-label': 'Sign out', on: { click: signOut } }, icon('leave')),
+    h(
+      'button',
+      {
+        type: 'button',
+        class: 'button quiet square',
+        'aria-label': 'Keyboard shortcuts',
+        on: { click: openHelp },
+      },
+      icon('help'),
+    ),
+    h(
+      'button',
+      { type: 'button', class: 'button quiet square', 'aria-label': 'Sign out', on: { click: signOut } },
+      icon('leave'),
+    ),
   );
   watch(['feed'], () => showFeed(feed));
   watch(['servers', 'elicitations', 'trust', 'calls', 'status', 'session'], showBadges);
@@ -57,7 +85,19 @@ function showFeed(feed) {
     return;
   }
   banner.hidden = !isLost;
-  replace(banner, isLost && [icon('warning'), h('p', null, 'The connection to the gateway is lost. What you see may be out of date. ', h('span', { class: 'countdown', 'aria-hidden': 'true' })), button('Try now', { kind: 'small', on: { click: () => feed()?.retry() } })]);
+  replace(
+    banner,
+    isLost && [
+      icon('warning'),
+      h(
+        'p',
+        null,
+        'The connection to the gateway is lost. What you see may be out of date. ',
+        h('span', { class: 'countdown', 'aria-hidden': 'true' }),
+      ),
+      button('Try now', { kind: 'small', on: { click: () => feed()?.retry() } }),
+    ],
+  );
   showCountdown();
 }
 
@@ -65,14 +105,21 @@ function showCountdown() {
   const place = document.querySelector('#banner .countdown');
   if (!place) return;
   const left = (state.feed.retryAt ?? 0) - Date.now();
-  write(place, state.feed.state === 'lost' && left > 0 ? `Next attempt in ${span(Math.ceil(left / 1_000))}.` : 'Trying…');
+  write(
+    place,
+    state.feed.state === 'lost' && left > 0 ? `Next attempt in ${span(Math.ceil(left / 1_000))}.` : 'Trying…',
+  );
 }
 
 function badge(name, number, words) {
   const place = inShell(`[data-badge="${name}"]`);
   place.hidden = number === 0;
   if (number > 0 && place.dataset.number !== String(number)) {
-    replace(place, h('span', { 'aria-hidden': 'true' }, number > 99 ? '99+' : String(number)), h('span', { class: 'hidden' }, ` ${words(number)}`));
+    replace(
+      place,
+      h('span', { 'aria-hidden': 'true' }, number > 99 ? '99+' : String(number)),
+      h('span', { class: 'hidden' }, ` ${words(number)}`),
+    );
   }
   place.dataset.number = String(number);
 }
@@ -87,7 +134,10 @@ function showBadges() {
   badge('trust', state.trust.length, (n) => `${n} to review`);
   const { version } = state.session ?? {};
   const { url } = state.status ?? {};
-  write(inShell('[data-gateway]'), [version && `v${plain(version, 30)}`, url && plain(url, 60)].filter(Boolean).join(' · '));
+  write(
+    inShell('[data-gateway]'),
+    [version && `v${plain(version, 30)}`, url && plain(url, 60)].filter(Boolean).join(' · '),
+  );
   showTitle();
 }
 
@@ -102,19 +152,28 @@ function showTitle() {
 export function showPlace(view, title) {
   viewTitle = title;
   showTitle();
-  for (const link of document.querySelectorAll('.nav a')) put(link, 'aria-current', link.dataset.view === view ? 'page' : null);
+  if (view === 'inbox') questionNote?.remove();
+  for (const link of document.querySelectorAll('.nav a'))
+    put(link, 'aria-current', link.dataset.view === view ? 'page' : null);
 }
 
 const told = new Set();
+let questionNote = null;
 
-/** Calls for somebody when a server asks, unless the inbox is in view. */
+/** Calls for somebody when servers ask, with one note for all, unless the inbox is in view. */
 function tellQuestions() {
-  for (const { id, server } of state.elicitations) {
-    if (told.has(id)) continue;
-    told.add(id);
-    if (location.hash.startsWith('#/inbox')) continue;
-    const note = callFor(`${plain(server, 60)} asks you something.`, { actions: [h('a', { class: 'button small primary', href: '#/inbox', on: { click: () => note.remove() } }, 'Answer')] });
-  }
-  const waiting = new Set(state.elicitations.map(({ id }) => id));
-  for (const id of told) if (!waiting.has(id)) told.delete(id);
+  const waiting = state.elicitations;
+  const isNew = waiting.some(({ id }) => !told.has(id));
+  told.clear();
+  for (const { id } of waiting) told.add(id);
+  const isSeen = location.hash.startsWith('#/inbox');
+  if (isSeen || waiting.length === 0 || isNew) questionNote?.remove();
+  if (isSeen || !isNew) return;
+  const words =
+    waiting.length === 1
+      ? `${plain(waiting[0].server, 60)} asks you something.`
+      : `${count(waiting.length)} questions wait for you.`;
+  questionNote = callFor(words, {
+    actions: [h('a', { class: 'button small primary', href: '#/inbox' }, 'Answer')],
+  });
 }

@@ -7,7 +7,13 @@ const HEIGHT = 18;
 
 /** `{ node, update(latency) }` */
 export function spark() {
-  const node = svg('svg', { class: 'spark', viewBox: `0 0 ${BARS * WIDTH} ${HEIGHT}`, width: BARS * WIDTH, height: HEIGHT, 'aria-hidden': 'true' });
+  const node = svg('svg', {
+    class: 'spark',
+    viewBox: `0 0 ${BARS * WIDTH} ${HEIGHT}`,
+    width: BARS * WIDTH,
+    height: HEIGHT,
+    'aria-hidden': 'true',
+  });
   const bars = Array.from({ length: BARS }, () => svg('rect', { width: WIDTH - 1.5, rx: 0.8 }));
   node.append(...bars);
   return {
@@ -17,7 +23,9 @@ export function spark() {
       const highest = Math.max(10, ...recent.map((dot) => dot.milliseconds));
       bars.forEach((bar, index) => {
         const dot = recent[index - (BARS - recent.length)];
-        const size = dot ? Math.max(2, (Math.log10(1 + dot.milliseconds) / Math.log10(1 + highest)) * HEIGHT) : 1;
+        const size = dot
+          ? Math.max(2, (Math.log10(1 + dot.milliseconds) / Math.log10(1 + highest)) * HEIGHT)
+          : 1;
         put(bar, 'x', index * WIDTH);
         put(bar, 'y', (HEIGHT - size).toFixed(1));
         put(bar, 'height', size.toFixed(1));

@@ -26,7 +26,12 @@ const CALL_STATES = new Map([
   ['denied', { label: 'Denied', tone: 'bad', icon: 'ban' }],
 ]);
 
-const unknown = (name) => ({ label: plain(name, 30) || 'Unknown', tone: 'off', icon: 'hollow', group: 'active' });
+const unknown = (name) => ({
+  label: plain(name, 30) || 'Unknown',
+  tone: 'off',
+  icon: 'hollow',
+  group: 'active',
+});
 
 export const serverState = (name) => SERVER_STATES.get(name) ?? unknown(name);
 export const callState = (name) => CALL_STATES.get(name) ?? unknown(name);

@@ -1,7 +1,7 @@
 // Questions of servers: answered, declined, or dismissed.
 import { button, h, replace, sync, write } from '../lib/dom.js';
 import { path, send } from '../lib/api.js';
-import { moment, plural, relative } from '../lib/format.js';
+import { moment, plural, relative, span } from '../lib/format.js';
 import { loadElicitations } from '../lib/loads.js';
 import { state, touch, watch } from '../lib/store.js';
 import { said } from '../lib/text.js';
@@ -13,7 +13,11 @@ import { complain, empty, loading, tell } from '../parts/notes.js';
 const CLOCK_MS = 1_000;
 const URGENT_MS = 60_000;
 
-const DONE = new Map([['accept', 'Answered.'], ['decline', 'Declined.'], ['cancel', 'Dismissed.']]);
+const DONE = new Map([
+  ['accept', 'Answered.'],
+  ['decline', 'Declined.'],
+  ['cancel', 'Dismissed.'],
+]);
 
 function settled(id) {
   state.elicitations = state.elicitations.filter((one) => one.id !== id);
@@ -42,14 +46,29 @@ function card(question) {
   const { id, server, tool, principal, message, mode } = question;
   const deadline = h('span', { class: 'deadline' });
   const form = mode === 'url' ? null : schemaForm(question.requestedSchema, { name: 'Answer' });
-  const accept = h('button', { type: 'submit', class: 'button primary' }, icon('check'), h('span', null, mode === 'url' ? 'Done, go on' : 'Send answer'));
+  const accept = h(
+    'button',
+    { type: 'submit', class: 'button primary' },
+    icon('check'),
+    h('span', null, mode === 'url' ? 'Done, go on' : 'Send answer'),
+  );
   const decline = button('Decline', { on: { click: () => answer(id, { action: 'decline' }, controls) } });
-  const cancel = button('Dismiss', { kind: 'quiet', on: { click: () => answer(id, { action: 'cancel' }, controls) } });
+  const cancel = button('Dismiss', {
+    kind: 'quiet',
+    on: { click: () => answer(id, { action: 'cancel' }, controls) },
+  });
   const controls = [accept, decline, cancel];
   const element = h(
     'form',
     { class: 'question-form', novalidate: true },
-    mode === 'url' && [h('p', { class: 'faint' }, 'It wants you to open this page. Look at the address first: nothing is opened by itself.'), addressBox(question.url, { label: 'Open page' })],
+    mode === 'url' && [
+      h(
+        'p',
+        { class: 'faint' },
+        'It wants you to open this page. Look at the address first: nothing is opened by itself.',
+      ),
+      addressBox(question.url, { label: 'Open page' }),
+    ],
     form?.node,
     h('div', { class: 'actions' }, accept, decline, cancel),
   );
@@ -70,17 +89,35 @@ function card(question) {
       'div',
       { class: 'question-head' },
       icon('message'),
-      h('h2', null, said(server, { class: 'strong', limit: 80 }), h('span', { class: 'question-asks' }, ' asks')),
+      h(
+        'h2',
+        null,
+        said(server, { class: 'strong', limit: 80 }),
+        h('span', { class: 'question-asks' }, ' asks'),
+      ),
       deadline,
     ),
     said(message, { tag: 'p', class: 'question-words', limit: 1_500 }),
-    h('p', { class: 'faint small' }, tool && ['During a call of ', said(tool, { class: 'mono', limit: 100 })], principal && [tool ? ' by ' : 'For ', said(principal, { limit: 80 })], ` · ${relative(question.at)}`),
+    h(
+      'p',
+      { class: 'faint small' },
+      tool && ['During a call of ', said(tool, { class: 'mono', limit: 100 })],
+      principal && [tool ? ' by ' : 'For ', said(principal, { limit: 80 })],
+      ` · ${relative(question.at)}`,
+    ),
     element,
-    h('p', { class: 'faint small' }, 'The answer goes to the server. Never give a password or a key here: an honest server does not ask for one like this.'),
+    h(
+      'p',
+      { class: 'faint small' },
+      'The answer goes to the server. Never give a password or a key here: an honest server does not ask for one like this.',
+    ),
   );
   const update = () => {
     const left = (moment(question.deadlineAt) ?? 0) - Date.now();
-    write(deadline, question.deadlineAt ? (left > 0 ? `answer ${relative(question.deadlineAt)}` : 'time is up') : '');
+    write(
+      deadline,
+      question.deadlineAt ? (left > 0 ? `answer within ${span(left / 1_000)}` : 'time is up') : '',
+    );
     deadline.className = left < URGENT_MS ? 'deadline urgent' : 'deadline';
   };
   update();
@@ -98,13 +135,27 @@ function mount(outlet, _place, signal) {
     sync(list, questions, (one) => one.id, card);
     // The card with the focus is gone: it goes to the heading, not to nowhere.
     if (hadFocus && !list.contains(document.activeElement)) outlet.querySelector('h1').focus();
-    write(lead, questions.length === 0 ? 'Servers can ask you for something while they work.' : `${plural(questions.length, 'question')} waiting`);
+    write(
+      lead,
+      questions.length === 0
+        ? 'Servers can ask you for something while they work.'
+        : `${plural(questions.length, 'question')} waiting`,
+    );
     const kind = questions.length > 0 ? null : state.loaded.has('elicitations') ? 'none' : 'loading';
     if (kind === shown) return;
     shown = kind;
-    replace(nothing, kind === 'none' && empty('inbox', 'Nothing to answer', 'What servers ask appears here at once.'), kind === 'loading' && loading());
+    replace(
+      nothing,
+      kind === 'none' && empty('inbox', 'Nothing to answer', 'What servers ask appears here at once.'),
+      kind === 'loading' && loading(),
+    );
   };
-  replace(outlet, h('div', { class: 'view-head' }, h('div', null, h('h1', { tabindex: '-1' }, 'Inbox'), lead)), list, nothing);
+  replace(
+    outlet,
+    h('div', { class: 'view-head' }, h('div', null, h('h1', { tabindex: '-1' }, 'Inbox'), lead)),
+    list,
+    nothing,
+  );
   watch(['elicitations'], update, signal);
   const timer = setInterval(update, CLOCK_MS);
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });

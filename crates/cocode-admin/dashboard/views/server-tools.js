@@ -18,7 +18,14 @@ function row(name, highest) {
     const cost = h('span', { class: 'tool-cost' });
     const about = h('span', { class: 'tool-about', dir: 'auto' });
     const verdict = h('span', { class: 'tag', hidden: true });
-    const link = h('a', { class: 'tool-row', href: placeOf(['servers', name, 'tools', first.name]) }, h('span', { class: 'tool-name mono' }, plain(first.name, 100), verdict), about, size.node, cost);
+    const link = h(
+      'a',
+      { class: 'tool-row', href: placeOf(['servers', name, 'tools', first.name]) },
+      h('span', { class: 'tool-name mono' }, plain(first.name, 100), verdict),
+      about,
+      size.node,
+      cost,
+    );
     const update = (tool) => {
       size.update((tool.tokens ?? 0) / highest());
       write(cost, `${short(tool.tokens)} tokens`);
@@ -33,7 +40,14 @@ function row(name, highest) {
 }
 
 export function showTools(panel, { name, place, signal }) {
-  const filter = h('input', { type: 'search', class: 'input filter', placeholder: 'Filter tools', 'aria-label': 'Filter tools', autocomplete: 'off', spellcheck: 'false' });
+  const filter = h('input', {
+    type: 'search',
+    class: 'input filter',
+    placeholder: 'Filter tools',
+    'aria-label': 'Filter tools',
+    autocomplete: 'off',
+    spellcheck: 'false',
+  });
   const total = h('p', { class: 'faint small' });
   const list = h('ul', { class: 'tool-list' });
   const detail = h('div', { class: 'tool-detail' });
@@ -47,11 +61,23 @@ export function showTools(panel, { name, place, signal }) {
   const update = () => {
     if (tools === null) return;
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const fits = tools.filter((tool) => words.every((word) => `${tool.name} ${tool.title ?? ''} ${tool.description ?? ''}`.toLowerCase().includes(word)));
+    const fits = tools.filter((tool) =>
+      words.every((word) =>
+        `${tool.name} ${tool.title ?? ''} ${tool.description ?? ''}`.toLowerCase().includes(word),
+      ),
+    );
     sync(list, fits.slice(0, MAX_SHOWN), (tool) => tool.name, make);
     const sum = tools.reduce((all, tool) => all + (tool.tokens ?? 0), 0);
-    write(total, `${fits.length < tools.length ? `${count(fits.length)} of ` : ''}${plural(tools.length, 'tool')}, ${count(sum)} tokens together${fits.length > MAX_SHOWN ? `; the first ${MAX_SHOWN} are shown` : ''}`);
-    for (const link of list.querySelectorAll('.tool-row')) put(link, 'aria-current', link.getAttribute('href') === placeOf(['servers', name, 'tools', chosen ?? '']) ? 'true' : null);
+    write(
+      total,
+      `${fits.length < tools.length ? `${count(fits.length)} of ` : ''}${plural(tools.length, 'tool')}, ${count(sum)} tokens together${fits.length > MAX_SHOWN ? `; the first ${MAX_SHOWN} are shown` : ''}`,
+    );
+    for (const link of list.querySelectorAll('.tool-row'))
+      put(
+        link,
+        'aria-current',
+        link.getAttribute('href') === placeOf(['servers', name, 'tools', chosen ?? '']) ? 'true' : null,
+      );
   };
 
   const choose = (next) => {
@@ -62,18 +88,40 @@ export function showTools(panel, { name, place, signal }) {
     toolEnded?.abort();
     toolEnded = new AbortController();
     update();
-    const tool = tools.find((one) => one.name === chosen);
+    const tool = tools.find((one) => one.name.toWellFormed() === chosen);
     if (tool) showTool(detail, { server: name, tool, signal: toolEnded.signal });
-    else replace(detail, chosen === null ? h('p', { class: 'faint placeholder' }, 'Choose a tool to read what it does, and to try it.') : empty('tool', 'There is no such tool', h('a', { href: placeOf(['servers', name, 'tools']) }, 'All tools of the server')));
-    if (tool && next !== place) detail.querySelector('h2')?.focus({ preventScroll: matchMedia('(min-width: 900px)').matches });
+    else
+      replace(
+        detail,
+        chosen === null
+          ? h('p', { class: 'faint placeholder' }, 'Choose a tool to read what it does, and to try it.')
+          : empty(
+              'tool',
+              'There is no such tool',
+              h('a', { href: placeOf(['servers', name, 'tools']) }, 'All tools of the server'),
+            ),
+      );
+    if (tool && next !== place)
+      detail.querySelector('h2')?.focus({ preventScroll: matchMedia('(min-width: 900px)').matches });
   };
 
   const load = async () => {
     try {
       const answer = await get(path('servers', name, 'tools'), { signal });
-      tools = (Array.isArray(answer?.tools) ? answer.tools : []).filter((tool) => typeof tool?.name === 'string');
+      tools = (Array.isArray(answer?.tools) ? answer.tools : []).filter(
+        (tool) => typeof tool?.name === 'string',
+      );
       if (tools.length === 0) {
-        replace(panel, empty('tool', 'No tools', state.servers.get(name)?.state === 'ready' ? 'The server offers none.' : 'They are known once the server is ready.'));
+        replace(
+          panel,
+          empty(
+            'tool',
+            'No tools',
+            state.servers.get(name)?.state === 'ready'
+              ? 'The server offers none.'
+              : 'They are known once the server is ready.',
+          ),
+        );
         return;
       }
       if (!frame.isConnected) replace(panel, frame);
@@ -86,11 +134,20 @@ export function showTools(panel, { name, place, signal }) {
 
   let current = place;
   let known = null;
-  const stamp = () => JSON.stringify([state.servers.get(name)?.state, state.servers.get(name)?.tools, state.servers.get(name)?.tokens]);
-  watch(['servers'], () => {
-    if (known !== stamp()) load();
-    known = stamp();
-  }, signal);
+  const stamp = () =>
+    JSON.stringify([
+      state.servers.get(name)?.state,
+      state.servers.get(name)?.tools,
+      state.servers.get(name)?.tokens,
+    ]);
+  watch(
+    ['servers'],
+    () => {
+      if (known !== stamp()) load();
+      known = stamp();
+    },
+    signal,
+  );
   known = stamp();
   signal.addEventListener('abort', () => toolEnded?.abort(), { once: true });
   filter.addEventListener('input', update);

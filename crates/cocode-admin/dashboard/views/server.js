@@ -16,7 +16,13 @@ import { showPrompts } from './server-prompts.js';
 import { showResources } from './server-resources.js';
 import { showTools } from './server-tools.js';
 
-const TABS = [['overview', 'Overview', showOverview], ['tools', 'Tools', showTools], ['resources', 'Resources', showResources], ['prompts', 'Prompts', showPrompts], ['logs', 'Logs', showLogs]];
+const TABS = [
+  ['overview', 'Overview', showOverview],
+  ['tools', 'Tools', showTools],
+  ['resources', 'Resources', showResources],
+  ['prompts', 'Prompts', showPrompts],
+  ['logs', 'Logs', showLogs],
+];
 
 const nameOf = ({ segments }) => segments[1];
 const tabOf = ({ segments }) => (TABS.some(([id]) => id === segments[2]) ? segments[2] : 'overview');
@@ -33,8 +39,22 @@ function head(server) {
     h(
       'div',
       { class: 'view-head' },
-      h('div', { class: 'grow' }, h('p', { class: 'crumbs' }, h('a', { href: '#/servers' }, 'Servers')), h('div', { class: 'server-head' }, h('h1', { tabindex: '-1' }, plain(server.name, 80)), badge.node), target),
-      h('div', { class: 'view-tools' }, press.node, menuButton(`Actions for ${plain(server.name, 60)}`, () => menuItems(current), { text: 'Actions', class: 'bordered' })),
+      h(
+        'div',
+        { class: 'grow' },
+        h('p', { class: 'crumbs' }, h('a', { href: '#/servers' }, 'Servers')),
+        h('div', { class: 'server-head' }, h('h1', { tabindex: '-1' }, plain(server.name, 80)), badge.node),
+        target,
+      ),
+      h(
+        'div',
+        { class: 'view-tools' },
+        press.node,
+        menuButton(`Actions for ${plain(server.name, 60)}`, () => menuItems(current), {
+          text: 'Actions',
+          class: 'bordered',
+        }),
+      ),
     ),
     reason.node,
   );
@@ -85,7 +105,10 @@ function mount(outlet, place, signal) {
       return;
     }
     if (!frame) {
-      const tabs = tabStrip('Parts of the server', TABS.map(([id, label]) => ({ id, label, href: placeOf(['servers', name, id]) })));
+      const tabs = tabStrip(
+        'Parts of the server',
+        TABS.map(([id, label]) => ({ id, label, href: placeOf(['servers', name, id]) })),
+      );
       frame = { head: head(server), tabs };
       replace(outlet, frame.head.node, tabs.node, tabs.panel);
       openTab();
@@ -99,7 +122,15 @@ function mount(outlet, place, signal) {
   if (!state.servers.has(name)) {
     const heading = h('h1', { tabindex: '-1' }, plain(name, 80));
     const words = h('div', null, loading());
-    replace(outlet, h('div', { class: 'view-head' }, h('div', null, h('p', { class: 'crumbs' }, h('a', { href: '#/servers' }, 'Servers')), heading)), words);
+    replace(
+      outlet,
+      h(
+        'div',
+        { class: 'view-head' },
+        h('div', null, h('p', { class: 'crumbs' }, h('a', { href: '#/servers' }, 'Servers')), heading),
+      ),
+      words,
+    );
     loadServer(name).catch((problem) => {
       if (!signal.aborted) replace(words, problem.status === 404 ? gone(name) : problemBox(problem));
     });
@@ -113,7 +144,12 @@ function mount(outlet, place, signal) {
 }
 
 function gone(name) {
-  return empty('server', 'There is no such server', h('p', null, said(name, { class: 'mono' }), ' is not there, or not any more.'), h('a', { class: 'button', href: '#/servers' }, 'All servers'));
+  return empty(
+    'server',
+    'There is no such server',
+    h('p', null, said(name, { class: 'mono' }), ' is not there, or not any more.'),
+    h('a', { class: 'button', href: '#/servers' }, 'All servers'),
+  );
 }
 
 export const serverView = {

@@ -13,14 +13,21 @@ import { reasonPanel } from '../parts/reason.js';
 import { spark } from '../parts/spark.js';
 import { serverBadge, serverState } from '../parts/states.js';
 
-const GROUPS = [['attention', 'Needs attention'], ['active', 'Active'], ['off', 'Off']];
+const GROUPS = [
+  ['attention', 'Needs attention'],
+  ['active', 'Active'],
+  ['off', 'Off'],
+];
 
 /** How often the times of the list are brought up to date. */
 const CLOCK_MS = 10_000;
 
 function metric(label) {
   const value = h('span', { class: 'metric-value' });
-  return { node: h('span', { class: 'metric' }, value, h('span', { class: 'metric-label' }, ` ${label}`)), value };
+  return {
+    node: h('span', { class: 'metric' }, value, h('span', { class: 'metric-label' }, ` ${label}`)),
+    value,
+  };
 }
 
 function row(first) {
@@ -33,6 +40,13 @@ function row(first) {
   const tokens = metric('tokens');
   const latency = metric('p50');
   const facts = h('p', { class: 'server-facts' });
+  const numbers = h(
+    'div',
+    { class: 'server-numbers' },
+    tools.node,
+    tokens.node,
+    h('span', { class: 'metric with-spark' }, line.node, latency.node),
+  );
   const flight = h('span', { class: 'flight', hidden: true });
   const description = h('p', { class: 'server-about' });
   const node = h(
@@ -41,9 +55,26 @@ function row(first) {
     h(
       'div',
       { class: 'server-main' },
-      h('div', { class: 'server-who' }, h('div', { class: 'server-title' }, h('a', { class: 'server-name', href: placeOf(['servers', first.name]) }, plain(first.name, 80)), badge.node, flight), description, facts),
-      h('div', { class: 'server-numbers' }, tools.node, tokens.node, h('span', { class: 'metric with-spark' }, line.node, latency.node)),
-      h('div', { class: 'server-actions' }, press.node, menuButton(`Actions for ${plain(first.name, 60)}`, () => menuItems(server))),
+      h(
+        'div',
+        { class: 'server-who' },
+        h(
+          'div',
+          { class: 'server-title' },
+          h('a', { class: 'server-name', href: placeOf(['servers', first.name]) }, plain(first.name, 80)),
+          badge.node,
+          flight,
+        ),
+        description,
+        facts,
+      ),
+      numbers,
+      h(
+        'div',
+        { class: 'server-actions' },
+        press.node,
+        menuButton(`Actions for ${plain(first.name, 60)}`, () => menuItems(server)),
+      ),
     ),
     reason.node,
   );
@@ -55,22 +86,40 @@ function row(first) {
     press.update(next);
     put(node, 'data-tone', serverState(next.state).tone);
     put(node, 'data-state', plain(next.state, 20));
-    const known = next.tools > 0 || next.state === 'ready';
-    write(tools.value, known ? count(next.tools) : '–');
-    write(tokens.value, known ? short(next.tokens) : '–');
+    numbers.hidden = !(next.tools > 0) && next.state !== 'ready';
+    write(tools.value, count(next.tools));
+    write(tokens.value, short(next.tokens));
     const spent = state.latencies.get(next.name);
     write(latency.value, milliseconds(spent?.p50));
     line.update(spent);
     flight.hidden = !(next.inFlight > 0);
     write(flight, `${count(next.inFlight)} running`);
-    const parts = [next.transport, next.era, next.scope, next.state === 'ready' && uptime(next) !== null ? `up ${span(uptime(next))}` : null, next.reconnects > 0 ? plural(next.reconnects, 'reconnect') : null, next.isBuiltIn ? 'built in' : null];
+    const parts = [
+      next.transport,
+      next.era,
+      next.scope,
+      next.state === 'ready' && uptime(next) !== null ? `up ${span(uptime(next))}` : null,
+      next.reconnects > 0 ? plural(next.reconnects, 'reconnect') : null,
+      next.isBuiltIn ? 'built in' : null,
+    ];
     const text = JSON.stringify([next.description ?? next.serverInfo?.title, next.target, parts]);
     if (text === about) return;
     about = text;
     const words = next.description ?? next.serverInfo?.title;
     description.hidden = !words;
     replace(description, words && said(words, { limit: 160 }));
-    replace(facts, next.target && said(next.target, { class: 'mono target', limit: 120 }), h('span', null, parts.filter(Boolean).map((part) => plain(part, 40)).join(' · ')));
+    replace(
+      facts,
+      next.target && said(next.target, { class: 'mono target', limit: 120 }),
+      h(
+        'span',
+        null,
+        parts
+          .filter(Boolean)
+          .map((part) => plain(part, 40))
+          .join(' · '),
+      ),
+    );
   };
   update(first);
   return { node, update };
@@ -85,8 +134,19 @@ function overview() {
       const ready = servers.filter((server) => server.state === 'ready').length;
       const tools = servers.reduce((sum, server) => sum + (server.tools ?? 0), 0);
       const { sessions, callsInFlight, uptimeSeconds, authentication } = state.status ?? {};
-      const doors = new Map([['open', 'open to this machine'], ['tokens', 'tokens needed'], ['oauth', 'OAuth needed']]);
-      const words = [`${count(ready)} of ${plural(servers.length, 'server')} ready`, plural(tools, 'tool'), sessions !== undefined && plural(sessions, 'session'), callsInFlight > 0 && `${count(callsInFlight)} in flight`, uptimeSeconds !== undefined && `up ${span(uptimeSeconds)}`, doors.get(authentication)];
+      const doors = new Map([
+        ['open', 'open to this machine'],
+        ['tokens', 'tokens needed'],
+        ['oauth', 'OAuth needed'],
+      ]);
+      const words = [
+        `${count(ready)} of ${plural(servers.length, 'server')} ready`,
+        plural(tools, 'tool'),
+        sessions !== undefined && plural(sessions, 'session'),
+        callsInFlight > 0 && `${count(callsInFlight)} in flight`,
+        uptimeSeconds !== undefined && `up ${span(uptimeSeconds)}`,
+        doors.get(authentication),
+      ];
       write(node, words.filter(Boolean).join(' · '));
     },
   };
@@ -95,7 +155,12 @@ function overview() {
 function group(title) {
   const number = h('span', { class: 'count' });
   const list = h('ul', { class: 'servers' });
-  const node = h('section', { hidden: true, 'aria-label': title }, h('h2', { class: 'section-title' }, title, number), list);
+  const node = h(
+    'section',
+    { hidden: true, 'aria-label': title },
+    h('h2', { class: 'section-title' }, title, number),
+    list,
+  );
   return {
     node,
     update(servers) {
@@ -107,16 +172,38 @@ function group(title) {
 }
 
 function matches(server, words) {
-  const text = [server.name, server.description, server.target, server.state, server.transport, serverState(server.state).label].filter((part) => typeof part === 'string').join(' ').toLowerCase();
+  const text = [
+    server.name,
+    server.description,
+    server.target,
+    server.state,
+    server.transport,
+    serverState(server.state).label,
+  ]
+    .filter((part) => typeof part === 'string')
+    .join(' ')
+    .toLowerCase();
   return words.every((word) => text.includes(word));
 }
 
 function mount(outlet, _place, signal) {
   const lead = overview();
-  const filter = h('input', { type: 'search', class: 'input filter', placeholder: 'Filter', 'aria-label': 'Filter servers', autocomplete: 'off', spellcheck: 'false' });
+  const filter = h('input', {
+    type: 'search',
+    class: 'input filter',
+    placeholder: 'Filter',
+    'aria-label': 'Filter servers',
+    autocomplete: 'off',
+    spellcheck: 'false',
+  });
   const groups = new Map(GROUPS.map(([name, title]) => [name, group(title)]));
   const nothing = h('div');
-  const lists = h('div', { class: 'groups' }, [...groups.values()].map(({ node }) => node), nothing);
+  const lists = h(
+    'div',
+    { class: 'groups' },
+    [...groups.values()].map(({ node }) => node),
+    nothing,
+  );
   roving(lists, '.server-name');
   let shownNothing = null;
   const explain = (kind, content) => {
@@ -129,16 +216,48 @@ function mount(outlet, _place, signal) {
     lead.update(servers);
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const shown = servers.filter((server) => matches(server, words));
-    for (const [name, part] of groups) part.update(shown.filter((server) => serverState(server.state).group === name));
+    for (const [name, part] of groups)
+      part.update(shown.filter((server) => serverState(server.state).group === name));
     if (!state.loaded.has('servers')) explain('loading', () => loading());
-    else if (servers.length === 0) explain('none', () => empty('server', 'No servers yet', 'Add the first one: a program on this machine, or an address.', h('a', { class: 'button primary', href: '#/add-server' }, icon('plus'), h('span', null, 'Add a server'))));
-    else if (shown.length === 0) explain('filtered', () => empty('search', 'No server fits', 'The filter looks at names, addresses, commands and states.'));
+    else if (servers.length === 0)
+      explain('none', () =>
+        empty(
+          'server',
+          'No servers yet',
+          'Add the first one: a program on this machine, or an address.',
+          h(
+            'a',
+            { class: 'button primary', href: '#/add-server' },
+            icon('plus'),
+            h('span', null, 'Add a server'),
+          ),
+        ),
+      );
+    else if (shown.length === 0)
+      explain('filtered', () =>
+        empty('search', 'No server fits', 'The filter looks at names, addresses, commands and states.'),
+      );
     else explain(null);
   };
   filter.addEventListener('input', update);
   replace(
     outlet,
-    h('div', { class: 'view-head' }, h('div', null, h('h1', { tabindex: '-1' }, 'Servers'), lead.node), h('div', { class: 'view-tools' }, filter, h('a', { class: 'button primary', href: '#/add-server' }, icon('plus'), h('span', null, 'Add server')))),
+    h(
+      'div',
+      { class: 'view-head' },
+      h('div', null, h('h1', { tabindex: '-1' }, 'Servers'), lead.node),
+      h(
+        'div',
+        { class: 'view-tools' },
+        filter,
+        h(
+          'a',
+          { class: 'button primary', href: '#/add-server' },
+          icon('plus'),
+          h('span', null, 'Add server'),
+        ),
+      ),
+    ),
     lists,
   );
   watch(['servers', 'status', 'latencies'], update, signal);

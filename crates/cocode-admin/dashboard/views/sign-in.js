@@ -16,10 +16,33 @@ function codeOfAddress() {
 
 /** Shows the form; `onSession` gets the session once the code was taken. */
 export function showSignIn(outlet, onSession) {
-  const trouble = h('div');
-  const input = h('input', { id: 'code', class: 'input code-input', name: 'code', type: 'text', autocomplete: 'one-time-code', autocapitalize: 'off', spellcheck: 'false', required: true, value: codeOfAddress(), 'aria-describedby': 'code-hint' });
+  const trouble = h('div', { class: 'trouble' });
+  const input = h('input', {
+    id: 'code',
+    class: 'input code-input',
+    name: 'code',
+    type: 'text',
+    autocomplete: 'one-time-code',
+    autocapitalize: 'off',
+    spellcheck: 'false',
+    required: true,
+    value: codeOfAddress(),
+    'aria-describedby': 'code-hint',
+  });
   const press = h('button', { type: 'submit', class: 'button primary wide' }, 'Sign in');
-  const form = h('form', { class: 'stack' }, h('label', { for: 'code', class: 'label' }, 'One-time code'), input, h('p', { id: 'code-hint', class: 'faint' }, 'The gateway printed it when it started. It is good once.'), trouble, press);
+  const form = h(
+    'form',
+    { class: 'stack' },
+    h('label', { for: 'code', class: 'label' }, 'One-time code'),
+    input,
+    h(
+      'p',
+      { id: 'code-hint', class: 'faint' },
+      'The gateway printed it when it started. It is good once, and for a few minutes.',
+    ),
+    trouble,
+    press,
+  );
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     press.disabled = true;
@@ -37,6 +60,27 @@ export function showSignIn(outlet, onSession) {
       press.disabled = false;
     }
   });
-  replace(outlet, h('div', { class: 'sign-in' }, h('div', { class: 'sign-in-mark' }, icon('key')), h('h1', { tabindex: '-1' }, 'Sign in to cocode'), form, h('details', { class: 'quiet-details' }, h('summary', null, 'Where is the code?'), h('p', null, 'In the terminal or the log of ', h('code', null, 'cocode gateway'), ', beside the address of this page. Starting the gateway again prints another one.'))));
+  replace(
+    outlet,
+    h(
+      'div',
+      { class: 'sign-in' },
+      h('div', { class: 'sign-in-mark' }, icon('key')),
+      h('h1', { tabindex: '-1' }, 'Sign in to cocode'),
+      form,
+      h(
+        'details',
+        { class: 'quiet-details' },
+        h('summary', null, 'Where is the code?'),
+        h(
+          'p',
+          null,
+          'In the terminal or the log of ',
+          h('code', null, 'cocode gateway'),
+          ', beside the address of this page. Starting the gateway again prints another one.',
+        ),
+      ),
+    ),
+  );
   input.focus();
 }

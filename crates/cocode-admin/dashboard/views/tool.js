@@ -13,19 +13,37 @@ import { callBadge } from '../parts/states.js';
 
 const CLOCK_MS = 100;
 
-const HINTS = [['readOnlyHint', 'reads only', 'good'], ['destructiveHint', 'may destroy', 'bad'], ['idempotentHint', 'can be repeated', ''], ['openWorldHint', 'reaches outside', '']];
+const HINTS = [
+  ['readOnlyHint', 'reads only', 'good'],
+  ['destructiveHint', 'may destroy', 'bad'],
+  ['idempotentHint', 'can be repeated', ''],
+  ['openWorldHint', 'reaches outside', ''],
+];
 
 function tags(tool) {
   const given = tool.annotations ?? {};
-  const found = HINTS.filter(([key]) => given[key] === true && !(key === 'destructiveHint' && given.readOnlyHint === true)).map(([, words, tone]) => h('span', { class: `tag ${tone}`.trim() }, words));
+  const found = HINTS.filter(
+    ([key]) => given[key] === true && !(key === 'destructiveHint' && given.readOnlyHint === true),
+  ).map(([, words, tone]) => h('span', { class: `tag ${tone}`.trim() }, words));
   if (tool.verdict === 'ask') found.push(h('span', { class: 'tag warn' }, 'rules want asking'));
   if (tool.verdict === 'deny') found.push(h('span', { class: 'tag bad' }, 'denied by rules'));
   return found;
 }
 
 function logLine(log) {
-  const text = typeof log?.data === 'string' ? log.data : typeof log?.text === 'string' ? log.text : JSON.stringify(log?.data ?? log);
-  return h('li', null, log?.level && h('b', null, plain(log.level, 20)), ' ', said(withoutColours(text), { limit: 400 }));
+  const text =
+    typeof log?.data === 'string'
+      ? log.data
+      : typeof log?.text === 'string'
+        ? log.text
+        : JSON.stringify(log?.data ?? log);
+  return h(
+    'li',
+    null,
+    log?.level && h('b', null, plain(log.level, 20)),
+    ' ',
+    said(withoutColours(text), { limit: 400 }),
+  );
 }
 
 /** How a call goes and what came of it. */
@@ -35,10 +53,24 @@ function outcome(run, server) {
   const stop = button('Cancel', { icon: icon('stop'), kind: 'small', on: { click: () => run.cancel() } });
   const bar = h('progress', { class: 'run-bar', 'aria-label': 'Progress' });
   const words = h('p', { class: 'run-words' });
-  const question = h('p', { class: 'box warn', hidden: true }, icon('message'), h('span', null, 'The server asks you something. ', h('a', { href: '#/inbox' }, 'Answer it in the inbox')));
+  const question = h(
+    'p',
+    { class: 'box warn', hidden: true },
+    icon('message'),
+    h('span', null, 'The server asks you something. ', h('a', { href: '#/inbox' }, 'Answer it in the inbox')),
+  );
   const logs = h('ul', { class: 'run-logs', hidden: true });
   const result = h('div');
-  const node = h('section', { class: 'run', 'aria-label': 'Outcome' }, h('div', { class: 'run-head' }, h('h3', null, 'Outcome'), badge.node, time, stop), bar, words, question, logs, result);
+  const node = h(
+    'section',
+    { class: 'run', 'aria-label': 'Outcome' },
+    h('div', { class: 'run-head' }, h('h3', null, 'Outcome'), badge.node, time, stop),
+    bar,
+    words,
+    question,
+    logs,
+    result,
+  );
   let isShown = false;
   const showProgress = () => {
     const { progress, total, message } = run.progress ?? {};
@@ -50,7 +82,8 @@ function outcome(run, server) {
     } else {
       bar.removeAttribute('value');
     }
-    const share = typeof progress === 'number' ? (total > 0 ? percent(progress, total) : String(progress)) : null;
+    const share =
+      typeof progress === 'number' ? (total > 0 ? percent(progress, total) : String(progress)) : null;
     write(words, isRunning ? [share, message && plain(message, 200)].filter(Boolean).join(' · ') : '');
   };
   const update = () => {
@@ -75,7 +108,13 @@ function outcome(run, server) {
 export function showTool(outlet, { server, tool, signal }) {
   const place = h('div');
   const form = schemaForm(tool.inputSchema, { initial: draftOf(server, tool.name) });
-  const press = h('button', { type: 'submit', class: 'button primary' }, icon('play'), h('span', null, 'Run'), h('kbd', { 'aria-hidden': 'true' }, 'Ctrl ⏎'));
+  const press = h(
+    'button',
+    { type: 'submit', class: 'button primary' },
+    icon('play'),
+    h('span', null, 'Run'),
+    h('kbd', { 'aria-hidden': 'true' }, 'Ctrl ⏎'),
+  );
   const isDenied = tool.verdict === 'deny';
   const isRisky = tool.annotations?.destructiveHint === true && tool.annotations?.readOnlyHint !== true;
   let shown = null;
@@ -104,8 +143,21 @@ export function showTool(outlet, { server, tool, signal }) {
     'form',
     { class: 'try', novalidate: true },
     form.node,
-    isDenied && h('p', { class: 'box bad' }, icon('ban'), h('span', null, 'A rule denies this tool, so it cannot be called.')),
-    isRisky && !isDenied && h('p', { class: 'box warn' }, icon('warning'), h('span', null, 'The tool says that it may destroy something. It is called for real.')),
+    isDenied &&
+      h(
+        'p',
+        { class: 'box bad' },
+        icon('ban'),
+        h('span', null, 'A rule denies this tool, so it cannot be called.'),
+      ),
+    isRisky &&
+      !isDenied &&
+      h(
+        'p',
+        { class: 'box warn' },
+        icon('warning'),
+        h('span', null, 'The tool says that it may destroy something. It is called for real.'),
+      ),
     h('div', { class: 'actions' }, press),
   );
   press.disabled = isDenied;
@@ -125,12 +177,34 @@ export function showTool(outlet, { server, tool, signal }) {
   replace(
     outlet,
     h('a', { class: 'back', href: placeOf(['servers', server, 'tools']) }, 'All tools'),
-    h('div', { class: 'tool-head' }, h('h2', { tabindex: '-1', class: 'mono' }, plain(tool.name, 120)), h('span', { class: 'tag' }, plural(tool.tokens, 'token')), tags(tool)),
+    h(
+      'div',
+      { class: 'tool-head' },
+      h('h2', { tabindex: '-1', class: 'mono' }, plain(tool.name, 120)),
+      h('span', { class: 'tag' }, plural(tool.tokens, 'token')),
+      tags(tool),
+    ),
     tool.title && said(tool.title, { tag: 'p', class: 'strong', limit: 200 }),
-    tool.description ? said(tool.description, { tag: 'p', class: 'tool-words', limit: 1_200 }) : h('p', { class: 'faint' }, 'The server says nothing about it.'),
-    tool.qualifiedName && h('p', { class: 'faint small' }, 'Known to clients as ', said(tool.qualifiedName, { class: 'mono', limit: 200 })),
+    tool.description
+      ? said(tool.description, { tag: 'p', class: 'tool-words', limit: 1_200 })
+      : h('p', { class: 'faint' }, 'The server says nothing about it.'),
+    tool.qualifiedName &&
+      h(
+        'p',
+        { class: 'faint small' },
+        'Known to clients as ',
+        said(tool.qualifiedName, { class: 'mono', limit: 200 }),
+      ),
     element,
     place,
-    h('details', { class: 'quiet-details' }, h('summary', null, 'Definition as JSON'), codeBlock({ inputSchema: tool.inputSchema, outputSchema: tool.outputSchema, annotations: tool.annotations }, { 'aria-label': 'Definition' })),
+    h(
+      'details',
+      { class: 'quiet-details' },
+      h('summary', null, 'Definition as JSON'),
+      codeBlock(
+        { inputSchema: tool.inputSchema, outputSchema: tool.outputSchema, annotations: tool.annotations },
+        { 'aria-label': 'Definition' },
+      ),
+    ),
   );
 }
