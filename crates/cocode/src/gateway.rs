@@ -17,6 +17,7 @@ mod servers;
 mod site;
 mod views;
 mod voice;
+mod watching;
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -37,7 +38,7 @@ use self::builtin::BuiltIn;
 use self::connector::Ways;
 use self::door::FrontDoor;
 use self::inbox::DeskInbox;
-use self::oversight::Oversight;
+use self::oversight::Watch;
 use self::plan::Plan;
 use self::principals::Principals;
 use self::servers::Servers;
@@ -69,16 +70,22 @@ pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, Cli
     let built_in = BuiltIn::wanted(&args.tools, workspace)?;
     let agent = AgentPlace::wanted(args, workspace)?;
     let setup = Setup::new(Purpose::Watching, workspace)?;
-    let within = Within { built_in, agent };
+    let within = Within {
+        built_in,
+        agent,
+        access,
+    };
     let outcome = on_runtime(workspace, serve(&plan, within, &setup, workspace));
     setup.end();
     outcome
 }
 
-/// Servers within this process.
+/// What was found out before there is a gateway: servers within this process, and who may come.
 struct Within {
     built_in: Option<BuiltIn>,
     agent: Option<AgentPlace>,
+    /// Whether clients have to say who they are.
+    access: Access,
 }
 
 async fn serve(
@@ -90,7 +97,11 @@ async fn serve(
     let mut interrupts = Interrupts::catch()?;
     let config = workspace.config()?;
     let rules = Arc::new(Rules::of(config, None));
-    let Within { built_in, agent } = within;
+    let Within {
+        built_in,
+        agent,
+        access,
+    } = within;
     let connector = Arc::new(Ways {
         configured: Arc::new(Configured::new(workspace)?),
         built_in: built_in.map(Arc::new),
@@ -108,9 +119,10 @@ async fn serve(
         }
     });
     let desk = Desk::new();
+    let watch = Watch::new(&desk.calls, access.is_asked(), workspace)?;
     let options = ViewOptions {
         manager,
-        overseer: Arc::new(Oversight::new(desk.calls.clone())),
+        overseer: watch.over_owner(),
         inbox: Some(Arc::new(DeskInbox(desk.clone()))),
         gate: Arc::<Rules>::clone(&rules),
         prefix: plan.prefix,
@@ -135,7 +147,8 @@ async fn serve(
     let mut fronts = host(&gateway, setup, workspace, own).await;
     let ways = Arc::clone(&connector);
     let shared = (&gateway, setup, workspace);
-    let principals = Principals::new(shared, options, Arc::clone(&connector), views);
+    let served = (options, Arc::clone(&connector), watch.clone());
+    let principals = Principals::new(shared, served, views);
     let told = (plan, &voice, workspace);
     let mut servers = Servers::new(told, view, connector, rules, principals);
     // Who connects meanwhile waits: nobody is told that there is no such server.
@@ -178,7 +191,9 @@ async fn serve(
     move_out(&ways, resident).await;
     servers.leave().await;
     drop((watcher, ways));
-    end(&gateway, fronts, &mut interrupts).await
+    let exit = end(&gateway, fronts, &mut interrupts).await;
+    watch.close().await;
+    exit
 }
 
 /// Brings the agent in, if there is to be one.

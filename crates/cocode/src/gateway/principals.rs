@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 
 use super::agent::Resident;
 use super::connector::Ways;
+use super::oversight::Watch;
 use super::views::{Views, Wish};
 use crate::managing::Setup;
 use crate::serving::gate::Rules;
@@ -21,6 +22,7 @@ pub(crate) struct Principals<'a> {
     /// What a view is made with, but for whose it is.
     base: ViewOptions,
     ways: Arc<Ways>,
+    watch: Watch,
     views: Arc<Views>,
     wished: mpsc::Receiver<Wish>,
     all: BTreeMap<Arc<str>, Served>,
@@ -40,14 +42,14 @@ impl<'a> Principals<'a> {
     /// Views of principals are made like that of the owner.
     pub(crate) fn new(
         (gateway, setup, workspace): (&'a Gateway, &'a Setup, &'a Workspace),
-        base: ViewOptions,
-        ways: Arc<Ways>,
+        (base, ways, watch): (ViewOptions, Arc<Ways>, Watch),
         (views, wished): (Arc<Views>, mpsc::Receiver<Wish>),
     ) -> Self {
         Self {
             gateway,
             base,
             ways,
+            watch,
             views,
             wished,
             all: BTreeMap::new(),
@@ -73,7 +75,12 @@ impl<'a> Principals<'a> {
         }
         let rules = Arc::new(Rules::of(config, Some(Arc::clone(principal))));
         let ways = Arc::new(self.ways.of_principal(principal));
+        // Only names that were checked come here.
+        let Ok(name) = principal.parse() else {
+            return;
+        };
         let mut options = self.base.clone();
+        options.overseer = self.watch.over(name);
         options.gate = Arc::<Rules>::clone(&rules);
         options.manager.connector = Arc::<Ways>::clone(&ways);
         options.principal = Some(Arc::clone(principal));
@@ -99,6 +106,7 @@ impl<'a> Principals<'a> {
 
     /// Serves everybody what the configuration says now.
     pub(crate) async fn apply(&mut self, config: &Config, specs: &[ServerSpec]) {
+        self.watch.follow(config);
         for (principal, view) in self.views.principals() {
             if let Some(served) = self.all.get(&principal) {
                 served.rules.replace(config);

@@ -106,7 +106,9 @@ async fn show(
         return Ok(Exit::Ok);
     }
     if !wanted.is_all() && n_looked_at == most && entries.len() < wanted.limit {
-        printer.note(&format!("only the last {n_looked_at} entries were looked at"));
+        printer.note(&format!(
+            "only the last {n_looked_at} entries were looked at"
+        ));
     }
     if entries.is_empty() {
         printer.note("nothing was written down");
