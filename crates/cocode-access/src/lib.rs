@@ -7,8 +7,11 @@
 mod audit;
 mod date;
 mod digest;
+mod doorkeeper;
+mod oauth;
 mod principal;
 mod private;
+mod refusal;
 mod token;
 mod token_keeper;
 mod token_store;
@@ -22,7 +25,13 @@ pub use audit::{
     AuditEntry, AuditError, AuditEvent, AuditHash, AuditHead, AuditLedger, AuditLine, AuditOutcome,
     Finding, InvalidAuditHash, MAX_AUDIT_LINE_BYTES, Place, Verifier, VerifyReport,
 };
+pub use doorkeeper::{Checked, DoorOptions, Doorkeeper};
+pub use oauth::{
+    Algorithm, IssuerOptions, JwtChecked, JwtError, JwtRefusal, OAuthOptions, OAuthSetupError,
+    ResourceServer, UnknownAlgorithm,
+};
 pub use principal::{InvalidName, MAX_NAME_BYTES, Principal, PrincipalKind, PrincipalName};
+pub use refusal::Refusal;
 pub use token::{NoRandomness, NotAToken, TOKEN_PREFIX, Token};
 pub use token_keeper::{Revocations, Revoked, TokenKeeper};
 pub use token_store::{

@@ -25,7 +25,6 @@ mod login;
 mod login_error;
 mod logout;
 mod metadata;
-mod network;
 mod pasted;
 mod pkce;
 mod probe;

@@ -8,6 +8,7 @@ mod exchange;
 pub(crate) mod fetch;
 pub(crate) mod legacy_sse;
 mod listen;
+pub(crate) mod network;
 mod posts;
 pub(crate) mod response;
 mod resume;

@@ -8,11 +8,10 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use cocode_wire::{AddressFilter, AddressRefused, Admitted};
+use cocode_wire::{AddressFilter, AddressRefused, Admitted, Network};
 use url::{Host, Url};
 
 use super::http::shown;
-use super::network::Network;
 
 /// The rules for the addresses that belong to one MCP server.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What kind of network an address belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Network {
+pub enum Network {
     /// Everybody reaches it.
     Public,
     /// This machine.
@@ -22,7 +22,7 @@ pub(super) enum Network {
 
 impl Network {
     /// The network of an address. Addresses that carry another inside count as that one.
-    pub(super) fn of(address: IpAddr) -> Self {
+    pub fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => of_v4(address),
             IpAddr::V6(address) => match inner_v4(address) {
@@ -33,7 +33,7 @@ impl Network {
     }
 
     /// Whether only some reach it, who may have a reason to go there.
-    pub(super) fn is_private(self) -> bool {
+    pub fn is_private(self) -> bool {
         match self {
             Self::Site | Self::LinkLocal | Self::Benchmark => true,
             Self::Public | Self::Loopback | Self::Nowhere => false,
