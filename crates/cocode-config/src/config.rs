@@ -6,7 +6,7 @@ mod resolve;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use cocode_core::{RuleSet, ServerSpec};
+use cocode_core::{Narrowed, RuleSet, ServerSpec};
 
 use crate::document::Format;
 use crate::entry::Entry;
@@ -44,6 +44,9 @@ pub struct Config {
     /// What is wrong with files as a whole, and with settings. What is wrong with a server is
     /// said there.
     pub problems: Vec<Problem>,
+    /// Those of the problems that may have been meant to keep somebody out of a gateway, or to watch them.
+    /// While there are any, a gateway should not begin, and one that runs goes on by what it knew.
+    pub gateway_doubts: Vec<Problem>,
     /// The file that fixes all servers, if the organization has one.
     pub managed_by: Option<PathBuf>,
     /// The work tree that project files were looked for in.
@@ -208,6 +211,7 @@ impl Config {
             plugins,
             files,
             problems,
+            gateway_doubts: read.gateway_doubts,
             managed_by,
             work_tree,
             overrides,
@@ -255,6 +259,21 @@ impl Config {
         }
         let permissions = self.settings.permissions.without_allowing_answers(server);
         permissions.rule_set(&self.policy)
+    }
+
+    /// The rules for the tools of one server when somebody uses them who has connected to a gateway. Their
+    /// own rules only take away: what is denied to everybody is denied to them, what is asked of everybody
+    /// is asked of them, and what neither their `allow` nor their `ask` names is denied, if they have an
+    /// `allow`. No answer that was remembered answers for them what only they are asked.
+    pub fn rules_of(&self, principal: &str, server: &str) -> Narrowed<SettingOrigin> {
+        let own = self.settings.gateway.principal(principal);
+        let own = own.map_or_else(RuleSet::new, |own| own.rules_for(server));
+        Narrowed::new(self.rules_for(server), own)
+    }
+
+    /// Whether clients of every gateway have to say who they are, and where the organization says so.
+    pub fn authentication_required(&self) -> Option<SettingOrigin> {
+        self.policy.requires_authentication()
     }
 
     /// Whether what is answered about the tools of a server may be remembered: its name means one

@@ -60,11 +60,12 @@ pub use read::MAX_FILE_BYTES;
 pub use schema::{SchemaKind, schema};
 pub use scope::{LOCAL_FILE, PROJECT_FILES, Places, Scope, format_of};
 pub use settings::{
-    AgentBounds, AgentProfile, AgentSettings, CredentialStore, GatewayProfile, GatewaySettings,
-    HealthSettings, LayerTrust, ModelSettings, OAuthSettings, Permissions, Prefix, ProviderKind,
-    ProviderSettings, RawSettings, RetentionSettings, Setting, SettingOrigin, Settings,
-    SettingsFile, SettingsLayer, StartConcurrency, ToolSearchSettings, merge_settings,
-    read_settings, remembered_path, settings_of_text,
+    AgentBounds, AgentProfile, AgentSettings, AuditFailure, AuditSettings, CredentialStore,
+    GatewayOAuth, GatewayProfile, GatewaySettings, GatewayStore, HealthSettings, LayerTrust,
+    LimitSettings, ModelSettings, OAuthSettings, OTHERS, Permissions, Prefix, PrincipalSettings,
+    ProviderKind, ProviderSettings, RawSettings, RetentionSettings, ServerLimits, Setting,
+    SettingOrigin, Settings, SettingsFile, SettingsLayer, StartConcurrency, ToolSearchSettings,
+    merge_settings, read_settings, remembered_path, settings_of_text,
 };
 pub use settings_files::PendingSettings;
 pub use trust::{

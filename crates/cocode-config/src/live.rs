@@ -52,7 +52,6 @@ type OwnVariables = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 pub struct Live {
     places: Places,
     variables: OwnVariables,
-    /// Never changed: another takes its place.
     config: Arc<Config>,
     servers: BTreeMap<String, Good>,
     kept: Vec<Kept>,
@@ -163,7 +162,7 @@ impl Live {
         &self.config
     }
 
-    /// The same, for whoever keeps it while the files are read again.
+    /// The same, for those who look at it while it is read again.
     pub fn shared_config(&self) -> Arc<Config> {
         Arc::clone(&self.config)
     }

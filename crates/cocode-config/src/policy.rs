@@ -11,7 +11,7 @@
 //!   for secrets and headers (unless `allow_helpers` is true).
 //!
 //! The file fails closed: if it cannot be read, or anything in it cannot be understood, every server
-//! is blocked, every tool denied, and agents are as bounded as they can be. Only a file that does not exist means that there is no policy.
+//! is blocked, every tool denied, agents are as bounded as they can be, and gateways let nobody in whom they do not know. Only a file that does not exist means that there is no policy.
 
 mod parse;
 mod variables;
@@ -68,6 +68,8 @@ struct Rules {
     denied: Vec<Matcher>,
     permissions: RawPermissions,
     agent: AgentBounds,
+    /// Where that is written, if clients of gateways have to say who they are.
+    requires_authentication: Option<Origin>,
 }
 
 /// One table of `allowed` or `denied`.
@@ -168,6 +170,16 @@ impl Policy {
             State::Absent => AgentBounds::default(),
             State::Broken { origin, .. } => AgentBounds::strictest(&place(origin)),
             State::Usable(rules) => rules.agent.clone(),
+        }
+    }
+
+    /// Whether clients of every gateway have to say who they are, and where that is written. A broken
+    /// policy may have wanted it.
+    pub fn requires_authentication(&self) -> Option<SettingOrigin> {
+        match &self.0 {
+            State::Absent => None,
+            State::Broken { origin, .. } => Some(place(origin)),
+            State::Usable(rules) => rules.requires_authentication.as_ref().map(place),
         }
     }
 

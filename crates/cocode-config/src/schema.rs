@@ -8,7 +8,9 @@ use serde_json::{Map, Value, json};
 
 use crate::keys::{JSON_ONLY, Key, Kind, SERVER, SERVERS};
 use crate::parse::MAX_SERVERS_PER_FILE;
-use crate::settings::{ANSWERS, POLICY, RULE, SCHEMA_KEY, SETTINGS, SettingKey, SettingKind};
+use crate::settings::{
+    ANSWERS, POLICY, RULE, SCHEMA_KEY, SETTINGS, STORES, SettingKey, SettingKind,
+};
 
 /// The files that have a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,6 +211,16 @@ fn setting(key: &SettingKey) -> Value {
         SettingKind::DocumentUrl => pattern("^https://[^/?#]+/[^#]+$"),
         SettingKind::Port => port(),
         SettingKind::SecretReference => pattern(r"^(keyring:.+|cmd:.+|\$\{[^}]+\})$"),
+        SettingKind::SafeUrl => safe_url(),
+        SettingKind::Issuers => json!({ "type": "array", "items": safe_url(), "minItems": 1 }),
+        SettingKind::Store => json!({
+            "anyOf": [
+                { "enum": STORES },
+                pattern(r"^(postgres(ql)?://.+|keyring:.+|cmd:.+|\$\{[^}]+\})$"),
+            ],
+        }),
+        SettingKind::Word => word(),
+        SettingKind::Words => json!({ "type": "array", "items": word() }),
         SettingKind::TextList => texts(),
         SettingKind::SomeOf(words) => json!({
             "type": "array",
@@ -290,6 +302,15 @@ fn port() -> Value {
 
 fn text() -> Value {
     json!({ "type": "string", "pattern": r"\S" })
+}
+
+fn word() -> Value {
+    json!({ "type": "string", "pattern": r"^\S+$" })
+}
+
+/// What the parser says of addresses on this machine is more than this.
+fn safe_url() -> Value {
+    json!({ "type": "string", "pattern": "^https?://" })
 }
 
 fn texts() -> Value {

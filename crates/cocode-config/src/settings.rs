@@ -5,8 +5,10 @@
 //! so that nobody's key goes to another's address. Permissions are united. A file that comes with a
 //! work tree and is not approved can only make things stricter: of it count deny and ask rules, a
 //! stricter default, what makes agents stricter, and nothing else. Remembered answers count in the user's own file alone.
+//! Who may connect to a gateway, what they may do there and what is written down of it is never said by a file of a work tree.
 
 mod agent;
+mod gateway;
 mod keys;
 mod merge;
 mod parse;
@@ -22,9 +24,14 @@ use cocode_core::ToolSearchMode;
 use crate::problem::Origin;
 
 pub use agent::{AgentBounds, AgentProfile, AgentSettings};
+pub use gateway::{
+    AuditSettings, GatewayOAuth, GatewayProfile, GatewaySettings, GatewayStore, LimitSettings,
+    OTHERS, PrincipalSettings, ServerLimits,
+};
+pub(crate) use gateway::{STORES, is_about_access, is_owners_alone};
 pub(crate) use keys::{
-    ALLOWED, ANSWERS, DENIED, POLICY, POLICY_AGENT, POLICY_PERMISSIONS, RULE, SCHEMA_KEY, SECTIONS,
-    SETTINGS, SettingKey, SettingKind,
+    ALLOWED, ANSWERS, DENIED, POLICY, POLICY_AGENT, POLICY_GATEWAY, POLICY_PERMISSIONS, RULE,
+    SCHEMA_KEY, SECTIONS, SETTINGS, SettingKey, SettingKind,
 };
 pub use merge::merge_settings;
 pub(crate) use parse::told_of_organization;
@@ -54,7 +61,8 @@ pub enum LayerTrust {
     Organization,
     /// Everything: it is the user's own.
     Own,
-    /// Everything but answers: it came with a work tree, and the user approved it.
+    /// Everything but answers and who may connect to a gateway: it came with a work tree, and the user
+    /// approved it.
     Approved,
     /// What makes things stricter: it came with a work tree.
     Unapproved,
@@ -174,44 +182,6 @@ pub struct ModelSettings {
     pub cache_write_price: Option<f64>,
 }
 
-/// `[gateway]`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GatewaySettings {
-    /// The address to listen at.
-    pub listen: Option<Setting<String>>,
-    /// When tools have prefixes.
-    pub prefix: Setting<Prefix>,
-    /// The file with the certificate.
-    pub tls_certificate: Option<Setting<String>>,
-    /// The file with its key.
-    pub tls_key: Option<Setting<String>>,
-    /// Sessions at once.
-    pub max_sessions: Option<Setting<u64>>,
-    /// How long a session may idle.
-    pub session_idle: Option<Setting<Duration>>,
-    /// How long a shared gateway stays without anybody.
-    pub idle_stop: Option<Setting<Duration>>,
-    /// Selections of servers and settings, by name.
-    pub profiles: BTreeMap<String, GatewayProfile>,
-}
-
-/// `[gateway.profiles.NAME]`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GatewayProfile {
-    /// Where the entry begins.
-    pub from: SettingOrigin,
-    /// The servers that are served; all, if not given.
-    pub servers: Option<Vec<String>>,
-    /// When tools have prefixes.
-    pub prefix: Option<Prefix>,
-    /// The address to listen at.
-    pub listen: Option<String>,
-    /// Whether clients search for tools.
-    pub tool_search: Option<ToolSearchMode>,
-    /// Tokens that the models of clients see that do not say it.
-    pub context_window: Option<u64>,
-}
-
 /// `[health]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HealthSettings {
@@ -323,6 +293,16 @@ words! {
         OnConflict = "on-conflict",
         /// Never.
         Never = "never",
+    }
+}
+
+words! {
+    /// What happens to a call that cannot be written down.
+    AuditFailure {
+        /// It is refused.
+        Refuse = "refuse",
+        /// It is made all the same.
+        Continue = "continue",
     }
 }
 

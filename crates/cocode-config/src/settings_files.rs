@@ -10,8 +10,8 @@ use crate::problem::Problem;
 use crate::read;
 use crate::scope::{Place, Places, Scope};
 use crate::settings::{
-    LayerTrust, RawSettings, Settings, SettingsFile, SettingsLayer, merge_settings, read_settings,
-    settings_of_text, told_of_organization,
+    LayerTrust, RawSettings, Settings, SettingsFile, SettingsLayer, is_about_access,
+    merge_settings, read_settings, settings_of_text, told_of_organization,
 };
 use crate::trust::{Trust, TrustContent, TrustItem, TrustStore};
 
@@ -56,6 +56,8 @@ pub(crate) struct Read {
     /// What each file says, with what was kept.
     pub(crate) by_file: BTreeMap<PathBuf, RawSettings>,
     pub(crate) kept: Vec<Kept>,
+    /// What is wrong and may have been meant to keep somebody out of a gateway.
+    pub(crate) gateway_doubts: Vec<Problem>,
 }
 
 /// The settings of all files. `earlier` is what they said when they were read before.
@@ -69,6 +71,7 @@ pub(crate) fn load(
     let mut pending = Vec::new();
     let mut by_file = BTreeMap::new();
     let mut kept = Vec::new();
+    let mut gateway_doubts = Vec::new();
     for Place { scope, path, .. } in places.settings_files() {
         let kind = match scope {
             Scope::Explicit => SettingsFile::WithServers,
@@ -87,6 +90,10 @@ pub(crate) fn load(
         if let (Some(settings), Some(earlier)) = (&mut settings, earlier.get(&path)) {
             kept.extend(keep(settings, earlier, scope, &found));
         }
+        // A work tree says nothing about that, so nothing can be missing from its files.
+        if !scope.needs_trust() {
+            gateway_doubts.extend(found.iter().filter(|one| is_about_access(one)).cloned());
+        }
         // What is wrong with such a file was said when its servers were read.
         if scope == Scope::Explicit {
             found.retain(|problem| !problems.iter().any(|said| is_same(said, problem)));
@@ -101,12 +108,19 @@ pub(crate) fn load(
         layers.push(layer(scope, trust, settings));
     }
     let (settings, found) = merge_settings(&layers);
+    let is_theirs = |problem: &Problem| {
+        let mut files = places.settings_files().into_iter();
+        files.any(|place| *place.path == *problem.origin.file && place.scope.needs_trust())
+    };
+    let doubts = found.iter().filter(|one| is_about_access(one));
+    gateway_doubts.extend(doubts.filter(|one| !is_theirs(one)).cloned());
     problems.extend(found);
     Read {
         settings,
         pending,
         by_file,
         kept,
+        gateway_doubts,
     }
 }
 
@@ -124,7 +138,10 @@ fn keep(
     if !scope.needs_trust() {
         let is_broken = |path: &str| {
             let mut keys = found.iter().filter_map(|problem| problem.key.as_deref());
-            keys.any(|key| key == path)
+            keys.any(|key| {
+                let rest = key.strip_prefix(path);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
+            })
         };
         is_kept |= settings.keep_values(earlier, is_broken);
     }

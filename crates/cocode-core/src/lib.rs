@@ -43,8 +43,8 @@ pub use output::{
     image_tokens, pixel_size, preview, split_at_tokens,
 };
 pub use permission::{
-    Answer, Authority, Condition, DecidedBy, Decision, Hints, InvalidRule, MAX_RULE_BYTES, Rule,
-    RuleEntry, RuleSet, ToolRef, ToolUse, Verdict,
+    Answer, Authority, Condition, DecidedBy, Decision, Hints, InvalidRule, MAX_RULE_BYTES,
+    Narrowed, Rule, RuleEntry, RuleSet, ToolRef, ToolUse, Verdict,
 };
 pub use protocol::{Era, Protocol, Revision, UnknownProtocol};
 pub use provider_schema::{

@@ -4,11 +4,13 @@
 //! rules from files, asking a person and storing the answer are the business of others.
 
 mod decision;
+mod narrowed;
 mod rule;
 mod rule_set;
 mod tool_use;
 
 pub use decision::{DecidedBy, Decision};
+pub use narrowed::Narrowed;
 pub use rule::{Condition, InvalidRule, MAX_RULE_BYTES, Rule};
 pub use rule_set::{Answer, RuleEntry, RuleSet};
 pub use tool_use::{Hints, ToolRef, ToolUse};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::agent;
+use crate::args::access::GatewayVerb;
 use crate::args::{Cli, Color, Command, McpArgs, McpVerb, OutputArgs};
 use crate::budget;
 use crate::command_line::{self, CommandLine};
@@ -117,6 +118,9 @@ fn run(cli: Cli, environment: Environment, printer: &Arc<Printer>) -> Result<Exi
             }
         }
         Command::Gateway(args) => {
+            if let Some(GatewayVerb::Token(verb)) = &args.verb {
+                return govern::tokens::run(verb, &workspace()?);
+            }
             let workspace = workspace()?.with_store(args.credential_store);
             gateway::run(&args, &workspace)
         }
@@ -125,6 +129,7 @@ fn run(cli: Cli, environment: Environment, printer: &Arc<Printer>) -> Result<Exi
         Command::Permissions(verb) => govern::permissions::run(&verb, &workspace()?),
         Command::Policy(verb) => govern::policy::run(&verb, &workspace()?),
         Command::Plugin(verb) => govern::plugins::run(&verb, &workspace()?),
+        Command::Audit(verb) => govern::audit::run(&verb, &workspace()?),
         Command::Secret(args) => {
             let workspace = workspace()?.with_store(args.credential_store);
             govern::secrets::run(&args, &workspace)

@@ -1,6 +1,7 @@
 //! The command line, as clap reads it. Values that may hold secrets stay plain text here: clap
 //! would repeat them in its error messages.
 
+pub(crate) mod access;
 pub(crate) mod agent;
 pub(crate) mod auth;
 mod deferred;
@@ -22,6 +23,7 @@ use clap_complete::Shell;
 use cocode_client::Protocol;
 use cocode_core::Dialect;
 
+use access::{AUDIT_HELP, AuditVerb};
 use agent::{EXEC_HELP, ExecArgs, InteractiveArgs, SessionsVerb};
 use deferred::Deferred;
 use gateway::{GATEWAY_HELP, GatewayArgs};
@@ -125,6 +127,9 @@ pub(crate) enum Command {
     /// Keep folders that bring servers
     #[command(subcommand)]
     Plugin(PluginVerb),
+    /// See what was written down of calls through gateways, and whether it is still what was written
+    #[command(subcommand, after_help = AUDIT_HELP)]
+    Audit(AuditVerb),
     /// Keep secrets that configuration refers to
     Secret(SecretArgs),
     /// See and check the files of configuration

@@ -10,7 +10,7 @@ use crate::text::{plain, plain_lines};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Ok = 0,
-    /// The tool reported an error, or the server refused to call it.
+    /// The tool reported an error, or the server refused to call it, or what was checked is not in order.
     Tool = 1,
     /// The command line, a file or a setting is wrong.
     Usage = 2,
@@ -36,6 +36,7 @@ pub(crate) enum Exit {
 pub(crate) enum Code {
     AddressInUse,
     AlreadyThere,
+    AuditBroken,
     BlockedByPolicy,
     ConversationFailed,
     DaemonLost,
@@ -62,15 +63,17 @@ pub(crate) enum Code {
     UnknownPrompt,
     UnknownResult,
     UnknownServer,
+    UnknownToken,
     UnknownTool,
     UnusableTool,
 }
 
 impl Code {
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 30] = [
+    pub(crate) const ALL: [Self; 32] = [
         Self::AddressInUse,
         Self::AlreadyThere,
+        Self::AuditBroken,
         Self::BlockedByPolicy,
         Self::ConversationFailed,
         Self::DaemonLost,
@@ -97,6 +100,7 @@ impl Code {
         Self::UnknownPrompt,
         Self::UnknownResult,
         Self::UnknownServer,
+        Self::UnknownToken,
         Self::UnknownTool,
         Self::UnusableTool,
     ];
@@ -105,6 +109,7 @@ impl Code {
         match self {
             Self::AddressInUse => "address-in-use",
             Self::AlreadyThere => "already-there",
+            Self::AuditBroken => "audit-broken",
             Self::BlockedByPolicy => "blocked-by-policy",
             Self::ConversationFailed => "conversation-failed",
             Self::DaemonLost => "daemon-lost",
@@ -131,6 +136,7 @@ impl Code {
             Self::UnknownPrompt => "unknown-prompt",
             Self::UnknownResult => "unknown-result",
             Self::UnknownServer => "unknown-server",
+            Self::UnknownToken => "unknown-token",
             Self::UnknownTool => "unknown-tool",
             Self::UnusableTool => "unusable-tool",
         }
@@ -138,7 +144,7 @@ impl Code {
 
     fn exit(self) -> Exit {
         match self {
-            Self::ToolError | Self::TurnFailed => Exit::Tool,
+            Self::AuditBroken | Self::ToolError | Self::TurnFailed => Exit::Tool,
             Self::Interrupted => Exit::Interrupted,
             Self::BlockedByPolicy | Self::PendingTrust | Self::PermissionDenied => Exit::Blocked,
             Self::LoginFailed | Self::SecretUnavailable => Exit::Auth,
@@ -160,6 +166,7 @@ impl Code {
             | Self::SetupFailed
             | Self::UnknownPrompt
             | Self::UnknownResult
+            | Self::UnknownToken
             | Self::UnknownTool
             | Self::UnusableTool => Exit::Usage,
         }

@@ -33,6 +33,7 @@ use self::plan::Plan;
 use self::servers::Servers;
 use self::site::Endpoints;
 use self::voice::Voice;
+use crate::access::Access;
 use crate::args::gateway::GatewayArgs;
 use crate::configured::warn_of_entries;
 use crate::daemon::{Hosting, Own, Place, holder};
@@ -49,7 +50,11 @@ use crate::workspace::Workspace;
 const PARTED_WITHIN: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, CliError> {
-    let plan = Plan::new(args, workspace)?;
+    let access = on_runtime(workspace, Access::of(workspace))?;
+    let plan = Plan::new(args, &access, workspace)?;
+    for warning in plan.warnings() {
+        workspace.printer.warn(&warning);
+    }
     let built_in = BuiltIn::wanted(&args.tools, workspace)?;
     let agent = AgentPlace::wanted(args, workspace)?;
     let setup = Setup::new(Purpose::Watching, workspace)?;
@@ -73,7 +78,7 @@ async fn serve(
 ) -> Result<Exit, CliError> {
     let mut interrupts = Interrupts::catch()?;
     let config = workspace.config()?;
-    let rules = Arc::new(Rules::of(config));
+    let rules = Arc::new(Rules::of(config, None));
     let Within { built_in, agent } = within;
     let connector = Arc::new(Ways {
         configured: Configured::new(workspace)?,

@@ -2,6 +2,7 @@
 //!
 //! The only room that prints and the only one that reads the environment of the process.
 
+mod access;
 mod admission;
 mod agent;
 mod app;

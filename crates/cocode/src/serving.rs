@@ -75,7 +75,7 @@ impl Serving {
         let live = workspace.live();
         let (warn, warnings) = watch::channel(selection.warnings(&live));
         let connector = Arc::new(Configured::new(workspace)?);
-        let rules = Arc::new(Rules::of(live.config()));
+        let rules = Arc::new(Rules::of(live.config(), None));
         manager.connector = Arc::<Configured>::clone(&connector);
         let view = gateway.view(ViewOptions {
             manager,

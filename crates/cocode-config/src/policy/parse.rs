@@ -9,8 +9,8 @@ use crate::document::{Format, Member, Node};
 use crate::problem::{Origin, Problem};
 use crate::read;
 use crate::settings::{
-    ALLOWED, AgentBounds, DENIED, Given, POLICY, POLICY_AGENT, POLICY_PERMISSIONS, RawPermissions,
-    Reader, SCHEMA_KEY, Setting, SettingKey, permissions,
+    ALLOWED, AgentBounds, DENIED, Given, POLICY, POLICY_AGENT, POLICY_GATEWAY, POLICY_PERMISSIONS,
+    RawPermissions, Reader, SCHEMA_KEY, Setting, SettingKey, permissions,
 };
 
 pub(super) fn read(path: &Path) -> Policy {
@@ -44,6 +44,7 @@ fn tree(root: &Node, origin: &Origin) -> Policy {
         denied: Vec::new(),
         permissions: RawPermissions::default(),
         agent: AgentBounds::default(),
+        requires_authentication: None,
     };
     for member in root.members().unwrap_or_default() {
         if member.key == SCHEMA_KEY {
@@ -62,6 +63,7 @@ fn tree(root: &Node, origin: &Origin) -> Policy {
                 rules.permissions = permissions(&mut reader, member, POLICY_PERMISSIONS);
             }
             "agent" => rules.agent = agent(&mut reader, member),
+            "gateway" => rules.requires_authentication = gateway(&mut reader, member),
             other => debug_assert!(false, "the key {other} is in the table, but not read"),
         }
     }
@@ -98,6 +100,30 @@ fn agent(reader: &mut Reader<'_>, member: &Member) -> AgentBounds {
         }
     }
     bounds
+}
+
+/// Where it is written that clients of gateways have to say who they are.
+fn gateway(reader: &mut Reader<'_>, member: &Member) -> Option<Origin> {
+    let mut required = None;
+    let members = reader.table(&member.key, &member.node).unwrap_or_default();
+    for member in members {
+        let Some(key) = reader.known(POLICY_GATEWAY, "gateway.", member) else {
+            continue;
+        };
+        let path = format!("gateway.{}", key.name);
+        match (key.name, reader.value(key, &path, &member.node)) {
+            // What is wrong was said, and makes the policy unusable.
+            (_, None) => {}
+            ("require_authentication", Some(Given::Boolean(truth))) => {
+                required = truth.then(|| reader.origin.at(member.line));
+            }
+            (other, Some(_)) => {
+                reader.error(member.line, &path, "this kind of value is not understood");
+                debug_assert!(false, "the key {other} is in the table, but not read");
+            }
+        }
+    }
+    required
 }
 
 fn matchers(reader: &mut Reader<'_>, keys: &'static [SettingKey], member: &Member) -> Vec<Matcher> {

@@ -2,12 +2,15 @@
 //! suggestions for misspelled keys and the JSON Schemas are all made from these tables.
 
 mod agent;
+mod gateway;
 mod models;
 
-use super::{CredentialStore, Prefix};
+use super::CredentialStore;
 
 use agent::AGENT;
 pub(crate) use agent::POLICY_AGENT;
+use gateway::GATEWAY;
+pub(crate) use gateway::POLICY_GATEWAY;
 use models::{MODEL, PROVIDER};
 
 /// A key of a table.
@@ -45,9 +48,19 @@ pub(crate) enum SettingKind {
     /// The address of a document that describes a client.
     DocumentUrl,
     Port,
+    /// The address of something that is believed: https, or http to this machine.
+    SafeUrl,
+    /// A list of names of authorization servers, with at least one in it.
+    Issuers,
     /// `keyring:NAME`, `cmd:LINE` or `${VAR}`, but never the secret itself.
     SecretReference,
+    /// `sqlite`, `memory`, or the address of a database without a password in it.
+    Store,
     TextList,
+    /// A text without blanks.
+    Word,
+    /// A list of such texts.
+    Words,
     /// A list of at least one of these words.
     SomeOf(&'static [&'static str]),
     /// A list of directories: absolute, or in the home of the user.
@@ -246,76 +259,6 @@ const TOOL_SEARCH: &[SettingKey] = &[
     ),
 ];
 
-const GATEWAY: &[SettingKey] = &[
-    key(
-        "listen",
-        Kind::Listen,
-        "The address to listen at, as in 127.0.0.1:7777.",
-    ),
-    key(
-        "prefix",
-        Kind::OneOf(Prefix::WORDS),
-        "When tools are named mcp__SERVER__TOOL (always).",
-    ),
-    key(
-        "tls_certificate",
-        Kind::Text,
-        "The file with the certificate, in PEM.",
-    ),
-    key("tls_key", Kind::Text, "The file with its key, in PEM."),
-    key(
-        "max_sessions",
-        Kind::Count,
-        "How many sessions there may be at once.",
-    ),
-    key(
-        "session_idle_sec",
-        Kind::Seconds,
-        "How long a session may idle before it ends.",
-    ),
-    key(
-        "idle_stop_sec",
-        Kind::Seconds,
-        "How long a gateway that was started by `cocode mcp serve` stays after the last one left.",
-    ),
-    key(
-        "profiles",
-        Kind::Named(PROFILE),
-        "Selections of servers and settings, by a name of your choice, for `cocode gateway \
-         --profile NAME`. Of two with one name the more important file's counts, as a whole.",
-    ),
-];
-
-/// The keys of `[gateway.profiles.NAME]`.
-const PROFILE: &[SettingKey] = &[
-    key(
-        "servers",
-        Kind::TextList,
-        "The servers that are served. Without this, all of them.",
-    ),
-    key(
-        "prefix",
-        Kind::OneOf(Prefix::WORDS),
-        "When tools are named mcp__SERVER__TOOL, whatever [gateway] says.",
-    ),
-    key(
-        "listen",
-        Kind::Listen,
-        "The address to listen at, whatever [gateway] says.",
-    ),
-    key(
-        "tool_search",
-        Kind::SearchMode,
-        "Whether clients search for tools, whatever [tool_search] says: true, false, \"auto\" or \
-         \"auto:N\".",
-    ),
-    key(
-        "context_window",
-        Kind::Count,
-        "How many tokens the models of clients see that do not say it themselves.",
-    ),
-];
-
 const HEALTH: &[SettingKey] = &[
     key(
         "start_concurrency",
@@ -410,6 +353,11 @@ pub(crate) const POLICY: &[SettingKey] = &[
         "agent",
         Kind::Table(POLICY_AGENT),
         "What anybody may ask of an agent.",
+    ),
+    key(
+        "gateway",
+        Kind::Table(POLICY_GATEWAY),
+        "What every gateway has to do.",
     ),
 ];
 

@@ -1,5 +1,7 @@
 //! Brings the settings of all files together.
 
+mod gateway;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -8,13 +10,13 @@ use cocode_core::{
 };
 
 use super::agent::{self, AgentProfile, AgentSettings};
-use super::parse::{AGENT_PROFILES, GATEWAY_PROFILES};
+use super::parse::{AGENT_PROFILES, GATEWAY_PROFILES, LIMITS_OF_SERVERS, PRINCIPALS, RawEntry};
 use super::permissions::Permissions;
 use super::reader::Given;
 use super::{
-    CredentialStore, GatewayProfile, GatewaySettings, HealthSettings, LayerTrust, ModelSettings,
-    OAuthSettings, Prefix, ProviderKind, ProviderSettings, RetentionSettings, Setting,
-    SettingOrigin, Settings, SettingsLayer, StartConcurrency, ToolSearchSettings,
+    CredentialStore, HealthSettings, LayerTrust, ModelSettings, OAuthSettings, ProviderKind,
+    ProviderSettings, RetentionSettings, Setting, SettingOrigin, Settings, SettingsLayer,
+    StartConcurrency, ToolSearchSettings, is_owners_alone,
 };
 use crate::problem::{Origin, Problem};
 
@@ -22,28 +24,41 @@ use crate::problem::{Origin, Problem};
 pub fn merge_settings(layers: &[SettingsLayer]) -> (Settings, Vec<Problem>) {
     let mut problems = Vec::new();
     let mut values = Values::default();
-    let mut named: BTreeMap<(&str, &str), (&super::parse::RawEntry, &'static str)> =
-        BTreeMap::new();
+    let mut named: BTreeMap<(&str, &str), (&RawEntry, &'static str)> = BTreeMap::new();
     for layer in layers {
         let SettingsLayer {
             scope,
             trust,
             settings,
         } = layer;
+        let is_owners = matches!(trust, LayerTrust::Organization | LayerTrust::Own);
+        if !is_owners {
+            problems.extend(gateway::not_theirs(settings));
+        }
         if *trust == LayerTrust::Unapproved {
             continue;
         }
-        for (path, (given, origin)) in &settings.values {
+        // Nobody's keys speak for the issuer of another.
+        let has_oauth = values.0.keys().any(|path| gateway::is_oauth(path));
+        let heard = settings.values.iter().filter(|(path, _)| {
+            (is_owners || !is_owners_alone(path)) && !(has_oauth && gateway::is_oauth(path))
+        });
+        for (path, (given, origin)) in heard {
             values
                 .0
                 .entry(path)
                 .or_insert_with(|| (given, SettingOrigin::new(scope, origin)));
         }
-        for ((table, name), entry) in &settings.named {
+        let heard = settings.named.iter();
+        let heard = heard.filter(|((table, _), _)| {
+            *table != PRINCIPALS && (is_owners || !is_owners_alone(table))
+        });
+        for ((table, name), entry) in heard {
             named.entry((table, name)).or_insert((entry, scope));
         }
     }
     let mut settings = values.settings();
+    problems.extend(values.oauth_problem());
     settings.permissions = permissions(layers);
     for layer in layers {
         if layer.trust == LayerTrust::Unapproved {
@@ -54,16 +69,14 @@ pub fn merge_settings(layers: &[SettingsLayer]) -> (Settings, Vec<Problem>) {
     }
     for ((table, name), (entry, scope)) in named {
         let from = SettingOrigin::new(scope, &entry.origin);
-        let given = entry.values.iter();
-        let given = given.map(|(key, (given, origin))| {
-            let origin = SettingOrigin::new(scope, origin);
-            (*key, (given, origin))
-        });
-        let values = Values(given.collect());
+        let values = Values::of_entry(entry, scope);
         let name = name.to_owned();
+        let gateway = &mut settings.gateway;
         if table == GATEWAY_PROFILES {
-            let profile = values.profile(from);
-            settings.gateway.profiles.insert(name, profile);
+            gateway.profiles.insert(name, values.profile(from));
+        } else if table == LIMITS_OF_SERVERS {
+            let limits = values.server_limits(from);
+            gateway.limits.servers.insert(name, limits);
         } else if table == AGENT_PROFILES {
             let profile = values.agent_profile(from);
             settings.agent.profiles.insert(name, profile);
@@ -73,6 +86,7 @@ pub fn merge_settings(layers: &[SettingsLayer]) -> (Settings, Vec<Problem>) {
             settings.providers.insert(name, provider);
         }
     }
+    settings.gateway.principals = gateway::principals(layers);
     (settings, problems)
 }
 
@@ -93,9 +107,13 @@ impl SettingOrigin {
 fn what_does_not_count(layer: &SettingsLayer, heard: &[&str]) -> Option<Problem> {
     let SettingsLayer { settings, .. } = layer;
     let values = settings.values.iter();
-    let values = values.filter(|(path, _)| !heard.contains(&path.as_str()));
+    // What would not count from an approved file either was said already.
+    let values =
+        values.filter(|(path, _)| !heard.contains(&path.as_str()) && !is_owners_alone(path));
     let values = values.map(|(_, (_, origin))| origin);
-    let entries = settings.named.values().map(|entry| &entry.origin);
+    let entries = settings.named.iter();
+    let entries = entries.filter(|((table, _), _)| !is_owners_alone(table));
+    let entries = entries.map(|(_, entry)| &entry.origin);
     let rules = settings.permissions.rules.iter();
     let rules = rules.filter(|(verdict, ..)| *verdict == Verdict::Allow);
     let rules = rules.map(|(_, _, origin)| origin);
@@ -160,7 +178,17 @@ fn permissions(layers: &[SettingsLayer]) -> Permissions {
 #[derive(Default)]
 struct Values<'a>(BTreeMap<&'a str, (&'a Given, SettingOrigin)>);
 
-impl Values<'_> {
+impl<'a> Values<'a> {
+    /// Those of a table with a name.
+    fn of_entry(entry: &'a RawEntry, scope: &'static str) -> Self {
+        let given = entry.values.iter();
+        let given = given.map(|(key, (given, origin))| {
+            let origin = SettingOrigin::new(scope, origin);
+            (*key, (given, origin))
+        });
+        Self(given.collect())
+    }
+
     fn get<T>(&self, path: &str, read: impl Fn(&Given) -> Option<T>) -> Option<Setting<T>> {
         let (given, origin) = self.0.get(path)?;
         let value = read(given);
@@ -248,37 +276,6 @@ impl Values<'_> {
             network: self.get("network", boolean).map(value),
             instructions: self.text("instructions").map(value),
             max_steps: self.get("max_steps", small).map(value),
-        }
-    }
-
-    fn gateway(&self) -> GatewaySettings {
-        GatewaySettings {
-            listen: self.text("gateway.listen"),
-            prefix: self.or("gateway.prefix", Prefix::Always, |given| {
-                Prefix::from_word(word(given)?)
-            }),
-            tls_certificate: self.text("gateway.tls_certificate"),
-            tls_key: self.text("gateway.tls_key"),
-            max_sessions: self.count("gateway.max_sessions"),
-            session_idle: self.get("gateway.session_idle_sec", duration),
-            idle_stop: self.get("gateway.idle_stop_sec", duration),
-            profiles: BTreeMap::new(),
-        }
-    }
-
-    fn profile(&self, from: SettingOrigin) -> GatewayProfile {
-        let servers = self.get("servers", |given| match given {
-            Given::Texts(names) => Some(names.clone()),
-            _ => None,
-        });
-        let prefix = self.get("prefix", |given| Prefix::from_word(word(given)?));
-        GatewayProfile {
-            from,
-            servers: servers.map(value),
-            prefix: prefix.map(value),
-            listen: self.text("listen").map(value),
-            tool_search: self.get("tool_search", search_mode).map(value),
-            context_window: self.count("context_window").map(value),
         }
     }
 

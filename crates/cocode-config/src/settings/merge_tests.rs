@@ -153,51 +153,69 @@ fn every_key_of_the_tables_is_read_into_the_settings() {
             SettingKind::CountOrAll => "\"all\"".to_owned(),
             SettingKind::SearchMode => "\"auto:7\"".to_owned(),
             SettingKind::Listen => "\"localhost:7\"".to_owned(),
-            SettingKind::HttpUrl => "\"https://example.com\"".to_owned(),
+            SettingKind::HttpUrl | SettingKind::SafeUrl => "\"https://example.com\"".to_owned(),
             SettingKind::SecretReference => "\"keyring:x\"".to_owned(),
             SettingKind::DocumentUrl => "\"https://example.com/client.json\"".to_owned(),
             SettingKind::Port => "77".to_owned(),
-            SettingKind::Rules | SettingKind::TextList => "[\"*\"]".to_owned(),
+            SettingKind::Rules | SettingKind::TextList | SettingKind::Words => "[\"*\"]".to_owned(),
+            SettingKind::Word => "\"word\"".to_owned(),
+            SettingKind::Issuers => "[\"https://example.com\"]".to_owned(),
+            SettingKind::SomeOf(words) => format!("[\"{}\"]", words.last().unwrap()),
+            SettingKind::Store => "\"memory\"".to_owned(),
             SettingKind::Answers => "{ shell = \"deny\" }".to_owned(),
             other => panic!("{} is {other:?}", key.name),
         }
     }
-    let mut texts = Vec::new();
-    for key in SETTINGS {
-        match &key.kind {
-            SettingKind::Table(keys) => texts.extend(keys.iter().flat_map(|inner| {
-                if let SettingKind::Named(keys) = &inner.kind {
-                    let start = format!("[{}.{}.x]", key.name, inner.name);
-                    return keys
-                        .iter()
-                        .map(|key| {
-                            let text = format!("{start}\n{} = {}", key.name, sample(key));
-                            (text, start.clone())
-                        })
-                        .collect::<Vec<_>>();
-                }
-                let text = format!("[{}]\n{} = {}", key.name, inner.name, sample(inner));
-                vec![(text, String::new())]
-            })),
-            SettingKind::Named(keys) => texts.extend(keys.iter().map(|inner| {
-                let start = match (key.name, inner.name) {
-                    ("providers", "kind") => format!("[{}.x]\nkind = \"openai\"", key.name),
-                    ("providers", _) => format!("[{}.x]\nkind = \"sampling\"", key.name),
-                    _ => format!("[{}.x]", key.name),
-                };
-                let line = format!("{} = {}", inner.name, sample(inner));
-                let text = match inner.name {
-                    "kind" => format!("[{}.x]\n{line}", key.name),
-                    _ => format!("{start}\n{line}"),
-                };
-                (text, start)
-            })),
-            _ => texts.push((format!("{} = {}", key.name, sample(key)), String::new())),
+    /// What stands before a key so that the rest can be understood.
+    fn start(path: &str, key: &str) -> String {
+        match (path, key) {
+            ("", _) => String::new(),
+            ("providers.x", "kind") => "[providers.x]".to_owned(),
+            ("providers.x", _) => "[providers.x]\nkind = \"sampling\"".to_owned(),
+            ("gateway.oauth", "issuers") => "[gateway.oauth]\nresource = \"https://r\"".to_owned(),
+            ("gateway.oauth", "resource") => {
+                "[gateway.oauth]\nissuers = [\"https://i\"]".to_owned()
+            }
+            ("gateway.oauth", _) => {
+                "[gateway.oauth]\nissuers = [\"https://i\"]\nresource = \"https://r\"".to_owned()
+            }
+            (path, _) => format!("[{path}]"),
         }
     }
+    fn collect(keys: &'static [SettingKey], path: &str, texts: &mut Vec<(String, String)>) {
+        for key in keys {
+            let below = match path {
+                "" => key.name.to_owned(),
+                path => format!("{path}.{}", key.name),
+            };
+            match &key.kind {
+                SettingKind::Table(keys) => collect(keys, &below, texts),
+                SettingKind::Named(keys) => collect(keys, &format!("{below}.x"), texts),
+                _ => {
+                    let start = start(path, key.name);
+                    let text = format!("{start}\n{} = {}", key.name, sample(key));
+                    texts.push((text, start));
+                }
+            }
+        }
+    }
+    let mut texts = Vec::new();
+    collect(SETTINGS, "", &mut texts);
     assert!(texts.len() > 40, "{}", texts.len());
     for (text, without) in texts {
-        let of = |text: &str| merge(&[layer("user", LayerTrust::Own, text)]).0;
+        let of = |text: &str| {
+            let root = parse(text, Format::Toml).unwrap();
+            let origin = Origin::file("user.toml");
+            let (settings, _) = parse_settings(&root, &origin, SettingsFile::Alone);
+            let (scope, trust) = ("user", LayerTrust::Own);
+            merge(&[SettingsLayer {
+                scope,
+                trust,
+                settings,
+            }])
+            .0
+        };
+        let _understood = layer("user", LayerTrust::Own, &text);
         assert_ne!(of(&text), of(&without), "{text}");
     }
 }

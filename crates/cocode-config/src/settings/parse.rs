@@ -6,6 +6,7 @@ use std::path::Path;
 
 use cocode_core::{Verdict, nearest};
 
+use super::gateway::OTHERS;
 use super::keys::{PERMISSIONS, SCHEMA_KEY, SETTINGS, SettingKey, SettingKind};
 use super::permissions::{RawPermissions, permissions};
 use super::reader::{Given, Reader};
@@ -18,6 +19,18 @@ use crate::read;
 /// The named entries that are not at the top of a file.
 pub(super) const GATEWAY_PROFILES: &str = "gateway.profiles";
 pub(super) const AGENT_PROFILES: &str = "agent.profiles";
+pub(super) const PRINCIPALS: &str = "gateway.principals";
+pub(super) const LIMITS_OF_SERVERS: &str = "gateway.limits.servers";
+
+const NAMED: [&str; 4] = [
+    GATEWAY_PROFILES,
+    AGENT_PROFILES,
+    PRINCIPALS,
+    LIMITS_OF_SERVERS,
+];
+
+/// Entries that keep somebody from something: without one that is broken, more would be allowed.
+const STRICT: [&str; 2] = [PRINCIPALS, LIMITS_OF_SERVERS];
 
 /// What one file says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,6 +39,8 @@ pub struct RawSettings {
     pub(crate) values: BTreeMap<String, (Given, Origin)>,
     /// By table and name, as in `providers` and `local`.
     pub(crate) named: BTreeMap<(&'static str, String), RawEntry>,
+    /// Such entries that cannot be understood, and may have been meant to keep somebody from something.
+    pub(crate) broken: BTreeMap<(&'static str, String), Origin>,
     pub(crate) permissions: RawPermissions,
 }
 
@@ -98,6 +113,20 @@ impl RawSettings {
         if is_unreadable && self.has_broken_permissions() && !earlier.named.is_empty() {
             self.named.clone_from(&earlier.named);
             is_kept = true;
+        }
+        is_kept | self.keep_strict_entries(earlier, is_broken)
+    }
+
+    /// Takes over entries without which more would be allowed, where what is written now says nothing.
+    fn keep_strict_entries(&mut self, earlier: &Self, is_broken: impl Fn(&str) -> bool) -> bool {
+        let mut is_kept = false;
+        for (place, entry) in &earlier.named {
+            let is_lost = self.broken.contains_key(place) || is_broken(place.0);
+            if STRICT.contains(&place.0) && is_lost && !self.named.contains_key(place) {
+                self.broken.remove(place);
+                self.named.insert(place.clone(), entry.clone());
+                is_kept = true;
+            }
         }
         is_kept
     }
@@ -210,36 +239,38 @@ fn merged(mut earlier: RawPermissions, mut read: RawPermissions) -> RawPermissio
     read
 }
 
+/// The values of a table, by their paths.
 fn table(
     reader: &mut Reader<'_>,
-    name: &str,
+    path: &str,
     keys: &'static [SettingKey],
     member: &Member,
     settings: &mut RawSettings,
 ) {
-    let prefix = format!("{name}.");
-    for member in reader.table(name, &member.node).unwrap_or_default() {
+    let prefix = format!("{path}.");
+    for member in reader.table(path, &member.node).unwrap_or_default() {
         let Some(key) = reader.known(keys, &prefix, member) else {
             continue;
         };
-        if let SettingKind::Named(keys) = &key.kind {
-            let table = match name {
-                "agent" => AGENT_PROFILES,
-                _ => GATEWAY_PROFILES,
-            };
-            named(reader, table, keys, member, settings);
-            continue;
-        }
         let path = format!("{prefix}{}", key.name);
-        if let Some(given) = reader.value(key, &path, &member.node) {
-            let origin = reader.origin.at(member.line);
-            settings.values.insert(path, (given, origin));
+        match &key.kind {
+            SettingKind::Named(keys) => match NAMED.into_iter().find(|known| *known == path) {
+                Some(known) => named(reader, known, keys, member, settings),
+                None => debug_assert!(false, "{path} is in the tables, but not read"),
+            },
+            SettingKind::Table(keys) => table(reader, &path, keys, member, settings),
+            _ => {
+                if let Some(given) = reader.value(key, &path, &member.node) {
+                    let origin = reader.origin.at(member.line);
+                    settings.values.insert(path, (given, origin));
+                }
+            }
         }
     }
 }
 
 /// An entry with anything wrong in it does not count at all: half of a provider would send a key to
-/// the wrong place.
+/// the wrong place. Where that would allow more, it is known to be broken.
 fn named(
     reader: &mut Reader<'_>,
     table: &'static str,
@@ -261,13 +292,19 @@ fn named(
                 values.insert(key.name, (given, reader.origin.at(member.line)));
             }
         }
-        if reader.problems.len() == errors_before && table == "providers" {
-            provider_coherence(reader, &path, member.line, &values);
-        }
         if reader.problems.len() == errors_before {
-            let origin = reader.origin.at(member.line);
-            let entry = RawEntry { origin, values };
-            settings.named.insert((table, member.key.clone()), entry);
+            match table {
+                "providers" => provider_coherence(reader, &path, member.line, &values),
+                PRINCIPALS => principal_coherence(reader, &path, member, &values),
+                _ => {}
+            }
+        }
+        let origin = reader.origin.at(member.line);
+        let place = (table, member.key.clone());
+        if reader.problems.len() == errors_before {
+            settings.named.insert(place, RawEntry { origin, values });
+        } else if STRICT.contains(&table) {
+            settings.broken.insert(place, origin);
         }
     }
 }
@@ -291,6 +328,25 @@ fn provider_coherence(
     if values.contains_key("api_key") && values.contains_key("api_key_env") {
         let message = "it has both `api_key` and `api_key_env`";
         reader.error(line, path, message);
+    }
+}
+
+fn principal_coherence(
+    reader: &mut Reader<'_>,
+    path: &str,
+    member: &Member,
+    values: &BTreeMap<&'static str, (Given, Origin)>,
+) {
+    if member.key.is_empty() {
+        let message = "nobody has an empty name";
+        let hint = "`[gateway.principals.\"*\"]` means those who have no table".to_owned();
+        reader.report(member.line, path, message, Some(hint));
+    }
+    let admin = values.get("admin").map(|(given, _)| given);
+    if member.key == OTHERS && admin == Some(&Given::Boolean(true)) {
+        let message = "everybody who is let in could manage the gateway";
+        let hint = "write `admin = true` under the names of those who may".to_owned();
+        reader.report(member.line, &format!("{path}.admin"), message, Some(hint));
     }
 }
 

@@ -181,6 +181,24 @@ fn rules(
     }
 }
 
+/// The rules of a list, or nothing if any of them is broken.
+pub(super) fn rule_list(
+    reader: &mut Reader<'_>,
+    path: &str,
+    node: &Node,
+) -> Option<Vec<(Rule, Origin)>> {
+    let nodes = reader.list(path, node)?;
+    let read: Vec<_> = nodes
+        .iter()
+        .enumerate()
+        .map(|(index, node)| {
+            let origin = reader.origin.at(node.line);
+            Some((rule(reader, &format!("{path}[{index}]"), node)?, origin))
+        })
+        .collect();
+    read.into_iter().collect()
+}
+
 /// One rule: a text, or a table with conditions.
 fn rule(reader: &mut Reader<'_>, path: &str, node: &Node) -> Option<Rule> {
     let parsed = match &node.value {

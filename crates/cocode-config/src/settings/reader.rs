@@ -1,9 +1,12 @@
 //! Reads values as the tables of keys want them, and says what is wrong where they are not.
 
-use cocode_core::{ToolSearchMode, nearest};
+mod gateway;
 
-use super::StartConcurrency;
+use cocode_core::{Rule, ToolSearchMode, nearest};
+
 use super::keys::{SettingKey, SettingKind};
+use super::permissions::rule_list;
+use super::{GatewayStore, StartConcurrency};
 use crate::document::{Member, Node, Value};
 use crate::entry::Seconds;
 use crate::parse::did_you_mean;
@@ -25,6 +28,8 @@ pub(crate) enum Given {
     StartConcurrency(StartConcurrency),
     SearchMode(ToolSearchMode),
     UrlPattern(UrlPattern),
+    Store(GatewayStore),
+    Rules(Vec<(Rule, Origin)>),
 }
 
 /// Collects what is wrong in one file.
@@ -102,8 +107,13 @@ impl<'a> Reader<'a> {
             SettingKind::Directories => Given::Texts(self.directories(path, node)?),
             SettingKind::Command => Given::Texts(self.command(path, node)?),
             SettingKind::UrlPattern => Given::UrlPattern(self.url_pattern(path, node)?),
-            SettingKind::Rules
-            | SettingKind::Answers
+            SettingKind::SafeUrl => Given::Text(self.safe_url(path, node)?),
+            SettingKind::Issuers => Given::Texts(self.issuers(path, node)?),
+            SettingKind::Store => Given::Store(self.store(path, node)?),
+            SettingKind::Word => Given::Text(self.word(path, node)?),
+            SettingKind::Words => Given::Texts(self.words(path, node)?),
+            SettingKind::Rules => Given::Rules(rule_list(self, path, node)?),
+            SettingKind::Answers
             | SettingKind::Table(_)
             | SettingKind::Named(_)
             | SettingKind::Tables(_) => {

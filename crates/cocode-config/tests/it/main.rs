@@ -9,6 +9,7 @@
 mod broken_files;
 mod concurrent_edits;
 mod edit_properties;
+mod gateway_access;
 mod governed;
 mod live;
 mod model;

@@ -151,6 +151,18 @@ impl<O> RuleSet<O> {
         default.map(|default| (default.verdict, &default.origin))
     }
 
+    /// Whether nothing is ever denied or asked about. Answers count only where something is asked.
+    pub fn is_open(&self) -> bool {
+        let allows = |verdict: Verdict| verdict == Verdict::Allow;
+        let default = |authority| {
+            let default = self.default_of(authority);
+            default.is_none_or(|(verdict, _)| allows(verdict))
+        };
+        self.entries.iter().all(|entry| allows(entry.kind))
+            && default(Authority::User)
+            && default(Authority::Organization)
+    }
+
     /// Decides about one use of a tool.
     pub fn decide(&self, tool_use: &ToolUse<'_>) -> Decision<'_, O> {
         let spellings = tool_use.spellings();

@@ -7,6 +7,7 @@ use cocode_config::Prefix;
 use cocode_core::SandboxMode;
 use url::Url;
 
+use super::access::GatewayVerb;
 use super::govern::CredentialStoreArg;
 use super::serve::name;
 use super::tool_search::ToolSearchArgs;
@@ -20,13 +21,16 @@ Examples:
   cocode gateway
   cocode gateway --listen :0 --servers files,github
   cocode gateway --root . --allow-write
+  cocode gateway token add ci
 
 Settings are in [gateway] of config.toml, selections of servers in [gateway.profiles.NAME]. It ends \
 in order at Ctrl-C and SIGTERM, and at once at the second of them.";
 
 #[derive(Clone, Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct GatewayArgs {
-    /// Where to listen: an address of this machine and a port, which may be 0 for any that is free
+    /// Where to listen: an address and a port, which may be 0 for any that is free; one that others can
+    /// reach only where clients have to say who they are
     /// [default: 127.0.0.1:7777]
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<String>,
@@ -50,6 +54,9 @@ pub(crate) struct GatewayArgs {
     /// Where to keep secrets and credentials, whatever the configuration says
     #[arg(long, value_name = "STORE", help_heading = "Configuration")]
     pub(crate) credential_store: Option<CredentialStoreArg>,
+    /// Without one, the gateway is started.
+    #[command(subcommand)]
+    pub(crate) verb: Option<GatewayVerb>,
 }
 
 /// The tools that come with the program.

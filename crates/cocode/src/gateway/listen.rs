@@ -1,4 +1,4 @@
-//! Where the gateway may listen: on this machine, until there is a way to tell who connects.
+//! Where the gateway may listen: on this machine, and elsewhere if it can tell who connects.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -12,23 +12,52 @@ pub(crate) const DEFAULT: SocketAddr =
     SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT);
 
 /// The address that a text names: `127.0.0.1:7777`, `[::1]:7777`, `localhost:7777`, or only a port,
-/// as in `:7777` or `7777`.
-pub(crate) fn address(text: &str) -> Result<SocketAddr, CliError> {
+/// as in `:7777` or `7777`. One that others can reach is refused unless clients have to say who they
+/// are.
+pub(crate) fn address(text: &str, is_asked: bool) -> Result<SocketAddr, CliError> {
     let address = parsed(text).ok_or_else(|| {
         let message = format!("`{text}` is nothing to listen at");
         CliError::new(Code::InvalidUsage, message)
             .hint("write an address and a port, as in 127.0.0.1:7777, or :0 for any free port")
     })?;
-    if address.ip().to_canonical().is_loopback() {
+    if is_asked || !is_reached_by_others(address) {
         return Ok(address);
     }
     let message = format!("the gateway does not listen at {address}, where others could reach it");
     Err(CliError::new(Code::ListenRefused, message)
-        .hint("whoever reaches it can use every server, and it cannot tell yet who that is")
+        .hint("whoever reaches it could use every server, and it asks nobody who they are")
+        .hint("`cocode gateway token add NAME` makes a token, which clients then have to show")
+        .hint("[gateway.oauth] of config.toml lets those in whom an authorization server knows")
         .hint(format!(
-            "listen at 127.0.0.1:{} and let others in by ssh: `ssh -L {0}:127.0.0.1:{0} HOST`",
+            "or listen at 127.0.0.1:{} and let others in by ssh: `ssh -L {0}:127.0.0.1:{0} HOST`",
             address.port()
         )))
+}
+
+/// Whether anybody but the programs of this machine can connect.
+pub(crate) fn is_reached_by_others(address: SocketAddr) -> bool {
+    !address.ip().to_canonical().is_loopback()
+}
+
+/// What to say of an address before it is listened at: who can read along, and what clients may call it.
+pub(crate) fn warnings(address: SocketAddr, has_tls: bool, allowed_hosts: &[String]) -> Vec<String> {
+    if !is_reached_by_others(address) {
+        return Vec::new();
+    }
+    let mut warnings = Vec::new();
+    if !has_tls {
+        warnings.push(format!(
+            "at {address} tokens and everything else can be read by whoever is on the way; let it speak \
+             https (`--tls-cert FILE --tls-key FILE`), or let only a proxy that does so reach it"
+        ));
+    }
+    if address.ip().is_unspecified() && allowed_hosts.is_empty() {
+        warnings.push(format!(
+            "at {address} no name but localhost is answered to; `--allow-host NAME` is the name that \
+             others know this machine by"
+        ));
+    }
+    warnings
 }
 
 fn parsed(text: &str) -> Option<SocketAddr> {
@@ -47,11 +76,16 @@ fn parsed(text: &str) -> Option<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
-    use super::address;
+    use super::{address, warnings};
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        let found = address(text).map(|address| address.to_string());
+        check_if(false, text, expected);
+    }
+
+    #[track_caller]
+    fn check_if(is_asked: bool, text: &str, expected: &str) {
+        let found = address(text, is_asked).map(|address| address.to_string());
         let found = found.unwrap_or_else(|error| error.code.to_owned());
         assert_eq!(found, expected, "{text}");
     }
@@ -78,6 +112,39 @@ mod tests {
             check(everywhere, "listen-refused");
         }
         check("[::ffff:127.0.0.1]:1", "[::ffff:127.0.0.1]:1");
+    }
+
+    #[test]
+    fn others_may_reach_a_gateway_that_asks_who_they_are() {
+        check_if(true, "0.0.0.0:7777", "0.0.0.0:7777");
+        check_if(true, "192.168.1.2", "192.168.1.2:7777");
+        check_if(true, ":0", "127.0.0.1:0");
+        check_if(true, "example.com:80", "invalid-usage");
+    }
+
+    #[test]
+    fn a_refusal_says_how_others_can_be_let_in() {
+        let error = address("0.0.0.0:1", false).unwrap_err();
+        let hints = error.hints.join("\n");
+        for way in ["cocode gateway token add", "[gateway.oauth]", "ssh -L"] {
+            assert!(hints.contains(way), "{hints}");
+        }
+    }
+
+    #[test]
+    fn who_can_read_along_is_said() {
+        let warned = |text: &str, has_tls: bool, hosts: &[&str]| {
+            let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
+            warnings(address(text, true).unwrap(), has_tls, &hosts)
+        };
+        assert_eq!(warned("127.0.0.1:1", false, &[]), [""; 0]);
+        assert_eq!(warned("0.0.0.0:1", true, &["gate.example"]), [""; 0]);
+        assert_eq!(warned("192.0.2.1:1", true, &[]), [""; 0]);
+        let in_the_clear = warned("192.0.2.1:1", false, &[]);
+        assert!(in_the_clear.join("").contains("--tls-cert"), "{in_the_clear:?}");
+        let without_name = warned("[::]:1", true, &[]);
+        assert!(without_name.join("").contains("--allow-host"), "{without_name:?}");
+        assert_eq!(warned("0.0.0.0:1", false, &[]).len(), 2);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use cocode_core::nearest;
 use cocode_wire::serve::{HttpServerOptions, tls_from_pem};
 
 use super::{builtin, listen};
+use crate::access::Access;
 use crate::args::gateway::{AccessArgs, GatewayArgs};
 use crate::error::{CliError, Code};
 use crate::serving::Selection;
@@ -25,12 +26,16 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(args: &GatewayArgs, workspace: &Workspace) -> Result<Self, CliError> {
+    pub(crate) fn new(
+        args: &GatewayArgs,
+        access: &Access,
+        workspace: &Workspace,
+    ) -> Result<Self, CliError> {
         let config = workspace.config()?;
         let settings = &config.settings.gateway;
         let profile = args.profile.as_deref();
         let profile = profile.map(|name| profile_of(name, config)).transpose()?;
-        let mut http = HttpServerOptions::new(address(args, profile, config)?);
+        let mut http = HttpServerOptions::new(address(args, profile, access, config)?);
         if let Some((certificate, key)) = certificate(&args.access, config, workspace)? {
             let tls = tls_from_pem(&certificate, &key).map_err(|error| {
                 CliError::new(Code::FileError, "the certificate cannot be used").because(&error)
@@ -60,6 +65,12 @@ impl Plan {
             prefix: of_gateway(prefix.unwrap_or(settings.prefix.value)),
             search,
         })
+    }
+
+    /// What to say of the address before it is listened at.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let http = &self.http;
+        listen::warnings(http.listen, http.tls.is_some(), &http.allowed_hosts)
     }
 
     /// The scheme that clients use.
@@ -128,15 +139,17 @@ pub(crate) fn profile_of<'a>(
 fn address(
     args: &GatewayArgs,
     profile: Option<&GatewayProfile>,
+    access: &Access,
     config: &Config,
 ) -> Result<SocketAddr, CliError> {
+    let address_of = |text: &str| listen::address(text, access.is_asked());
     if let Some(text) = &args.listen {
-        return listen::address(text);
+        return address_of(text);
     }
     if let Some(profile) = profile
         && let Some(text) = &profile.listen
     {
-        return listen::address(text).map_err(|error| error.hint(written_in(&profile.from)));
+        return address_of(text).map_err(|error| error.hint(written_in(&profile.from)));
     }
     // Who wrote where to listen is not listened to elsewhere.
     let of_profile = args.profile.as_ref();
@@ -153,7 +166,7 @@ fn address(
     }
     match &config.settings.gateway.listen {
         None => Ok(listen::DEFAULT),
-        Some(Setting { value, from }) => listen::address(value).map_err(|error| match from {
+        Some(Setting { value, from }) => address_of(value).map_err(|error| match from {
             Some(from) => error.hint(written_in(from)),
             None => error,
         }),

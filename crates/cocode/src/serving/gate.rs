@@ -1,11 +1,12 @@
-//! The rules for tools as the gateway asks them, replaced when the files change.
+//! The rules for tools as the gateway asks them, for everybody or for one who may do less, replaced when
+//! the files change.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use cocode_client::Annotations;
-use cocode_config::{Config, SettingOrigin};
-use cocode_core::{Authority, RuleSet, ServerName, ToolName, ToolUse, Verdict};
+use cocode_config::{Config, PrincipalSettings, SettingOrigin};
+use cocode_core::{Narrowed, RuleSet, ServerName, ToolName, ToolUse, Verdict};
 use cocode_gateway::Gate;
 use tokio::sync::watch;
 
@@ -14,6 +15,8 @@ use crate::gate::hints;
 /// The rules that hold now.
 #[derive(Debug)]
 pub(crate) struct Rules {
+    /// For whom; the rules for everybody, if for nobody in particular.
+    principal: Option<Arc<str>>,
     current: RwLock<Arc<Current>>,
     /// How often they have changed.
     changes: watch::Sender<u64>,
@@ -22,23 +25,27 @@ pub(crate) struct Rules {
 #[derive(Debug)]
 struct Current {
     /// The rules for every server that a file names.
-    of: BTreeMap<String, RuleSet<SettingOrigin>>,
-    /// The rules for a server that no file names any more, and that is about to go.
+    of: BTreeMap<String, Narrowed<SettingOrigin>>,
+    /// The rules for a server that no file names: one within this process, or one that is about to go.
     otherwise: RuleSet<SettingOrigin>,
+    /// What whoever they are for may do of that.
+    principal: Option<PrincipalSettings>,
     is_open: bool,
 }
 
 impl Rules {
-    pub(crate) fn of(config: &Config) -> Self {
+    pub(crate) fn of(config: &Config, principal: Option<Arc<str>>) -> Self {
+        let current = Current::of(config, principal.as_deref());
         Self {
-            current: RwLock::new(Arc::new(Current::of(config))),
+            principal,
+            current: RwLock::new(Arc::new(current)),
             changes: watch::Sender::default(),
         }
     }
 
     /// From now on the rules of this configuration hold.
     pub(crate) fn replace(&self, config: &Config) {
-        let current = Arc::new(Current::of(config));
+        let current = Arc::new(Current::of(config, self.principal.as_deref()));
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = current;
         self.changes.send_modify(|count| *count += 1);
     }
@@ -50,32 +57,36 @@ impl Rules {
 }
 
 impl Current {
-    fn of(config: &Config) -> Self {
+    fn of(config: &Config, principal: Option<&str>) -> Self {
+        let rules = |server: &String| match principal {
+            Some(principal) => config.rules_of(principal, server),
+            None => Narrowed::new(config.rules_for(server), RuleSet::new()),
+        };
         let names = config.servers.keys();
-        let of: BTreeMap<_, _> = names
-            .map(|name| (name.clone(), config.rules_for(name)))
-            .collect();
+        let of: BTreeMap<_, _> = names.map(|name| (name.clone(), rules(name))).collect();
         let otherwise = config.rules();
-        let is_open = is_open(&otherwise) && of.values().all(is_open);
+        let principal = principal.and_then(|name| config.settings.gateway.principal(name));
+        let is_open =
+            principal.is_none() && otherwise.is_open() && of.values().all(Narrowed::is_open);
         Self {
             of,
             otherwise,
+            principal: principal.cloned(),
             is_open,
         }
     }
-}
 
-/// Whether nothing is ever denied or asked about. Answers count only where something is asked.
-fn is_open(rules: &RuleSet<SettingOrigin>) -> bool {
-    let allows = |verdict: Verdict| verdict == Verdict::Allow;
-    let default = |authority| {
-        rules
-            .default_of(authority)
-            .is_none_or(|(verdict, _)| allows(verdict))
-    };
-    rules.rules().all(|entry| allows(entry.kind))
-        && default(Authority::User)
-        && default(Authority::Organization)
+    fn decide(&self, server: &ServerName, wanted: &ToolUse<'_>) -> Verdict {
+        if let Some(rules) = self.of.get(server.as_str()) {
+            return rules.decide(wanted).verdict;
+        }
+        let general = self.otherwise.decide(wanted).verdict;
+        let own = self.principal.as_ref().map(|principal| {
+            let rules = principal.rules_for(server.as_str());
+            rules.decide(wanted).verdict
+        });
+        own.map_or(general, |own| general.max(own))
+    }
 }
 
 impl Gate for Rules {
@@ -88,10 +99,78 @@ impl Gate for Rules {
     }
 
     fn decide(&self, server: &ServerName, tool: &str, annotations: Annotations) -> Verdict {
-        let current = self.current();
-        let rules = current.of.get(server.as_str());
         let name = ToolName::new(tool);
         let wanted = ToolUse::mcp(server, &name).with_hints(hints(annotations));
-        rules.unwrap_or(&current.otherwise).decide(&wanted).verdict
+        self.current().decide(server, &wanted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use cocode_client::Annotations;
+    use cocode_config::{Config, Places};
+    use cocode_core::Verdict;
+    use cocode_gateway::Gate as _;
+
+    use super::Rules;
+
+    /// The configuration of a user who has one server, and these settings.
+    fn config(directory: &Path, settings: &str) -> Config {
+        let user = directory.join("user");
+        std::fs::create_dir_all(&user).unwrap();
+        let servers = "[mcp_servers.git]\ncommand = 'git'\n";
+        std::fs::write(user.join("mcp.toml"), servers).unwrap();
+        std::fs::write(user.join("config.toml"), settings).unwrap();
+        let places = Places {
+            system: directory.join("system"),
+            user,
+            state: directory.join("state"),
+            directory: None,
+            explicit: Vec::new(),
+        };
+        Config::load(&places, &|_| None)
+    }
+
+    fn verdict(rules: &Rules, server: &str, tool: &str) -> Verdict {
+        let server = server.parse().unwrap();
+        rules.decide(&server, tool, Annotations::default())
+    }
+
+    #[test]
+    fn one_may_do_less_than_everybody_also_with_servers_that_no_file_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let settings = "[permissions]\ndeny = ['mcp__git__reset']\n\
+                        [gateway.principals.ci]\nservers = ['git']\nask = ['mcp__git__push']\n";
+        let config = config(directory.path(), settings);
+        let (everybody, ci) = (
+            Rules::of(&config, None),
+            Rules::of(&config, Some("ci".into())),
+        );
+        let ana = Rules::of(&config, Some("ana".into()));
+        for (server, tool, of_all, of_ci) in [
+            ("git", "log", Verdict::Allow, Verdict::Allow),
+            ("git", "push", Verdict::Allow, Verdict::Ask),
+            ("git", "reset", Verdict::Deny, Verdict::Deny),
+            ("workspace", "read", Verdict::Allow, Verdict::Deny),
+        ] {
+            assert_eq!(verdict(&everybody, server, tool), of_all, "{server} {tool}");
+            assert_eq!(verdict(&ana, server, tool), of_all, "{server} {tool}");
+            assert_eq!(verdict(&ci, server, tool), of_ci, "{server} {tool}");
+        }
+    }
+
+    #[test]
+    fn rules_are_open_for_those_whom_nothing_is_kept_from() {
+        let directory = tempfile::tempdir().unwrap();
+        let narrow = config(directory.path(), "[gateway.principals.ci]\nservers = []\n");
+        assert!(Rules::of(&narrow, None).is_open());
+        assert!(Rules::of(&narrow, Some("ana".into())).is_open());
+        let ci = Rules::of(&narrow, Some("ci".into()));
+        assert!(!ci.is_open());
+        // What changes in the files counts for the same one.
+        ci.replace(&config(directory.path(), ""));
+        assert!(ci.is_open());
     }
 }

@@ -1,11 +1,12 @@
 //! The settings that hold, each with the place it is written at, or marked as a default.
 
+mod gateway;
+
 use std::time::Duration;
 
 use cocode_config::{
-    AgentProfile, AgentSettings, GatewayProfile, GatewaySettings, HealthSettings, ModelSettings,
-    OAuthSettings, ProviderSettings, RetentionSettings, Setting, SettingOrigin, Settings,
-    StartConcurrency, ToolSearchSettings,
+    AgentProfile, AgentSettings, HealthSettings, ModelSettings, OAuthSettings, ProviderSettings,
+    RetentionSettings, Setting, SettingOrigin, Settings, StartConcurrency, ToolSearchSettings,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -141,7 +142,7 @@ fn rows(settings: &Settings) -> Vec<Row> {
     of_oauth(&mut rows, oauth);
     of_tool_search(&mut rows, tool_search);
     of_agent(&mut rows, agent);
-    of_gateway(&mut rows, gateway);
+    gateway::of_gateway(&mut rows, gateway);
     of_health(&mut rows, health);
     of_retention(&mut rows, retention);
     let mut rows = rows.rows;
@@ -238,59 +239,6 @@ fn of_agent_profile(name: &str, settings: &AgentProfile) -> Row {
         }
     }
     Row::new(format!("agent.profiles.{name}"), value, Some(from))
-}
-
-fn of_gateway(rows: &mut Rows, settings: &GatewaySettings) {
-    let GatewaySettings {
-        listen,
-        prefix,
-        tls_certificate,
-        tls_key,
-        max_sessions,
-        session_idle,
-        idle_stop,
-        profiles,
-    } = settings;
-    rows.table = "gateway";
-    rows.given("listen", listen.as_ref(), |text| json!(text));
-    rows.add("prefix", prefix, |prefix| json!(prefix.as_str()));
-    rows.given("tls_certificate", tls_certificate.as_ref(), |text| {
-        json!(text)
-    });
-    rows.given("tls_key", tls_key.as_ref(), |text| json!(text));
-    rows.given("max_sessions", max_sessions.as_ref(), number);
-    rows.given("session_idle_sec", session_idle.as_ref(), seconds);
-    rows.given("idle_stop_sec", idle_stop.as_ref(), seconds);
-    for (name, profile) in profiles {
-        rows.rows.push(of_profile(name, profile));
-    }
-}
-
-fn of_profile(name: &str, settings: &GatewayProfile) -> Row {
-    let GatewayProfile {
-        from,
-        servers,
-        prefix,
-        listen,
-        tool_search,
-        context_window,
-    } = settings;
-    let mut value = json!({});
-    for (key, given) in [
-        ("servers", servers.as_ref().map(|names| json!(names))),
-        ("prefix", prefix.map(|prefix| json!(prefix.as_str()))),
-        ("listen", listen.as_ref().map(|text| json!(text))),
-        (
-            "tool_search",
-            tool_search.map(|mode| json!(mode.to_string())),
-        ),
-        ("context_window", context_window.map(|tokens| json!(tokens))),
-    ] {
-        if let Some(given) = given {
-            value[key] = given;
-        }
-    }
-    Row::new(format!("gateway.profiles.{name}"), value, Some(from))
 }
 
 fn of_health(rows: &mut Rows, settings: &HealthSettings) {

@@ -1,0 +1,264 @@
+//! The keys of `[gateway]`, in settings and in a policy.
+
+use super::{Kind, SettingKey, key};
+use crate::settings::gateway::{ALGORITHMS, LEEWAY_SECONDS};
+use crate::settings::{AuditFailure, Prefix};
+
+/// The keys of `[gateway]`.
+pub(super) const GATEWAY: &[SettingKey] = &[
+    key(
+        "listen",
+        Kind::Listen,
+        "The address to listen at, as in 127.0.0.1:7777.",
+    ),
+    key(
+        "admin_listen",
+        Kind::Listen,
+        "The address of the management API and the dashboard, where that is to be another one than \
+         `listen`. Only in your own config.toml and in that of the organization.",
+    ),
+    key(
+        "prefix",
+        Kind::OneOf(Prefix::WORDS),
+        "When tools are named mcp__SERVER__TOOL (always).",
+    ),
+    key(
+        "tls_certificate",
+        Kind::Text,
+        "The file with the certificate, in PEM.",
+    ),
+    key("tls_key", Kind::Text, "The file with its key, in PEM."),
+    key(
+        "max_sessions",
+        Kind::Count,
+        "How many sessions there may be at once.",
+    ),
+    key(
+        "session_idle_sec",
+        Kind::Seconds,
+        "How long a session may idle before it ends.",
+    ),
+    key(
+        "idle_stop_sec",
+        Kind::Seconds,
+        "How long a gateway that was started by `cocode mcp serve` stays after the last one left.",
+    ),
+    key(
+        "store",
+        Kind::Store,
+        "Where sessions, conversations, tokens and the audit log are kept: \"sqlite\" (files of this \
+         user, the default), \"memory\" (nowhere), or a database that several gateways share, as in \
+         \"postgres://cocode:${DB_PASSWORD}@db.example.com/cocode\". Its password is a `${VAR}` or a \
+         `${keyring:NAME}`; the whole may be one, too. Only in your own config.toml and in that of the \
+         organization.",
+    ),
+    key(
+        "oauth",
+        Kind::Table(OAUTH),
+        "Which access tokens of authorization servers let clients in. Counts as a whole, from the most \
+         important file that has it: your own config.toml, or that of the organization.",
+    ),
+    key(
+        "principals",
+        Kind::Named(PRINCIPAL),
+        "What those may do who come with a token, by the name of the token, or by what `principal_claim` \
+         says; `\"*\"` means those who have no table. Only in your own config.toml and in that of the \
+         organization; of two with one name the organization's counts, as a whole.",
+    ),
+    key(
+        "limits",
+        Kind::Table(LIMITS),
+        "How much everybody together may have done. Only in your own config.toml and in that of the \
+         organization.",
+    ),
+    key(
+        "audit",
+        Kind::Table(AUDIT),
+        "What is written down of calls: who called what, when, and how it ended. Only in your own \
+         config.toml and in that of the organization.",
+    ),
+    key(
+        "profiles",
+        Kind::Named(PROFILE),
+        "Selections of servers and settings, by a name of your choice, for `cocode gateway \
+         --profile NAME`. Of two with one name the more important file's counts, as a whole.",
+    ),
+];
+
+/// The keys of `[gateway.profiles.NAME]`.
+const PROFILE: &[SettingKey] = &[
+    key(
+        "servers",
+        Kind::TextList,
+        "The servers that are served. Without this, all of them.",
+    ),
+    key(
+        "prefix",
+        Kind::OneOf(Prefix::WORDS),
+        "When tools are named mcp__SERVER__TOOL, whatever [gateway] says.",
+    ),
+    key(
+        "listen",
+        Kind::Listen,
+        "The address to listen at, whatever [gateway] says.",
+    ),
+    key(
+        "tool_search",
+        Kind::SearchMode,
+        "Whether clients search for tools, whatever [tool_search] says: true, false, \"auto\" or \
+         \"auto:N\".",
+    ),
+    key(
+        "context_window",
+        Kind::Count,
+        "How many tokens the models of clients see that do not say it themselves.",
+    ),
+];
+
+/// The keys of `[gateway.oauth]`.
+const OAUTH: &[SettingKey] = &[
+    key(
+        "issuers",
+        Kind::Issuers,
+        "The authorization servers whose tokens let clients in, to the letter of what the tokens say.",
+    ),
+    key(
+        "resource",
+        Kind::HttpUrl,
+        "The address that clients know this gateway by, as in https://mcp.example.com/mcp. Tokens have \
+         to be made for it, unless there are `audiences`.",
+    ),
+    key(
+        "audiences",
+        Kind::Words,
+        "What tokens have to be made for, where the authorization server does not write `resource` into them.",
+    ),
+    key(
+        "jwks_uri",
+        Kind::SafeUrl,
+        "Where the keys of the one issuer are. Without it, where its metadata says.",
+    ),
+    key(
+        "algorithms",
+        Kind::SomeOf(ALGORITHMS),
+        "The algorithms that tokens may be signed with. Without it, all that are named here.",
+    ),
+    key(
+        "principal_claim",
+        Kind::Word,
+        "The claim that names who it is (sub).",
+    ),
+    key(
+        "required_scopes",
+        Kind::Words,
+        "Scopes that a token must have to be let in.",
+    ),
+    key(
+        "admin_scope",
+        Kind::Word,
+        "The scope that lets its owner use the management API. Without it, no token of an \
+         authorization server does, except by `admin` of its principal.",
+    ),
+    key(
+        "leeway_sec",
+        Kind::Between(0, LEEWAY_SECONDS),
+        "By how many seconds the clocks may differ (60).",
+    ),
+];
+
+/// The keys of `[gateway.principals.NAME]`.
+const PRINCIPAL: &[SettingKey] = &[
+    key(
+        "servers",
+        Kind::TextList,
+        "The servers that they see. Without this, all of them.",
+    ),
+    key(
+        "allow",
+        Kind::Rules,
+        "The tools that they may use, and no others but those under `ask`. Never more than \
+         [permissions] allows.",
+    ),
+    key(
+        "ask",
+        Kind::Rules,
+        "Tools that they may use if a person agrees.",
+    ),
+    key("deny", Kind::Rules, "Tools that do not exist for them."),
+    CALLS_PER_MINUTE,
+    MAX_CONCURRENT,
+    key(
+        "admin",
+        Kind::Boolean,
+        "Whether they may use the management API. Without this, as their token says.",
+    ),
+];
+
+/// The keys of `[gateway.limits]`.
+const LIMITS: &[SettingKey] = &[
+    CALLS_PER_MINUTE,
+    MAX_CONCURRENT,
+    key(
+        "servers",
+        Kind::Named(SERVER_LIMITS),
+        "The same for one server, by its name.",
+    ),
+];
+
+/// The keys of `[gateway.limits.servers.NAME]`.
+const SERVER_LIMITS: &[SettingKey] = &[CALLS_PER_MINUTE, MAX_CONCURRENT];
+
+const CALLS_PER_MINUTE: SettingKey = key(
+    "calls_per_minute",
+    Kind::Count,
+    "How many calls may be begun in a minute. Without this, any number.",
+);
+const MAX_CONCURRENT: SettingKey = key(
+    "max_concurrent",
+    Kind::Count,
+    "How many calls may be under way at a time. Without this, any number.",
+);
+
+/// The keys of `[gateway.audit]`.
+const AUDIT: &[SettingKey] = &[
+    key(
+        "enabled",
+        Kind::Boolean,
+        "Whether calls are written down. Without this, they are where clients have to say who they are.",
+    ),
+    key(
+        "directory",
+        Kind::Text,
+        "Where the files are: absolute, beginning with `~/`, or beside this file. Without it, among what \
+         cocode keeps for itself.",
+    ),
+    key(
+        "arguments",
+        Kind::Boolean,
+        "Whether the arguments of calls are written down, too, which may hold secrets (false).",
+    ),
+    key(
+        "max_file_mb",
+        Kind::Count,
+        "How many megabytes a file may have before the log goes on in the next one. Without it, as \
+         `retention.audit_max_mb`.",
+    ),
+    key(
+        "keep_files",
+        Kind::Count,
+        "How many files are kept. Without it, all of them.",
+    ),
+    key(
+        "on_failure",
+        Kind::OneOf(AuditFailure::WORDS),
+        "What happens to a call that cannot be written down: it is refused, or made all the same (refuse).",
+    ),
+];
+
+/// The keys of `[gateway]` in a policy.
+pub(crate) const POLICY_GATEWAY: &[SettingKey] = &[key(
+    "require_authentication",
+    Kind::Boolean,
+    "Whether clients of every gateway have to say who they are, on this machine as well: one that cannot \
+     know does not start.",
+)];

@@ -1,0 +1,203 @@
+//! The tokens that let clients in at a gateway. One is shown when it is made, alone on stdout, and never
+//! again: only its hash is kept.
+
+use std::time::{Duration, SystemTime};
+
+use cocode_access::{PrincipalName, Token, TokenRecord};
+use cocode_admin::Moment;
+use cocode_config::PrincipalSettings;
+use serde::Serialize;
+
+use crate::access::{token_store, token_trouble};
+use crate::args::access::TokenVerb;
+use crate::error::{CliError, Code, Exit};
+use crate::printer::{Style, print_json};
+use crate::session::on_runtime;
+use crate::table::{Cell, table};
+use crate::text::{age, plain};
+use crate::workspace::Workspace;
+
+pub(crate) fn run(verb: &TokenVerb, workspace: &Workspace) -> Result<Exit, CliError> {
+    let work = async {
+        match verb {
+            TokenVerb::Add {
+                name,
+                admin,
+                expires,
+            } => add(&parsed(name)?, *admin, *expires, workspace).await,
+            TokenVerb::List => list(workspace).await,
+            TokenVerb::Revoke { name } => revoke(&parsed(name)?, workspace).await,
+        }
+    };
+    on_runtime(workspace, work)
+}
+
+fn parsed(name: &str) -> Result<PrincipalName, CliError> {
+    name.parse().map_err(|error| {
+        let message = format!("`{}` cannot be the name of a token", plain(name));
+        CliError::new(Code::InvalidUsage, message).because(&error)
+    })
+}
+
+/// What is told of a token.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Told<'a> {
+    name: &'a str,
+    /// Only when it is made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<&'a str>,
+    admin: bool,
+    created_at: Moment,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Moment>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_used_at: Option<Moment>,
+}
+
+impl<'a> Told<'a> {
+    fn of(record: &'a TokenRecord) -> Self {
+        Self {
+            name: record.name.as_str(),
+            token: None,
+            admin: record.is_admin,
+            created_at: record.created.into(),
+            expires_at: record.expires.map(Moment::from),
+            last_used_at: record.last_used.map(Moment::from),
+        }
+    }
+}
+
+async fn add(
+    name: &PrincipalName,
+    admin: bool,
+    expires: Option<Duration>,
+    workspace: &Workspace,
+) -> Result<Exit, CliError> {
+    let token = Token::generate().map_err(|error| {
+        CliError::new(Code::SetupFailed, "a token cannot be made").because(&error)
+    })?;
+    let record = TokenRecord::new(name.clone(), token.hash()).admin(admin);
+    let until = expires.and_then(|wait| record.created.checked_add(wait));
+    let record = record.expiring(until);
+    let store = token_store(workspace)?;
+    store
+        .add(&record)
+        .await
+        .map_err(|error| token_trouble(&error))?;
+    let printer = &workspace.printer;
+    if printer.json() {
+        let told = Told {
+            token: Some(token.expose()),
+            ..Told::of(&record)
+        };
+        return print_json(printer, &told).map(|()| Exit::Ok);
+    }
+    printer.out_line(token.expose())?;
+    let until = match record.expires {
+        Some(until) => format!("good until {}", Moment::from(until)),
+        None => "good until it is revoked".to_owned(),
+    };
+    printer.note(&format!(
+        "this is the token of `{name}`, {until}; it is shown this once"
+    ));
+    printer.note("clients send it as `Authorization: Bearer TOKEN`, and from now on each needs one");
+    if let Some(table) = table_of(name, workspace)? {
+        printer.note(&table);
+    }
+    Ok(Exit::Ok)
+}
+
+/// What the settings say of whoever has the token, if that is not all that everybody may.
+fn table_of(name: &PrincipalName, workspace: &Workspace) -> Result<Option<String>, CliError> {
+    let gateway = &workspace.config()?.settings.gateway;
+    let Some(PrincipalSettings {
+        from, is_broken, ..
+    }) = gateway.principal(name.as_str())
+    else {
+        return Ok(None);
+    };
+    Ok(Some(if *is_broken {
+        format!("`{name}` may do nothing until what is written at {from} is mended")
+    } else {
+        format!("what `{name}` may do is written at {from}")
+    }))
+}
+
+#[derive(Serialize)]
+struct Listing<'a> {
+    tokens: Vec<Told<'a>>,
+}
+
+async fn list(workspace: &Workspace) -> Result<Exit, CliError> {
+    let records = token_store(workspace)?.list().await;
+    let records = records.map_err(|error| token_trouble(&error))?;
+    let printer = &workspace.printer;
+    if printer.json() {
+        let tokens = records.iter().map(Told::of).collect();
+        return print_json(printer, &Listing { tokens }).map(|()| Exit::Ok);
+    }
+    if records.is_empty() {
+        printer.note("there are no tokens: `cocode gateway token add NAME` makes one");
+        return Ok(Exit::Ok);
+    }
+    let now = SystemTime::now();
+    let rows: Vec<Vec<Cell>> = records.iter().map(|record| row(record, now)).collect();
+    let head = ["NAME", "MAY", "MADE", "LAST USED", "EXPIRES"];
+    printer.out(table(&head, &rows, printer.paint()))?;
+    Ok(Exit::Ok)
+}
+
+fn row(record: &TokenRecord, now: SystemTime) -> Vec<Cell> {
+    let ago = |time: SystemTime| {
+        let since = now.duration_since(time).unwrap_or_default();
+        format!("{} ago", age(since))
+    };
+    let expires = match record.expires {
+        None => Cell::new("never"),
+        Some(_) if record.has_expired(now) => Cell::new("has expired").styled(Style::Red),
+        Some(time) => {
+            let left = time.duration_since(now).unwrap_or_default();
+            Cell::new(format!("in {}", age(left)))
+        }
+    };
+    vec![
+        Cell::new(record.name.as_str()).styled(Style::Bold),
+        Cell::new(if record.is_admin { "manage" } else { "use" }),
+        Cell::new(ago(record.created)),
+        Cell::new(record.last_used.map_or_else(|| "never".to_owned(), ago)),
+        expires,
+    ]
+}
+
+#[derive(Serialize)]
+struct Revoked<'a> {
+    name: &'a str,
+    revoked: bool,
+}
+
+async fn revoke(name: &PrincipalName, workspace: &Workspace) -> Result<Exit, CliError> {
+    let store = token_store(workspace)?;
+    store
+        .revoke(name)
+        .await
+        .map_err(|error| token_trouble(&error))?;
+    let printer = &workspace.printer;
+    if printer.json() {
+        let report = Revoked {
+            name: name.as_str(),
+            revoked: true,
+        };
+        return print_json(printer, &report).map(|()| Exit::Ok);
+    }
+    printer.out_line(&plain(&format!("revoked `{name}`")))?;
+    let left = store.list().await;
+    let has_oauth = workspace.config()?.settings.gateway.oauth.is_some();
+    if left.is_ok_and(|left| left.is_empty()) && !has_oauth {
+        printer.note(
+            "that was the last token: a gateway that runs lets nobody in, and one that is started now \
+             lets in every program of this machine",
+        );
+    }
+    Ok(Exit::Ok)
+}
