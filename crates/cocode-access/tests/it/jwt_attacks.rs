@@ -340,6 +340,22 @@ async fn whoever_has_no_fit_name_does_not_come_in() {
 }
 
 #[tokio::test]
+async fn a_token_that_is_bound_to_a_key_is_not_taken_without_a_proof() {
+    let house = house().await;
+    let door = house.issuer.door();
+    for bound in [
+        json!({ "jkt": "x" }),
+        json!({ "x5t#S256": "x" }),
+        Value::Null,
+    ] {
+        let claims = with(house.issuer.claims(), "cnf", bound);
+        let refusal = comes(&door, &house.rsa.good("RS256", &claims)).await;
+        let why = "the token is bound to a key, and proofs of keys are not checked here";
+        assert_invalid(&refusal.unwrap_err(), why);
+    }
+}
+
+#[tokio::test]
 async fn changed_and_foreign_signatures_are_refused() {
     let house = house().await;
     let door = house.issuer.door();
