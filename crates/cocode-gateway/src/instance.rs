@@ -182,7 +182,9 @@ impl Instance {
             deadlines,
             witness: Arc::clone(&passed.witness) as Arc<dyn Witness>,
         };
+        let under_way = passed.witness.begin();
         let answer = self.manager.relay(&self.name, tool, &relayed).await;
+        drop(under_way);
         if !answer.as_ref().is_err_and(is_late) {
             on_its_way.done();
         }

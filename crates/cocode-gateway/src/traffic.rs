@@ -233,7 +233,7 @@ impl Traffic {
         }
         let _waiting = Waiting::begin(self, number);
         drop(unclear);
-        witness.ask(method, params).await
+        witness.asked(method, params).await
     }
 
     /// How many questions wait until it is clear whom they are for, this one included.
@@ -256,7 +256,7 @@ impl Traffic {
         };
         let newest = self.lock().calls.newest();
         match newest {
-            Some(witness) => witness.ask(method, params).await,
+            Some(witness) => witness.asked(method, params).await,
             None => {
                 let asked = owner.ask_outside(&self.name, method, params.as_ref());
                 asked.await

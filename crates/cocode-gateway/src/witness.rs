@@ -1,6 +1,7 @@
 //! Stands beside a request on its way to a server: passes on what belongs to it, to the client that
 //! asked.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -8,7 +9,8 @@ use cocode_client::{Notification, Witness};
 use cocode_wire::encode::{self, push_member};
 use cocode_wire::members::Members;
 use cocode_wire::serve::Sink;
-use cocode_wire::{RawJson, RpcError};
+use cocode_wire::{RawJson, RpcError, code};
+use tokio::sync::Notify;
 
 use crate::caller::{Abilities, Caller};
 use crate::deeds::Slot;
@@ -38,6 +40,9 @@ pub(crate) struct CallWitness {
     lacking: Mutex<Abilities>,
     way: Mutex<Way>,
     reported: Mutex<Reported>,
+    /// Whether a server works on the request.
+    is_under_way: AtomicBool,
+    over: Notify,
 }
 
 /// How much progress was reported.
@@ -85,6 +90,8 @@ impl CallWitness {
                 before: f64::NEG_INFINITY,
             }),
             way: Mutex::new(Way::of(request)),
+            is_under_way: AtomicBool::new(false),
+            over: Notify::new(),
         })
     }
 
@@ -161,6 +168,23 @@ impl CallWitness {
                 let stream = Arc::clone(&self.way().stream);
                 Box::pin(async move { self.from.ask(&*stream, &method, params.as_ref()).await })
             }
+        }
+    }
+
+    /// A server begins to work on the request, until what this gives is dropped.
+    pub(crate) fn begin(&self) -> UnderWay<'_> {
+        self.is_under_way.store(true, Ordering::Release);
+        UnderWay(self)
+    }
+
+    /// Ready when no server works on the request any more.
+    async fn over(&self) {
+        loop {
+            let over = self.over.notified();
+            if !self.is_under_way.load(Ordering::Acquire) {
+                return;
+            }
+            over.await;
         }
     }
 
@@ -244,7 +268,32 @@ impl Witness for CallWitness {
         self.send(encode::notification(method, params));
     }
 
+    /// A server may forget what it has asked when its work is over. Clients take care of that; those
+    /// who read an inbox are not to be kept busy with it.
     fn asked(&self, method: &str, params: Option<RawJson>) -> Asking<'_> {
-        self.ask(method, params)
+        let needed = Abilities::needed_for(method, params.as_ref());
+        let answer = self.ask(method, params);
+        if !self.can_by_inbox().and(needed).any() {
+            return answer;
+        }
+        Box::pin(async move {
+            tokio::select! {
+                answer = answer => answer,
+                () = self.over() => {
+                    let what = "the request that this is about is over";
+                    Err(RpcError::new(code::INTERNAL_ERROR, what))
+                }
+            }
+        })
+    }
+}
+
+/// A request that a server works on.
+pub(crate) struct UnderWay<'a>(&'a CallWitness);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.is_under_way.store(false, Ordering::Release);
+        self.0.over.notify_waiters();
     }
 }
