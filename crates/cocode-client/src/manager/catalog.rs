@@ -31,8 +31,8 @@ pub struct ServerCatalog {
     pub is_offered: bool,
     /// Its tools, by name, without those that filters take away.
     pub tools: Vec<Arc<CatalogTool>>,
-    /// The tools that its filters take away, by name.
-    pub filtered: Vec<Arc<CatalogTool>>,
+    /// How many tools its filters take away.
+    pub filtered_tools: usize,
     /// Its resources, by URI.
     pub resources: Vec<Arc<Resource>>,
     /// Its resource templates, by URI template.
@@ -121,18 +121,18 @@ impl Catalog {
     #[must_use]
     pub fn with_tools(&self, is_seen: impl Fn(&ServerName, &CatalogTool) -> bool) -> Self {
         let servers = self.servers.values().map(|server| {
-            let all = server.tools.iter().cloned();
-            let (tools, unseen): (Vec<_>, Vec<_>) =
-                all.partition(|tool| is_seen(&server.name, tool));
-            if unseen.is_empty() {
+            let seen = server
+                .tools
+                .iter()
+                .filter(|tool| is_seen(&server.name, tool));
+            let tools: Vec<_> = seen.cloned().collect();
+            if tools.len() == server.tools.len() {
                 return Arc::clone(server);
             }
-            let mut filtered = server.filtered.clone();
-            filtered.extend(unseen);
-            filtered.sort_by(|one, other| one.name.cmp(&other.name));
+            let filtered_tools = server.filtered_tools + (server.tools.len() - tools.len());
             Arc::new(ServerCatalog {
                 tools,
-                filtered,
+                filtered_tools,
                 ..(**server).clone()
             })
         });
@@ -253,13 +253,17 @@ impl ServerCatalog {
         is_offered: bool,
         lists: &Lists,
     ) -> Self {
-        let all = lists.tools.items().iter().cloned();
-        let (tools, filtered) = all.partition(|tool| filter.admits(tool.name.as_str()));
+        let all = lists.tools.items();
+        let tools: Vec<_> = all
+            .iter()
+            .filter(|tool| filter.admits(tool.name.as_str()))
+            .cloned()
+            .collect();
         Self {
             name: name.clone(),
             is_offered,
+            filtered_tools: all.len() - tools.len(),
             tools,
-            filtered,
             resources: lists.resources.items().to_vec(),
             templates: lists.templates.items().to_vec(),
             prompts: lists.prompts.items().to_vec(),
@@ -276,7 +280,7 @@ impl ServerCatalog {
             name,
             is_offered,
             tools,
-            filtered,
+            filtered_tools,
             resources,
             templates,
             prompts,
@@ -291,9 +295,7 @@ impl ServerCatalog {
             && same(tools, &other.tools, |one, other| {
                 one.is_described_like(other)
             })
-            && same(filtered, &other.filtered, |one, other| {
-                one.is_described_like(other)
-            })
+            && *filtered_tools == other.filtered_tools
             && same(resources, &other.resources, |one, other| {
                 one.raw == other.raw
             })

@@ -85,7 +85,7 @@ fn filters_take_tools_away() {
     };
     let lists = lists(&[("read_a", ""), ("read_secret", ""), ("write", "")]);
     let server = ServerCatalog::of(&name("x"), &filter, true, &lists);
-    assert_eq!(server.filtered.len(), 2);
+    assert_eq!(server.filtered_tools, 2);
     let catalog = Catalog::new(1, [server]);
     let listed: Vec<_> = catalog.tools().map(|(name, _)| name.as_str()).collect();
     assert_eq!(listed, ["mcp__x__read_a"]);

@@ -125,11 +125,6 @@ impl FrontDoor {
         }
     }
 
-    /// Whether everybody may use servers.
-    pub(crate) fn is_open(&self) -> bool {
-        self.keeper.is_open()
-    }
-
     /// What says where tokens are to be got, where an authorization server gives them.
     pub(crate) fn metadata_at(&self, path: &str) -> Option<Bytes> {
         let oauth = self.keeper.oauth()?;
@@ -144,6 +139,13 @@ impl FrontDoor {
     /// The gateway's own tokens.
     pub(crate) fn tokens(&self) -> &Arc<TokenKeeper> {
         &self.tokens
+    }
+
+    /// Notes when tokens were used, before the end.
+    pub(crate) async fn close(&self) {
+        if let Err(error) = self.tokens.close().await {
+            tracing::warn!(%error, "when tokens were used last is not noted");
+        }
     }
 
     /// Sends everybody away whose token is revoked, for as long as there are tokens.

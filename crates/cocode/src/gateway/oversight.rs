@@ -30,7 +30,7 @@ pub(crate) struct Watch {
 /// An audit log, and how much is written down.
 #[derive(Debug)]
 pub(crate) struct Audit {
-    pub(crate) log: AuditLog,
+    pub(crate) log: Arc<AuditLog>,
     pub(crate) with_arguments: bool,
 }
 

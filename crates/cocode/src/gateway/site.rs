@@ -1,16 +1,16 @@
-//! What is found at which path: the servers, and two pages for people and machines that look
-//! whether the gateway is there.
+//! What is found at which path: the servers for those who are let in, and pages for people and machines
+//! that look after the gateway.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use cocode_gateway::{Announced, View};
-use cocode_wire::serve::{Admission, Admitting, Endpoint, Guest, Page, PageBody, Site, Visit};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use cocode_wire::serve::{Admission, Admitting, Endpoint, Guest, Page, Site, Visit};
+use http::{HeaderMap, Request};
 use url::form_urlencoded;
 
 use super::door::FrontDoor;
+use super::management::Pages;
 use super::views::Views;
 
 /// How clients say how many tokens their model sees.
@@ -25,11 +25,24 @@ const MODE_PARAMETER: &str = "tool_search";
 pub(crate) struct Endpoints {
     views: Arc<Views>,
     door: Arc<FrontDoor>,
+    pages: Arc<Pages>,
+    /// Whether everything that there is to look after the gateway is found here, too.
+    has_office: bool,
 }
 
 impl Endpoints {
-    pub(crate) fn new(views: Arc<Views>, door: Arc<FrontDoor>) -> Self {
-        Self { views, door }
+    pub(crate) fn new(
+        views: Arc<Views>,
+        door: Arc<FrontDoor>,
+        pages: Arc<Pages>,
+        has_office: bool,
+    ) -> Self {
+        Self {
+            views,
+            door,
+            pages,
+            has_office,
+        }
     }
 
     /// What somebody sees. Whoever is let in has a view; where everybody is the same, it is the owner's.
@@ -38,18 +51,6 @@ impl Endpoints {
             Some(guest) => self.views.known(guest.id()),
             None => Some(self.views.own().clone()),
         }
-    }
-
-    fn introduction(&self) -> String {
-        let mut text = format!(
-            "cocode gateway {}\n\nMCP, for clients of every protocol revision:\n\n  /mcp\n",
-            env!("CARGO_PKG_VERSION")
-        );
-        for name in self.views.own().names() {
-            // Writing to a text does not fail.
-            let _written = writeln!(text, "  /mcp/{name}");
-        }
-        text
     }
 }
 
@@ -96,23 +97,11 @@ impl Site for Endpoints {
     }
 
     fn page(&self, request: Request<Bytes>) -> Page<'_> {
-        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-        let (status, text) = match request.uri().path() {
-            "/" | "/healthz" if !is_read => {
-                (StatusCode::METHOD_NOT_ALLOWED, "GET only\n".to_owned())
-            }
-            "/" => (StatusCode::OK, self.introduction()),
-            "/healthz" => (StatusCode::OK, "ok\n".to_owned()),
-            _ => (
-                StatusCode::NOT_FOUND,
-                "there is nothing here; / lists what there is\n".to_owned(),
-            ),
-        };
-        let mut response = Response::new(PageBody::from(text));
-        *response.status_mut() = status;
-        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-        response.headers_mut().insert(header::CONTENT_TYPE, plain);
-        Box::pin(std::future::ready(response))
+        if self.has_office {
+            Box::pin(self.pages.answer(request))
+        } else {
+            Box::pin(self.pages.answer_in_public(request))
+        }
     }
 }
 

@@ -45,7 +45,7 @@ impl Watch {
             };
             let ledger = Arc::new(FileLedger::new(options));
             Some(Arc::new(Audit {
-                log: AuditLog::start(ledger, when_failing),
+                log: Arc::new(AuditLog::start(ledger, when_failing)),
                 with_arguments: settings.arguments.value,
             }))
         } else {

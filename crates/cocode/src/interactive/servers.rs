@@ -227,7 +227,7 @@ fn tools(talk: &Talk, name: &ServerName) -> CommandOutcome {
         );
     }
     let more = [
-        (server.filtered.len(), "tools that filters take away"),
+        (server.filtered_tools, "tools that filters take away"),
         (server.resources.len(), "resources"),
         (server.templates.len(), "resource templates"),
         (server.prompts.len(), "prompts"),

@@ -186,5 +186,5 @@ fn wanted<'a>(
 fn tools(manager: &Manager, name: &cocode_core::ServerName) -> Option<(usize, usize)> {
     let catalog = manager.catalog();
     let server = catalog.server(name)?;
-    Some((server.tools.len(), server.filtered.len()))
+    Some((server.tools.len(), server.filtered_tools))
 }

@@ -179,3 +179,105 @@ fn rules_of_principals_count_while_it_runs() {
     home.user_file("config.toml", "[gateway.principals.ana]\nservers = []\n");
     while !ana.tools().is_empty() {}
 }
+
+#[test]
+fn limits_of_a_principal_are_told_with_when_to_come_again() {
+    let home = Home::new();
+    home.user_file(
+        "config.toml",
+        "[gateway.principals.bob]\ncalls_per_minute = 2\n",
+    );
+    let (ana, bob) = (token(&home, "ana"), token(&home, "bob"));
+    let gateway = gateway(&home);
+    let of = |token: &String| ByHand::new(gateway.url(), Some(token)).initialized();
+    let (ana, bob) = (of(&ana), of(&bob));
+    let call = |client: &ByHand| client.call("mcp__workspace__list", &json!({}));
+    for _ in 0..2 {
+        assert!(call(&bob)["result"].is_object());
+    }
+    let refused = call(&bob);
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("`bob` may make 2 calls per minute: try again in"),
+        "{refused}"
+    );
+    let seconds = &refused["error"]["data"]["retryAfterSeconds"];
+    assert!(
+        seconds.as_u64().is_some_and(|seconds| seconds <= 30),
+        "{refused}"
+    );
+    for _ in 0..3 {
+        assert!(call(&ana)["result"].is_object());
+    }
+}
+
+#[test]
+fn every_call_is_written_down_and_nobody_can_forge_a_line() {
+    let home = Home::new();
+    home.project_file("hello.txt", "good morning\n");
+    home.user_file(
+        "config.toml",
+        "[gateway.principals.bob]\ndeny = [\"mcp__workspace__grep\"]\n",
+    );
+    let (ana, bob) = (token(&home, "ana"), token(&home, "bob"));
+    let gateway = gateway(&home);
+    let of = |token: &String| ByHand::new(gateway.url(), Some(token)).initialized();
+    let (ana, bob) = (of(&ana), of(&bob));
+    ana.call("mcp__workspace__read", &json!({ "path": "hello.txt" }));
+    ana.call("mcp__workspace__read", &json!({ "path": "absent.txt" }));
+    bob.call(
+        "mcp__workspace__grep",
+        &json!({ "pattern": "secret-words" }),
+    );
+    let forged = "x\n{\"seq\":99,\"principal\":\"ana\"}\u{2028}\u{1b}[2J";
+    let single = ByHand {
+        url: format!("{}/workspace", gateway.url()),
+        session: None,
+        ..bob
+    };
+    single.initialized().call(forged, &json!({}));
+    assert_eq!(gateway.end("-TERM").0, Some(0));
+    let shown = home.json(&["audit", "show"]);
+    let entries = shown["entries"].as_array().unwrap();
+    let told: Vec<_> = entries
+        .iter()
+        .map(|entry| {
+            let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+            (text("principal"), text("name"), text("outcome"))
+        })
+        .collect();
+    let has = |who: &str, what: &str, outcome: &str| {
+        let wanted = (who.to_owned(), what.to_owned(), outcome.to_owned());
+        assert!(told.contains(&wanted), "{wanted:?} in {told:#?}");
+    };
+    has("ana", "read", "ok");
+    has("ana", "read", "tool-error");
+    has("bob", "grep", "denied");
+    assert_eq!(
+        told.iter().filter(|(who, ..)| who == "ana").count(),
+        2,
+        "{told:#?}"
+    );
+    let directory = home.home().join("state/audit");
+    let files = std::fs::read_dir(&directory).unwrap();
+    let whole: String = files
+        .map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap())
+        .collect();
+    assert!(
+        !whole.contains("secret-words"),
+        "arguments are not asked for"
+    );
+    assert!(
+        !whole.contains('\u{1b}') && !whole.contains('\u{2028}'),
+        "{whole:?}"
+    );
+    home.run(["audit", "verify"]).with_code(0);
+    // Whoever changes a word is found out.
+    for file in std::fs::read_dir(&directory).unwrap() {
+        let path = file.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace("tool-error", "ok")).unwrap();
+    }
+    let broken = home.run(["audit", "verify"]);
+    assert_ne!(broken.code, Some(0), "{broken:?}");
+}
