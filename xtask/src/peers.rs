@@ -12,6 +12,7 @@
 //! | `python` | `peers/python/requirements.lock` | Python reference servers, FastMCP |
 //! | `websocket` | `peers/python/websocket.lock` | the Python SDK with its WebSocket server |
 //! | `catalog` | `peers/catalog/package-lock.json` | servers of which only the tools are listed |
+//! | `admin-python` | `peers/python/admin.lock` | what judges the management API: schemathesis, a parser of metrics |
 //! | `catalog-python` | `peers/python/catalog.lock` | the same, in Python |
 
 use std::fs::{self, File};
@@ -112,6 +113,12 @@ const GROUPS: &[Group] = &[
         inputs: &["python/websocket.lock"],
         program: "bin/python",
         install: |directory| install_python(directory, "websocket.lock"),
+    },
+    Group {
+        name: "admin-python",
+        inputs: &["python/admin.lock"],
+        program: "bin/schemathesis",
+        install: |directory| install_python(directory, "admin.lock"),
     },
     Group {
         name: "catalog",

@@ -55,14 +55,14 @@ pub(crate) fn admit(
     headers: &HeaderMap,
 ) -> Result<Option<Visitor>, Refusal> {
     let visitor = identify(inner, who, headers);
-    if let Some(session) = visitor
-        .as_ref()
-        .and_then(|visitor| visitor.session.as_ref())
-    {
-        check_cookie_use(inner.is_https, session, route, headers)?;
-    } else if route.is_changing() && route.access == Access::Anyone {
+    let session = visitor.as_ref().and_then(|one| one.session.as_ref());
+    match (route.access, session) {
+        // What everybody may read, every page may read.
+        (Access::Anyone, _) if !route.is_changing() => {}
         // Signing in has to be meant: no other page may do it behind somebody's back.
-        check_origin(inner.is_https, headers, Missing::IsFine)?;
+        (Access::Anyone, _) => check_origin(inner.is_https, headers, Missing::IsFine)?,
+        (_, Some(session)) => check_cookie_use(inner.is_https, session, route, headers)?,
+        (_, None) => {}
     }
     let is_admin = visitor.as_ref().is_some_and(|visitor| visitor.is_admin);
     match route.access {

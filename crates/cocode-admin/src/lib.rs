@@ -31,6 +31,7 @@ mod schema;
 mod secret;
 mod sessions;
 mod sse;
+mod whole;
 
 pub use admin::{Admin, AdminOptions, Answering, Desk};
 pub use bulletin::{
@@ -51,3 +52,4 @@ pub use refusal::{Problem, ProblemFacts, Refusal, RefusalStatus};
 pub use route::{MAX_BODY_BYTES, MAX_CALL_BYTES};
 pub use secret::Secret;
 pub use sessions::{MAX_SESSIONS, SESSION_COOKIE, SESSION_IDLE, SESSION_LIFETIME};
+pub use whole::Whole;

@@ -5,6 +5,7 @@ use cocode_wire::RawJson;
 use crate::moment::Moment;
 use crate::schema::record;
 use crate::secret::Secret;
+use crate::whole::Whole;
 
 record! {
     /// A one-time code.
@@ -71,7 +72,7 @@ record! {
         /// Whether it opens this API.
         admin: Option<bool>,
         /// For how many days it is good; for ever unless given.
-        expires_in_days: Option<u32> where { "minimum": 1, "maximum": 36500 },
+        expires_in_days: Option<Whole> where { "minimum": 1, "maximum": 36500 },
     }
 }
 
