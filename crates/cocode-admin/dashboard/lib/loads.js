@@ -148,13 +148,20 @@ export async function loadAll() {
 
 const waiting = new Map();
 
-/** Does something once things are calm. Its failure is not told: the next event, or the next connection, asks again. */
+let onProblem = () => {};
+
+/** Says who hears that something could not be brought up to date. */
+export function onLoadProblem(listener) {
+  onProblem = listener;
+}
+
+/** Does something once things are calm. */
 function soon(name, load, pause = SETTLE_MS) {
   if (pause !== SETTLE_MS && waiting.has(name)) return;
   clearTimeout(waiting.get(name));
   const timer = setTimeout(() => {
     waiting.delete(name);
-    load().catch(() => {});
+    load().catch((problem) => onProblem(problem));
   }, pause);
   waiting.set(name, timer);
 }

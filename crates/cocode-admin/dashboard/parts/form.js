@@ -335,6 +335,8 @@ export function schemaForm(schema, { initial, name = 'Arguments' } = {}) {
       place,
       summary,
     ),
+    /** Whether nothing can be filled in. */
+    isEmpty: canForm && form.fields.length === 0,
     focus: () => (isForm ? fields : json).focus(),
     read() {
       const value = current();
