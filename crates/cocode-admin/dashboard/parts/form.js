@@ -92,7 +92,6 @@ function labelled(field, report) {
   const complain = (message) => {
     problem.textContent = message ?? '';
     put(input ?? control.node, 'aria-invalid', message ? 'true' : null);
-    node.classList.toggle('is-wrong', Boolean(message));
   };
   node.addEventListener('input', () => complain(null));
   return {

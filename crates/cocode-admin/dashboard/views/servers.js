@@ -2,6 +2,7 @@
 import { h, put, replace, sync, write } from '../lib/dom.js';
 import { count, milliseconds, plural, short, span, uptime } from '../lib/format.js';
 import { roving } from '../lib/keys.js';
+import { refreshStatus } from '../lib/loads.js';
 import { placeOf } from '../lib/router.js';
 import { serversByName, state, watch } from '../lib/store.js';
 import { plain, said } from '../lib/text.js';
@@ -290,7 +291,10 @@ function mount(outlet, _place, signal) {
     lists,
   );
   watch(['servers', 'status', 'latencies', 'config'], update, signal);
-  const timer = setInterval(update, CLOCK_MS);
+  const timer = setInterval(() => {
+    refreshStatus();
+    update();
+  }, CLOCK_MS);
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });
   update();
 }
