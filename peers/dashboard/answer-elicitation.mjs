@@ -15,7 +15,7 @@ const answer = JSON.parse(setting('ANSWER', '{}'));
 const action = setting('ACTION', 'accept');
 const expected = setting('EXPECT', '');
 
-const BUTTONS = { accept: /^(Send answer|Done, go on)$/, decline: 'Decline', cancel: 'Dismiss' };
+const BUTTONS = { accept: /^(Send answer|Accept|Done, go on)$/, decline: 'Decline', cancel: 'Dismiss' };
 const DONE = { accept: 'Answered.', decline: 'Declined.', cancel: 'Dismissed.' };
 
 await scenario(async ({ page }) => {

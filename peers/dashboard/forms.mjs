@@ -31,7 +31,7 @@ const KINDS = object(
 /** Puts a form of a schema into the page, in the place of the one before, and says what it is. */
 async function show(page, schema) {
   await page.evaluate(async (text) => {
-    const { schemaForm } = await import(new URL('dashboard/parts/form.js', document.baseURI).href);
+    const { schemaForm } = await import(new URL('parts/form.js', document.baseURI).href);
     const began = performance.now();
     globalThis.tested = schemaForm(JSON.parse(text), { name: 'Tested' });
     document.querySelector('main').replaceChildren(globalThis.tested.node);

@@ -88,8 +88,19 @@ assert.deepEqual(words(`npx -y "a b" 'c "d' e\\ f ""`), ['npx', '-y', 'a b', 'c 
 assert.equal(words(`echo "open`), null);
 assert.deepEqual(words('  '), []);
 assert.deepEqual(
-  readSnippet('{"mcpServers":{"x":{"command":"npx","args":["-y","z",7],"env":{"A":"1","B":2}}}}'),
-  { name: 'x', url: undefined, command: 'npx', args: ['-y', 'z'], env: [['A', '1']], headers: [], cwd: '' },
+  readSnippet(
+    '{"mcpServers":{"x":{"type":"stdio","command":"npx","args":["-y","z",7],"env":{"A":"1","B":2}}}}',
+  ),
+  {
+    name: 'x',
+    transport: undefined,
+    url: undefined,
+    command: 'npx',
+    args: ['-y', 'z'],
+    env: [['A', '1']],
+    headers: [],
+    cwd: '',
+  },
 );
 assert.equal(readSnippet('{"x":{"url":"https://example.com"}}').url, 'https://example.com');
 assert.equal(readSnippet('{"x":1}'), null);

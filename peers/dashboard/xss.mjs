@@ -29,8 +29,9 @@ function audit() {
     if (!elements.has(element.localName)) offenders.push(`<${element.localName}>`);
     for (const { name, value } of element.attributes) {
       if (/^on/i.test(name) || name === 'srcdoc') offenders.push(`<${element.localName} ${name}>`);
-      if (name === 'href' && !/^(#|https?:|dashboard\/)/.test(value)) offenders.push(`href ${value}`);
-      if (name === 'src' && !/^(dashboard\/|data:image\/(png|jpeg|gif|webp);base64,)/.test(value))
+      if (name === 'href' && !/^(#|https?:|(styles\/)?\w+\.(css|svg)$)/.test(value))
+        offenders.push(`href ${value}`);
+      if (name === 'src' && !/^((app|theme)\.js$|data:image\/(png|jpeg|gif|webp);base64,)/.test(value))
         offenders.push(`src ${value}`);
     }
     if (element.localName === 'a' && element.target === '_blank' && !/\bnoopener\b/.test(element.rel))

@@ -2,7 +2,7 @@
 import { get, onSignedOut, send, useCsrf } from './lib/api.js';
 import { Feed } from './lib/feed.js';
 import { shortcut } from './lib/keys.js';
-import { loadAll, takeEvent } from './lib/loads.js';
+import { loadAll, onLoadProblem, takeEvent } from './lib/loads.js';
 import { Router, go } from './lib/router.js';
 import { forgetRuns } from './lib/runs.js';
 import { forget, state, touch } from './lib/store.js';
@@ -156,6 +156,11 @@ async function start() {
     );
   }
 }
+
+// That the gateway cannot be reached is said by the banner, once.
+onLoadProblem((problem) => {
+  if (problem.code !== 'unreachable') complain(problem, 'Not everything is up to date');
+});
 
 onSignedOut(() => {
   if (state.session) end();

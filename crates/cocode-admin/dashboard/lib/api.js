@@ -7,7 +7,7 @@ const ROOT = new URL('api/v1/', document.baseURI);
 const DEADLINE_MS = 30_000;
 
 /** What went wrong with a request, in words for people. */
-export class Problem extends Error {
+class Problem extends Error {
   constructor(message, { status = 0, code = 'unknown', hints = [] } = {}) {
     super(message);
     this.name = 'Problem';

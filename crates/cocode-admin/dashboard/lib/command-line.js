@@ -40,6 +40,15 @@ const texts = (value) => (Array.isArray(value) ? value.filter((one) => typeof on
 const pairs = (value) =>
   isObject(value) ? Object.entries(value).filter(([, one]) => typeof one === 'string') : [];
 
+/** What other tools call the transports. */
+const TRANSPORTS = new Map([
+  ['http', 'http'],
+  ['streamable-http', 'http'],
+  ['streamableHttp', 'http'],
+  ['sse', 'sse'],
+  ['ws', 'ws'],
+]);
+
 /** The first server of a snippet: `{ "mcpServers": { NAME: … } }`, `{ NAME: … }`, or the entry alone. Null if it is none. */
 export function readSnippet(text) {
   let value;
@@ -65,6 +74,7 @@ export function readSnippet(text) {
   if (url === undefined && command === undefined) return null;
   return {
     name,
+    transport: TRANSPORTS.get(entry.type ?? entry.transport),
     url,
     command,
     args: texts(entry.args),

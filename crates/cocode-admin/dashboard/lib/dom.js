@@ -35,7 +35,7 @@ function apply(element, attributes) {
 }
 
 /** Adds children: nodes as they are, everything else as text; nothing for null, undefined and false. */
-export function append(parent, ...children) {
+function append(parent, ...children) {
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
     parent.append(child instanceof Node ? child : String(child));

@@ -69,7 +69,7 @@ function keepCall(call) {
   return known ?? null;
 }
 
-export async function loadCalls() {
+async function loadCalls() {
   const { calls } = await get('calls', { query: { limit: '200' } });
   // Newest first, as the API has it; the map wants the oldest first.
   for (const call of listOf(calls).reverse()) if (call.id !== undefined) keepCall(call);
@@ -80,7 +80,7 @@ export async function loadCalls() {
   touch('calls');
 }
 
-export async function loadLatencies() {
+async function loadLatencies() {
   const { servers } = await get('latencies');
   for (const latency of listOf(servers)) {
     if (typeof latency.name !== 'string') continue;
@@ -132,7 +132,7 @@ export async function loadTrust() {
   touch('trust');
 }
 
-export async function loadStatus() {
+async function loadStatus() {
   const status = await get('status');
   state.status = isObject(status) ? status : null;
   touch('status');
@@ -148,13 +148,25 @@ export async function loadAll() {
 
 const waiting = new Map();
 
-/** Does something once things are calm. Its failure is not told: the next event, or the next connection, asks again. */
+let onProblem = () => {};
+
+/** Says who hears that something could not be brought up to date. */
+export function onLoadProblem(listener) {
+  onProblem = listener;
+}
+
+/** Asks again for what changes by itself, as how many sessions there are. */
+export function refreshStatus() {
+  soon('status', loadStatus);
+}
+
+/** Does something once things are calm. */
 function soon(name, load, pause = SETTLE_MS) {
   if (pause !== SETTLE_MS && waiting.has(name)) return;
   clearTimeout(waiting.get(name));
   const timer = setTimeout(() => {
     waiting.delete(name);
-    load().catch(() => {});
+    load().catch((problem) => onProblem(problem));
   }, pause);
   waiting.set(name, timer);
 }

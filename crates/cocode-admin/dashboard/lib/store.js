@@ -18,6 +18,8 @@ export const state = {
   latencies: new Map(),
   elicitations: [],
   trust: [],
+  /** What was said when the files were read last: `{ changes, problems }`. */
+  config: null,
   feed: { state: 'connecting', attempt: 0 },
   /** Which lists have arrived at least once. */
   loaded: new Set(),
@@ -65,6 +67,7 @@ export function forget() {
   state.latencies.clear();
   state.elicitations = [];
   state.trust = [];
+  state.config = null;
   state.loaded.clear();
   touch('session', 'servers', 'calls', 'latencies', 'elicitations', 'trust');
 }

@@ -3,7 +3,7 @@ import { h } from './dom.js';
 import { count } from './format.js';
 
 /** Characters of a text that are shown at once, and that are added by each further look. */
-export const SHOWN_CHARACTERS = 4_000;
+const SHOWN_CHARACTERS = 4_000;
 const MORE_CHARACTERS = 100_000;
 
 /** What is invisible, or turns the direction of what follows. Joiners inside of emoji are left alone. */

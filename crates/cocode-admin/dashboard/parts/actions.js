@@ -61,7 +61,7 @@ const RUNNING = new Set(['ready', 'starting', 'slow', 'retrying']);
 const FIXED = new Set(['pending', 'blocked', 'invalid']);
 
 /** What somebody most likely wants to do now, or null. */
-export function likely({ state, canLogin }) {
+function likely({ state, canLogin }) {
   if (state === 'needs-auth') return canLogin ? 'login' : null;
   if (state === 'pending') return 'review';
   if (state === 'disabled') return 'enable';

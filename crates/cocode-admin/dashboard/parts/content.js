@@ -110,7 +110,7 @@ function resource(contents) {
 }
 
 /** One block of content. */
-export function block(content) {
+function block(content) {
   if (content?.type === 'text') return h('div', { class: 'block' }, text(content.text));
   if (content?.type === 'image') return binary(content, 'Picture');
   if (content?.type === 'audio') return binary(content, 'Sound');

@@ -92,7 +92,6 @@ function labelled(field, report) {
   const complain = (message) => {
     problem.textContent = message ?? '';
     put(input ?? control.node, 'aria-invalid', message ? 'true' : null);
-    node.classList.toggle('is-wrong', Boolean(message));
   };
   node.addEventListener('input', () => complain(null));
   return {
@@ -335,6 +334,8 @@ export function schemaForm(schema, { initial, name = 'Arguments' } = {}) {
       place,
       summary,
     ),
+    /** Whether nothing can be filled in. */
+    isEmpty: canForm && form.fields.length === 0,
     focus: () => (isForm ? fields : json).focus(),
     read() {
       const value = current();

@@ -48,7 +48,7 @@ function doubts({ hostname, hasUser, isPlain }) {
 }
 
 /** The whole address as text, the host emphasised. */
-export function addressText(address) {
+function addressText(address) {
   const { before, host, after } = address;
   return h(
     'p',

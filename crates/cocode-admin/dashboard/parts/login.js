@@ -9,11 +9,14 @@ import { addressBox } from './links.js';
 import { complain, loading, problemBox, tell } from './notes.js';
 
 const LOOK_MS = 1_000;
+/** Finding the authorization server may take a while. */
+const DEADLINE_MS = 120_000;
 
-/** Waits until a login is over, as long as somebody looks. */
-async function outcome(name, first, signal) {
+/** Waits until a login is over, as long as somebody looks. `onLook` sees how far it is, from the beginning on. */
+async function outcome(name, first, { signal, onLook }) {
   let login = first;
   while (login?.state === 'waiting' && !signal.aborted) {
+    onLook(login);
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     if (signal.aborted) break;
     login = await get(path('servers', name, 'login'), { signal });
@@ -59,36 +62,38 @@ function pasteForm(name, onProblem) {
   );
 }
 
-async function run(name, place, close, signal) {
+/** Shows where to sign in, as soon as that is known; gives what wants to see each look. */
+function guide(name, place) {
   const trouble = h('div', { class: 'trouble' });
-  const onProblem = (problem) => replace(trouble, problemBox(problem));
+  const waits = h(
+    'p',
+    { class: 'loading', hidden: true, role: 'status' },
+    icon('spin', { class: 'turning' }),
+    'Waiting until you have signed in…',
+  );
+  const onOpen = () => {
+    waits.hidden = false;
+  };
+  let shown = null;
+  return ({ authorizationUrl }) => {
+    if (authorizationUrl === undefined || authorizationUrl === shown) return;
+    shown = authorizationUrl;
+    replace(
+      place,
+      h('p', null, 'Sign in with your browser. This is the page that will be opened:'),
+      addressBox(authorizationUrl, { label: 'Open sign-in page', onOpen }),
+      waits,
+      trouble,
+      pasteForm(name, (problem) => replace(trouble, problemBox(problem))),
+    );
+    place.querySelector('a.button')?.focus();
+  };
+}
+
+async function run(name, place, close, signal) {
   try {
-    const login = await send(path('servers', name, 'login'), {}, { signal });
-    if (login?.state === 'waiting') {
-      const waits = h(
-        'p',
-        { class: 'loading', hidden: true, role: 'status' },
-        icon('spin', { class: 'turning' }),
-        'Waiting until you have signed in…',
-      );
-      replace(
-        place,
-        h('p', null, 'Sign in with your browser. This is the page that will be opened:'),
-        login.authorizationUrl
-          ? addressBox(login.authorizationUrl, {
-              label: 'Open sign-in page',
-              onOpen: () => {
-                waits.hidden = false;
-              },
-            })
-          : loading('Waiting for the sign-in page'),
-        waits,
-        trouble,
-        pasteForm(name, onProblem),
-      );
-      place.querySelector('a.button')?.focus();
-    }
-    const end = await outcome(name, login, signal);
+    const login = await send(path('servers', name, 'login'), {}, { signal, deadline: DEADLINE_MS });
+    const end = await outcome(name, login, { signal, onLook: guide(name, place) });
     if (signal.aborted) return;
     if (end?.state !== 'done')
       throw Object.assign(new Error(end?.message ?? 'The login did not succeed.'), { hints: [] });

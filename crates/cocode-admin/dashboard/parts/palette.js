@@ -171,7 +171,7 @@ class Palette {
   }
 }
 
-export function openPalette() {
+function openPalette() {
   openDialog(
     'Search',
     (close) => {

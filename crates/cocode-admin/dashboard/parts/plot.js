@@ -31,7 +31,7 @@ const shortTime = (value) =>
     : `${value < 1 ? value.toFixed(1) : Math.round(value)} ms`;
 
 /** What the plot shows, in words. */
-export function summary(latency) {
+function summary(latency) {
   const { count = 0, errors = 0, p50, p95, recent = [] } = latency;
   if (count === 0 && recent.length === 0) return 'No calls yet.';
   const last = recent.at(-1);
@@ -58,7 +58,7 @@ function mark({ ok, x, y }) {
 }
 
 /** `{ node, update(latency), tick(now), resize() }`. Time moves by moving one group, not each dot. */
-export function latencyPlot(name, { spanSeconds = () => 300 } = {}) {
+function latencyPlot(name, { spanSeconds = () => 300 } = {}) {
   const grid = svg('g', { class: 'grid' });
   const dots = svg('g', { class: 'dots' });
   const lines = svg('g', { class: 'percentiles' });

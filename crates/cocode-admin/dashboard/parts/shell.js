@@ -2,7 +2,7 @@
 import { button, h, put, replace, write } from '../lib/dom.js';
 import { count, span } from '../lib/format.js';
 import { state, watch } from '../lib/store.js';
-import { plain } from '../lib/text.js';
+import { plain, said } from '../lib/text.js';
 import { openHelp } from './help.js';
 import { icon } from './icons.js';
 import { menuButton } from './menu.js';
@@ -93,6 +93,7 @@ function showFeed(feed) {
         'p',
         null,
         'The connection to the gateway is lost. What you see may be out of date. ',
+        state.feed.said && [said(state.feed.said, { limit: 200 }), ' '],
         h('span', { class: 'countdown', 'aria-hidden': 'true' }),
       ),
       button('Try now', { kind: 'small', on: { click: () => feed()?.retry() } }),

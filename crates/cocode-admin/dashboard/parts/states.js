@@ -34,7 +34,7 @@ const unknown = (name) => ({
 });
 
 export const serverState = (name) => SERVER_STATES.get(name) ?? unknown(name);
-export const callState = (name) => CALL_STATES.get(name) ?? unknown(name);
+const callState = (name) => CALL_STATES.get(name) ?? unknown(name);
 export const callStates = () => [...CALL_STATES].map(([name, { label }]) => ({ name, label }));
 
 /** A badge that can change: `{ node, update(name) }`. */

@@ -153,7 +153,9 @@ class AddForm {
       h('div', { class: 'segments', role: 'group', 'aria-label': 'What the server is' }, [
         ...this.kinds.values(),
       ]),
-      field('Name', this.name, 'Letters, digits, - and _. Tools are called by it.', { isRequired: true }),
+      field('Name', this.name, 'Short, without spaces: clients see tools as mcp__NAME__TOOL.', {
+        isRequired: true,
+      }),
       this.program,
       this.address,
       field('Description', this.description, 'Models see it when they search for tools.'),
@@ -209,10 +211,11 @@ class AddForm {
     for (const [name, press] of this.kinds) put(press, 'aria-pressed', String(name === kind));
   }
 
-  fill({ name, url, command, args, env, headers, cwd }) {
+  fill({ name, transport, url, command, args, env, headers, cwd }) {
     this.choose(url === undefined ? 'program' : 'address');
     if (name) this.name.value = name;
     this.url.value = url ?? '';
+    this.transport.value = transport ?? '';
     this.command.value =
       command === undefined
         ? ''

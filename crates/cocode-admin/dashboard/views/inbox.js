@@ -50,7 +50,7 @@ function card(question) {
     'button',
     { type: 'submit', class: 'button primary' },
     icon('check'),
-    h('span', null, mode === 'url' ? 'Done, go on' : 'Send answer'),
+    h('span', null, mode === 'url' ? 'Done, go on' : form.isEmpty ? 'Accept' : 'Send answer'),
   );
   const decline = button('Decline', { on: { click: () => answer(id, { action: 'decline' }, controls) } });
   const cancel = button('Dismiss', {

@@ -1,5 +1,5 @@
 // What a server is: facts, the latencies of its calls, its last calls.
-import { h, replace } from '../lib/dom.js';
+import { h, replace, sync, write } from '../lib/dom.js';
 import { clock, count, milliseconds, plural, span, uptime } from '../lib/format.js';
 import { placeOf } from '../lib/router.js';
 import { state, watch } from '../lib/store.js';
@@ -72,34 +72,78 @@ function facts(server) {
   ].filter(([, value]) => value !== null && value !== undefined && value !== false && value !== '');
 }
 
-function callLine(call) {
-  const badge = callBadge(call.state);
-  return h(
+function callLine(first) {
+  const badge = callBadge(first.state);
+  const took = h('td', { class: 'right tabular' });
+  const node = h(
     'tr',
     null,
-    h('td', { class: 'mono faint' }, clock(call.at)),
-    h('td', null, said(call.name, { class: 'mono', limit: 80 })),
+    h('td', { class: 'mono faint' }, clock(first.at)),
+    h('td', null, said(first.name, { class: 'mono', limit: 80 })),
     h('td', null, badge.node),
-    h('td', { class: 'right' }, milliseconds(call.milliseconds)),
+    took,
   );
+  const update = (call) => {
+    badge.update(call.state);
+    write(took, call.state === 'running' ? '' : milliseconds(call.milliseconds));
+  };
+  update(first);
+  return { node, update };
+}
+
+function lastCalls(name) {
+  const body = h('tbody');
+  const words = ['Time', 'Name', 'State', 'Duration'].map((word) => h('th', { scope: 'col' }, word));
+  const table = h(
+    'table',
+    { class: 'table compact' },
+    h('thead', { class: 'hidden' }, h('tr', null, words)),
+    body,
+  );
+  const none = h('p', { class: 'faint' }, 'None yet.');
+  const node = h(
+    'section',
+    { class: 'card', 'aria-label': 'Last calls' },
+    h(
+      'div',
+      { class: 'card-head' },
+      h('h2', { class: 'card-title' }, 'Last calls'),
+      h('a', { href: placeOf(['calls'], { server: name }) }, 'All calls'),
+    ),
+    none,
+    table,
+  );
+  const update = () => {
+    const mine = [...state.calls.values()].filter((call) => call.server === name);
+    sync(body, mine.slice(-MAX_CALLS).reverse(), (call) => call.id, callLine);
+    none.hidden = mine.length > 0;
+    table.hidden = mine.length === 0;
+  };
+  return { node, update };
 }
 
 export function showOverview(panel, { name, signal }) {
   const list = h('dl', { class: 'facts' });
   const plot = plotCard(plain(name, 60), h('h2', { class: 'card-title' }, 'Latency'));
-  const calls = h('div', { class: 'card' });
+  const calls = lastCalls(name);
   replace(
     panel,
     h(
       'div',
       { class: 'overview' },
       h('section', { class: 'card', 'aria-label': 'Facts' }, list),
-      h('div', { class: 'stack' }, plot.node, calls),
+      h('div', { class: 'stack' }, plot.node, calls.node),
     ),
   );
+  let shown = null;
   const update = () => {
     const server = state.servers.get(name);
     if (!server) return;
+    // Whoever is about to copy a fact does not lose the selection because a call has ended.
+    const { heardAt: _, inFlight: __, uptimeSeconds: ___, ...lasting } = server;
+    const stamp = JSON.stringify([lasting, span(uptime(server) ?? 0)]);
+    if (stamp === shown) return;
+    shown = stamp;
     replace(
       list,
       facts(server).map(([word, value]) => h('div', null, h('dt', null, word), h('dd', null, value))),
@@ -107,35 +151,7 @@ export function showOverview(panel, { name, signal }) {
   };
   const updateCalls = () => {
     plot.update(state.latencies.get(name) ?? { count: 0, errors: 0, recent: [] });
-    const last = [...state.calls.values()]
-      .filter((call) => call.server === name)
-      .slice(-MAX_CALLS)
-      .reverse();
-    replace(
-      calls,
-      h(
-        'div',
-        { class: 'card-head' },
-        h('h2', { class: 'card-title' }, 'Last calls'),
-        h('a', { href: placeOf(['calls'], { server: name }) }, 'All calls'),
-      ),
-      last.length === 0
-        ? h('p', { class: 'faint' }, 'None yet.')
-        : h(
-            'table',
-            { class: 'table compact' },
-            h(
-              'thead',
-              { class: 'hidden' },
-              h(
-                'tr',
-                null,
-                ['Time', 'Name', 'State', 'Duration'].map((word) => h('th', null, word)),
-              ),
-            ),
-            h('tbody', null, last.map(callLine)),
-          ),
-    );
+    calls.update();
   };
   watch(['servers'], update, signal);
   watch(['calls', 'latencies'], updateCalls, signal);

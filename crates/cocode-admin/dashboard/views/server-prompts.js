@@ -1,10 +1,11 @@
 // The prompts of a server: filled in, and looked at as a model would get them.
 import { h, replace } from '../lib/dom.js';
-import { get, path, send } from '../lib/api.js';
+import { path, send } from '../lib/api.js';
 import { plain, said } from '../lib/text.js';
 import { promptResult } from '../parts/content.js';
 import { icon } from '../parts/icons.js';
-import { empty, loading, problemBox } from '../parts/notes.js';
+import { loading, problemBox } from '../parts/notes.js';
+import { showOffers } from '../parts/offers.js';
 
 const MAX_SHOWN = 200;
 const MAX_ARGUMENTS = 40;
@@ -79,25 +80,19 @@ function line(name, prompt) {
   );
 }
 
-export function showPrompts(panel, { name, signal }) {
-  replace(panel, loading());
-  get(path('servers', name, 'prompts'), { signal }).then(
-    (answer) => {
-      const prompts = Array.isArray(answer?.prompts) ? answer.prompts : [];
-      if (prompts.length === 0)
-        replace(panel, empty('message', 'No prompts', 'The server offers none, or is not ready.'));
-      else
-        replace(
-          panel,
-          h(
-            'ul',
-            { class: 'items card' },
-            prompts.slice(0, MAX_SHOWN).map((prompt) => line(name, prompt)),
-          ),
-        );
+export function showPrompts(panel, context) {
+  showOffers(panel, context, {
+    kind: 'prompts',
+    picture: 'message',
+    nothing: 'No prompts',
+    show(answer) {
+      const prompts = Array.isArray(answer?.prompts) ? answer.prompts.slice(0, MAX_SHOWN) : [];
+      if (prompts.length === 0) return null;
+      return h(
+        'ul',
+        { class: 'items card' },
+        prompts.map((prompt) => line(context.name, prompt)),
+      );
     },
-    (problem) => {
-      if (!signal.aborted) replace(panel, problemBox(problem));
-    },
-  );
+  });
 }

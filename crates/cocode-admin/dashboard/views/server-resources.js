@@ -1,12 +1,13 @@
 // The resources of a server, and those that its templates describe: listed, and read.
 import { button, h, replace } from '../lib/dom.js';
-import { get, path, send } from '../lib/api.js';
+import { path, send } from '../lib/api.js';
 import { bytes, plural } from '../lib/format.js';
 import { plain, said } from '../lib/text.js';
 import { resourceResult } from '../parts/content.js';
 import { openDialog } from '../parts/dialog.js';
 import { icon } from '../parts/icons.js';
-import { empty, loading, problemBox } from '../parts/notes.js';
+import { loading, problemBox } from '../parts/notes.js';
+import { showOffers } from '../parts/offers.js';
 
 const MAX_SHOWN = 500;
 
@@ -136,23 +137,20 @@ function section(title, items, line) {
   );
 }
 
-export function showResources(panel, { name, signal }) {
-  replace(panel, loading());
-  get(path('servers', name, 'resources'), { signal }).then(
-    (answer) => {
+export function showResources(panel, context) {
+  const { name } = context;
+  showOffers(panel, context, {
+    kind: 'resources',
+    picture: 'file',
+    nothing: 'No resources',
+    show(answer) {
       const resources = Array.isArray(answer?.resources) ? answer.resources : [];
       const templates = Array.isArray(answer?.templates) ? answer.templates : [];
-      if (resources.length + templates.length === 0)
-        replace(panel, empty('file', 'No resources', 'The server offers none, or is not ready.'));
-      else
-        replace(
-          panel,
-          section('Resources', resources, (item) => resourceLine(name, item)),
-          section('Templates', templates, (item) => templateLine(name, item)),
-        );
+      if (resources.length + templates.length === 0) return null;
+      return [
+        section('Resources', resources, (item) => resourceLine(name, item)),
+        section('Templates', templates, (item) => templateLine(name, item)),
+      ];
     },
-    (problem) => {
-      if (!signal.aborted) replace(panel, problemBox(problem));
-    },
-  );
+  });
 }

@@ -107,7 +107,10 @@ export function showTools(panel, { name, place, signal }) {
 
   const load = async () => {
     try {
-      const answer = await get(path('servers', name, 'tools'), { signal });
+      // A server that was never ready has no list, and asking for it would be an error.
+      const { state: now, tools: known } = state.servers.get(name) ?? {};
+      const answer =
+        now === 'ready' || known > 0 ? await get(path('servers', name, 'tools'), { signal }) : null;
       tools = (Array.isArray(answer?.tools) ? answer.tools : []).filter(
         (tool) => typeof tool?.name === 'string',
       );

@@ -101,7 +101,8 @@ function mount(outlet, place, signal) {
     const server = state.servers.get(name);
     if (!server) {
       if (frame) replace(outlet, gone(name));
-      frame = null;
+      tabEnded?.abort();
+      [frame, tab, follow] = [null, null, null];
       return;
     }
     if (!frame) {

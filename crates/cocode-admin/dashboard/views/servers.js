@@ -2,13 +2,14 @@
 import { h, put, replace, sync, write } from '../lib/dom.js';
 import { count, milliseconds, plural, short, span, uptime } from '../lib/format.js';
 import { roving } from '../lib/keys.js';
+import { refreshStatus } from '../lib/loads.js';
 import { placeOf } from '../lib/router.js';
 import { serversByName, state, watch } from '../lib/store.js';
 import { plain, said } from '../lib/text.js';
 import { likelyButton, menuItems } from '../parts/actions.js';
 import { icon } from '../parts/icons.js';
 import { menuButton } from '../parts/menu.js';
-import { empty, loading } from '../parts/notes.js';
+import { empty, hintList, loading } from '../parts/notes.js';
 import { reasonPanel } from '../parts/reason.js';
 import { spark } from '../parts/spark.js';
 import { serverBadge, serverState } from '../parts/states.js';
@@ -171,6 +172,32 @@ function group(title) {
   };
 }
 
+/** What is wrong in the files, as of their last change. */
+function configProblems() {
+  const node = h('div', { class: 'box warn config-problems', role: 'status', hidden: true });
+  let shown = null;
+  return {
+    node,
+    update() {
+      const problems = (Array.isArray(state.config?.problems) ? state.config.problems : []).slice(0, 20);
+      const stamp = JSON.stringify(problems);
+      if (stamp === shown) return;
+      shown = stamp;
+      node.hidden = problems.length === 0;
+      replace(
+        node,
+        icon('warning'),
+        h(
+          'div',
+          null,
+          h('p', { class: 'strong' }, 'The configuration was changed, and something is wrong with it:'),
+          hintList(problems),
+        ),
+      );
+    },
+  };
+}
+
 function matches(server, words) {
   const text = [
     server.name,
@@ -188,6 +215,7 @@ function matches(server, words) {
 
 function mount(outlet, _place, signal) {
   const lead = overview();
+  const config = configProblems();
   const filter = h('input', {
     type: 'search',
     class: 'input filter',
@@ -214,6 +242,7 @@ function mount(outlet, _place, signal) {
   const update = () => {
     const servers = serversByName();
     lead.update(servers);
+    config.update();
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const shown = servers.filter((server) => matches(server, words));
     for (const [name, part] of groups)
@@ -258,10 +287,14 @@ function mount(outlet, _place, signal) {
         ),
       ),
     ),
+    config.node,
     lists,
   );
-  watch(['servers', 'status', 'latencies'], update, signal);
-  const timer = setInterval(update, CLOCK_MS);
+  watch(['servers', 'status', 'latencies', 'config'], update, signal);
+  const timer = setInterval(() => {
+    refreshStatus();
+    update();
+  }, CLOCK_MS);
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });
   update();
 }

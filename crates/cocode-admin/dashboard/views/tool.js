@@ -118,16 +118,20 @@ export function showTool(outlet, { server, tool, signal }) {
   const isDenied = tool.verdict === 'deny';
   const isRisky = tool.annotations?.destructiveHint === true && tool.annotations?.readOnlyHint !== true;
   let shown = null;
+  let watching = null;
 
   const show = (run) => {
+    watching?.abort();
+    watching = new AbortController();
+    const { signal: watched } = watching;
     shown = outcome(run, server);
     replace(place, shown.node);
     const update = () => {
       shown.update();
       press.disabled = isDenied || run.state === 'running';
     };
-    run.addEventListener('change', update, { signal });
-    watch(['elicitations'], update, signal);
+    run.addEventListener('change', update, { signal: watched });
+    watch(['elicitations'], update, watched);
     update();
     shown.clock();
   };
@@ -173,7 +177,14 @@ export function showTool(outlet, { server, tool, signal }) {
   const last = runOf(server, tool.name);
   if (last) show(last);
   const timer = setInterval(() => shown?.clock(), CLOCK_MS);
-  signal.addEventListener('abort', () => clearInterval(timer), { once: true });
+  signal.addEventListener(
+    'abort',
+    () => {
+      clearInterval(timer);
+      watching?.abort();
+    },
+    { once: true },
+  );
   replace(
     outlet,
     h('a', { class: 'back', href: placeOf(['servers', server, 'tools']) }, 'All tools'),
