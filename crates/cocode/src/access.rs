@@ -15,19 +15,22 @@ const TOKENS_DIRECTORY: &str = "gateway";
 /// Whether a gateway can tell who connects.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
+    /// Whether what serves clients asks them.
+    asks: bool,
     has_tokens: bool,
     has_oauth: bool,
 }
 
 impl Access {
-    /// What tokens and settings say now. An error, where they cannot be understood, or where the
+    /// What tokens and settings say now, for something that asks clients who they are, or does not. An error, where they cannot be understood, or where the
     /// organization wants to know who connects and nobody could tell.
-    pub(crate) async fn of(workspace: &Workspace) -> Result<Self, CliError> {
+    pub(crate) async fn of(asks: bool, workspace: &Workspace) -> Result<Self, CliError> {
         let config = workspace.config()?;
         without_doubt(config)?;
         let tokens = token_store(workspace)?.list().await;
         let tokens = tokens.map_err(|error| token_trouble(&error))?;
         let access = Self {
+            asks,
             has_tokens: !tokens.is_empty(),
             has_oauth: config.settings.gateway.oauth.is_some(),
         };
@@ -39,7 +42,7 @@ impl Access {
 
     /// Whether clients have to say who they are.
     pub(crate) fn is_asked(&self) -> bool {
-        self.has_tokens || self.has_oauth
+        self.asks && (self.has_tokens || self.has_oauth)
     }
 }
 
@@ -101,4 +104,9 @@ pub(crate) fn token_trouble(error: &TokenStoreError) -> CliError {
         _ => Code::FileError,
     };
     CliError::new(code, error.to_string())
+}
+// TEMP
+pub(crate) fn audit_ledger(_directory: Option<&std::path::Path>, workspace: &Workspace) -> Result<Arc<dyn cocode_access::AuditLedger>, CliError> {
+    let d = audit_directory(workspace)?;
+    Err(CliError::new(Code::FileError, format!("{}", d.display())))
 }

@@ -50,7 +50,7 @@ use crate::workspace::Workspace;
 const PARTED_WITHIN: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, CliError> {
-    let access = on_runtime(workspace, Access::of(workspace))?;
+    let access = on_runtime(workspace, Access::of(site::ASKS, workspace))?;
     let plan = Plan::new(args, &access, workspace)?;
     for warning in plan.warnings() {
         workspace.printer.warn(&warning);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Subcommand, ValueHint};
 
 /// The longest time that a token may be told to be good for.
-const MAX_EXPIRES: Duration = Duration::from_secs(3660 * 24 * 60 * 60);
+const MAX_EXPIRES: Duration = Duration::from_hours(3660 * 24);
 
 const TOKEN_HELP: &str = "\
 Clients show a token with every request: `Authorization: Bearer cocode_…`. As soon as there is one, \

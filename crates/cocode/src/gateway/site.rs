@@ -10,6 +10,10 @@ use cocode_wire::serve::{Endpoint, Page, PageBody, Site, Visit};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use url::form_urlencoded;
 
+/// Whether clients are asked who they are. They are not yet, whatever tokens there are, so that others may
+/// not reach a gateway.
+pub(super) const ASKS: bool = false;
+
 /// How clients say how many tokens their model sees.
 const WINDOW_HEADER: &str = "cocode-context-window";
 const WINDOW_PARAMETER: &str = "context_window";
