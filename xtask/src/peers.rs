@@ -7,6 +7,7 @@
 //! | `agents` | `peers/agents/package-lock.json` | agents whose configuration cocode takes over |
 //! | `agent-servers` | `peers/agent-servers/package-lock.json` | an agent beside which ours is timed, for `bench agent` alone |
 //! | `clients` | `peers/clients/package-lock.json` | the Inspector, both TypeScript SDKs |
+//! | `dashboard` | `peers/dashboard/package-lock.json` | a driver for browsers, a checker of accessibility |
 //! | `oauth` | `peers/oauth/package-lock.json` | an authorization server, a driver for browsers |
 //! | `python` | `peers/python/requirements.lock` | Python reference servers, FastMCP |
 //! | `websocket` | `peers/python/websocket.lock` | the Python SDK with its WebSocket server |
@@ -79,6 +80,16 @@ const GROUPS: &[Group] = &[
         ],
         program: "node_modules/.bin/mcp-inspector",
         install: |directory| run_npm("clients", directory, &["--ignore-scripts"]),
+    },
+    Group {
+        name: "dashboard",
+        inputs: &[
+            "dashboard/package.json",
+            "dashboard/package-lock.json",
+            "dashboard/.npmrc",
+        ],
+        program: "node_modules/axe-core",
+        install: |directory| run_npm("dashboard", directory, &["--ignore-scripts"]),
     },
     Group {
         name: "oauth",

@@ -2,9 +2,13 @@
 //! promises.
 
 mod entry;
+mod files;
 mod hash;
+mod ledger;
 mod line;
+mod log;
 mod report;
+mod tail;
 mod verifier;
 
 use std::fmt;
@@ -15,7 +19,9 @@ use crate::Work;
 
 pub use entry::{AuditEntry, AuditEvent, AuditOutcome};
 pub use hash::{AuditHash, AuditHead, InvalidAuditHash};
+pub use ledger::{FileLedger, FileLedgerOptions, verify_directory};
 pub use line::{AuditLine, MAX_AUDIT_LINE_BYTES};
+pub use log::{AuditHealth, AuditLog, AuditSlot, AuditUnavailable, NotWritten, WhenFailing};
 pub use report::{Finding, Place, VerifyReport};
 pub use verifier::Verifier;
 
@@ -24,7 +30,7 @@ pub use verifier::Verifier;
 pub trait AuditLedger: Send + Sync + fmt::Debug {
     /// Writes entries down in this order, all or none: each as [`AuditLine::after`] makes a line of it,
     /// after the last one of whoever wrote last. What this has returned from is there after a crash of
-    /// this process.
+    /// this process. It has an end by itself; after an error it is tried again with the same entries.
     fn append<'a>(&'a self, entries: &'a [AuditEntry]) -> Work<'a, Result<(), AuditError>>;
 
     /// The last lines, the newest first, and not more than so many.

@@ -36,6 +36,19 @@ pub struct Doorkeeper {
     options: DoorOptions,
 }
 
+/// What whoever comes has to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DoorMode {
+    /// Nothing.
+    Open,
+    /// A token of the gateway.
+    Tokens,
+    /// An access token of an authorization server.
+    OAuth,
+    /// One or the other.
+    Both,
+}
+
 /// Who makes a request, now or when somebody was asked.
 pub enum Checked {
     /// Nobody had to be asked.
@@ -59,6 +72,21 @@ impl Doorkeeper {
         } = &self.options;
         let needs_token = tokens.as_ref().is_some_and(|tokens| tokens.is_needed());
         *is_open && oauth.is_none() && !needs_token
+    }
+
+    /// What whoever comes has to have now.
+    pub fn mode(&self) -> DoorMode {
+        let has_tokens = self
+            .options
+            .tokens
+            .as_ref()
+            .is_some_and(|tokens| tokens.is_needed());
+        match (&self.options.oauth, has_tokens) {
+            (Some(_), true) => DoorMode::Both,
+            (Some(_), false) => DoorMode::OAuth,
+            (None, _) if self.is_open() => DoorMode::Open,
+            (None, _) => DoorMode::Tokens,
+        }
     }
 
     /// What takes access tokens, where that is so.

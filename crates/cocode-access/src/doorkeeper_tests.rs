@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use http::{HeaderMap, HeaderValue, header};
 use tokio::time::sleep;
 
-use super::{Checked, DoorOptions, Doorkeeper};
+use super::{Checked, DoorMode, DoorOptions, Doorkeeper};
 use crate::principal::{Principal, PrincipalKind};
 use crate::refusal::Refusal;
 use crate::token::Token;
@@ -69,9 +69,11 @@ async fn an_open_door_lets_in_everybody_until_there_is_a_token() {
     let nothing = HeaderMap::new();
     let local = settled(doorkeeper.check(&nothing, None)).await;
     assert_eq!(local, Ok(Principal::local()));
+    assert_eq!(doorkeeper.mode(), DoorMode::Open);
     let token = added(&store, "alice", None).await;
     sleep(Duration::from_secs(1)).await;
     assert_eq!(refusal(&doorkeeper, &nothing, None).await.status(), 401);
+    assert_eq!(doorkeeper.mode(), DoorMode::Tokens);
     let headers = with(&format!("Bearer {}", token.expose()));
     let alice = settled(doorkeeper.check(&headers, None)).await.unwrap();
     assert_eq!(alice.name.as_str(), "alice");

@@ -29,7 +29,7 @@ use crate::token_store::TokenHash;
 
 use fetch::Source;
 use issuer_keys::{IssuerKeys, Waiting};
-use jwt::{Claims, Demands, Jwt};
+use jwt::{Claims, Demands, Jwt, MAX_TOKEN_BYTES};
 use key_set::Checked;
 use verified::{Entry, Verified};
 
@@ -199,6 +199,9 @@ impl Shared {
     }
 
     fn check(&self, token: &str, may_wait: bool) -> Step {
+        if token.len() > MAX_TOKEN_BYTES {
+            return Step::Done(Err(JwtError::TooLong.into()));
+        }
         let now = SystemTime::now();
         let hash = TokenHash::from_bytes(sha256(token.as_bytes()));
         if let Some(entry) = self.verified.get(&hash, now)

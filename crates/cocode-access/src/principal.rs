@@ -45,7 +45,7 @@ impl Principal {
     /// is theirs.
     pub fn local() -> Self {
         Self {
-            name: PrincipalName(LOCAL.into()),
+            name: PrincipalName::local(),
             kind: PrincipalKind::Local,
             scopes: Vec::new(),
             is_admin: true,
@@ -80,6 +80,12 @@ pub enum InvalidName {
 }
 
 impl PrincipalName {
+    /// The name of whoever comes to a gateway that asks nobody who they are: `local`. No token and no
+    /// claim can have it.
+    pub fn local() -> Self {
+        Self(LOCAL.into())
+    }
+
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -60,8 +60,10 @@ impl PrivateError {
 /// What is done with a file that is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// It is read, and has to be there.
+    /// It is read.
     Read,
+    /// It is read, whoever else may do that: it is about whether it was changed, and not about secrets.
+    Inspect,
     /// It is read and written, and made if it is missing.
     Write,
 }
@@ -116,6 +118,9 @@ pub(crate) fn open_if_there(path: &Path, opening: Opening) -> Result<Option<File
         let why = format!("`{shown}` is not a regular file");
         return Err(PrivateError::not_private(path, why));
     }
+    if opening == Opening::Inspect {
+        return Ok(Some(file));
+    }
     check_owner(path, &metadata)?;
     let mode = metadata.mode() & 0o7777;
     let for_others = mode & 0o077;
@@ -148,7 +153,16 @@ impl Lock {
     /// Waits for the lock of this file, which is made if it is missing and never removed: two processes
     /// could else hold locks on two files of that name. Blocks the thread.
     pub(crate) fn take(path: &Path) -> Result<Self, PrivateError> {
-        let file = open(path, Opening::Write)?;
+        Self::wait_for(open(path, Opening::Write)?, path)
+    }
+
+    /// As [`Self::take`], if there is such a file.
+    pub(crate) fn take_if_there(path: &Path) -> Result<Option<Self>, PrivateError> {
+        let file = open_if_there(path, Opening::Inspect)?;
+        file.map(|file| Self::wait_for(file, path)).transpose()
+    }
+
+    fn wait_for(file: File, path: &Path) -> Result<Self, PrivateError> {
         let started = Instant::now();
         loop {
             match file.try_lock() {

@@ -5,14 +5,49 @@
 
 #![deny(missing_docs)]
 
+mod admin;
+mod ask;
+mod bulletin;
+mod call_book;
+mod calling;
+mod codes;
+mod events;
+mod files;
+mod guard;
+mod headers;
 mod house;
+mod inbox;
+mod metrics;
 pub mod model;
 mod moment;
+mod openapi;
+mod parameter;
+mod random;
 mod refusal;
+mod reply;
+mod route;
+mod routes;
 mod schema;
 mod secret;
+mod sessions;
+mod sse;
 
+pub use admin::{Admin, AdminOptions, Answering, Desk};
+pub use bulletin::{
+    Bulletin, KEPT_FOR_RETURN, MAX_EVENT_BYTES_KEPT, MAX_EVENTS_KEPT, MAX_LISTENERS, News,
+};
+pub use call_book::{
+    CallBook, CallEnding, MAX_CALLS_KEPT, MAX_COUNTED_SERVERS, NewCall, OTHER_SERVERS, OngoingCall,
+    TurnedAway,
+};
+pub use codes::{CODE_LIFETIME, GUESS_WINDOW, MAX_GUESSES};
+pub use guard::{CSRF_HEADER, Who};
 pub use house::{CallListener, CallNews, Caller, Credential, Decision, House, Switch, Work};
+pub use inbox::{
+    Inbox, LONGEST_WAIT, MAX_QUESTIONS, PendingQuestion, Question, QuestionKind, Reply,
+};
 pub use moment::Moment;
 pub use refusal::{Problem, ProblemFacts, Refusal, RefusalStatus};
+pub use route::{MAX_BODY_BYTES, MAX_CALL_BYTES};
 pub use secret::Secret;
+pub use sessions::{MAX_SESSIONS, SESSION_COOKIE, SESSION_IDLE, SESSION_LIFETIME};

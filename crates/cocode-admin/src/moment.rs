@@ -17,7 +17,7 @@ const EPOCH_DAYS: u64 = 719_468;
 /// How long the text is, as in `2026-07-28T12:00:00.000Z`.
 const LENGTH: usize = 24;
 
-/// A point in time, from 1970 on.
+/// A point in time, from 1970 on, to the millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(SystemTime);
 
@@ -35,12 +35,11 @@ impl Moment {
     /// So much later.
     #[must_use]
     pub fn after(self, wait: Duration) -> Self {
-        Self(self.0.checked_add(wait).unwrap_or(self.0))
+        self.0.checked_add(wait).map_or(self, Self::from)
     }
 
     fn since_epoch(self) -> Duration {
         let since = self.0.duration_since(SystemTime::UNIX_EPOCH);
-        // What was before is shown as the beginning.
         since.unwrap_or_default()
     }
 
@@ -80,7 +79,12 @@ impl Moment {
 
 impl From<SystemTime> for Moment {
     fn from(time: SystemTime) -> Self {
-        Self(time)
+        let since = time.duration_since(SystemTime::UNIX_EPOCH);
+        // What is more exact than that could not be written; what was before is the beginning.
+        let whole = Duration::from_secs(since.as_ref().map_or(0, Duration::as_secs));
+        let millis = since.map_or(0, |since| since.subsec_millis());
+        let since = whole + Duration::from_millis(millis.into());
+        Self(SystemTime::UNIX_EPOCH + since)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why something was not done, as a status, a code for programs and words for people.
 
 use std::fmt;
+use std::time::Duration;
 
 use http::StatusCode;
 
@@ -73,6 +74,34 @@ impl RefusalStatus {
         }
     }
 
+    /// A name for it, for the document of the API.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Malformed => "Malformed",
+            Self::SignedOut => "SignedOut",
+            Self::Forbidden => "Forbidden",
+            Self::Unknown => "Unknown",
+            Self::WrongMethod => "WrongMethod",
+            Self::Conflict => "Conflict",
+            Self::TooLarge => "TooLarge",
+            Self::NotJson => "NotJson",
+            Self::Unfit => "Unfit",
+            Self::ServerFailed => "ServerFailed",
+            Self::TooMany => "TooMany",
+            Self::Unavailable => "Unavailable",
+        }
+    }
+
+    /// A header that comes with it, and what it says.
+    pub(crate) fn header(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::SignedOut => Some(("WWW-Authenticate", "How to show who asks: `Bearer`.")),
+            Self::WrongMethod => Some(("Allow", "The methods that there are here.")),
+            Self::TooMany => Some(("Retry-After", "How many seconds to wait.")),
+            _ => None,
+        }
+    }
+
     /// What it means, for the document of the API.
     pub(crate) fn meaning(self) -> &'static str {
         match self {
@@ -119,6 +148,8 @@ pub struct Refusal {
     pub message: String,
     /// What could be done about it.
     pub hints: Vec<String>,
+    /// When it is worth to try again.
+    pub retry_after: Option<Duration>,
 }
 
 record! {
@@ -149,7 +180,15 @@ impl Refusal {
             code: code.into(),
             message: message.into(),
             hints: Vec::new(),
+            retry_after: None,
         }
+    }
+
+    /// The same, with the time after which it is worth to try again.
+    #[must_use]
+    pub fn retry_after(mut self, wait: Duration) -> Self {
+        self.retry_after = Some(wait);
+        self
     }
 
     /// The same with one more hint.
@@ -173,6 +212,7 @@ impl Refusal {
             code,
             message,
             mut hints,
+            retry_after: _,
         } = self;
         hints.truncate(MAX_HINTS);
         Problem {

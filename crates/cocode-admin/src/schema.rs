@@ -20,6 +20,9 @@ pub(crate) trait Described {
     }
 }
 
+/// What makes the schema of a type that is not known by name.
+pub(crate) type SchemaOf = fn(&mut Shelf) -> Value;
+
 /// For serde, which wants a plain function.
 pub(crate) fn is_absent<T: Described>(value: &T) -> bool {
     value.is_absent()

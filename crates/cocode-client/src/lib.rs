@@ -151,8 +151,9 @@ pub use results::{
 pub use schema::{Checked, CompiledSchema, Mismatch, Problem, SchemaCell, SchemaError};
 pub use server::{ServerCapabilities, ServerFacts, Step};
 pub use server_log::{
-    FOLLOW_INTERVAL, LogFollower, LogLimits, LogRecord, LogSource, MAX_LOG_RECORD_BYTES,
-    MAX_QUEUED_LOG_BYTES, MAX_QUEUED_LOG_RECORDS, ServerLog, ServerLogs,
+    FOLLOW_INTERVAL, LOG_LINES_KEPT, LogFollower, LogLimits, LogRecord, LogSource, LoggedLine,
+    LoggedLines, MAX_LOG_RECORD_BYTES, MAX_QUEUED_LOG_BYTES, MAX_QUEUED_LOG_RECORDS, ServerLog,
+    ServerLogs,
 };
 pub use telemetry::{
     CallFacts, CallOutcomeKind, CallTrace, CallTransport, InvalidTraceContext,

@@ -21,6 +21,8 @@ pub struct ServerFacts {
     pub name: Option<String>,
     /// Its version, if it gave one.
     pub version: Option<String>,
+    /// Its name for people, if it gave one.
+    pub title: Option<String>,
     /// What it can do.
     pub capabilities: ServerCapabilities,
     /// How it wants to be used, in its own words.
@@ -105,6 +107,7 @@ pub(crate) struct Greeting {
     pub(crate) supported: Option<Vec<String>>,
     name: Option<String>,
     server_version: Option<String>,
+    title: Option<String>,
     capabilities: ServerCapabilities,
     instructions: Option<String>,
     raw: RawJson,
@@ -123,6 +126,7 @@ impl Greeting {
             supported: hello.supported_versions,
             name: string(info.get("name")),
             server_version: string(info.get("version")),
+            title: string(info.get("title")),
             capabilities: hello
                 .capabilities
                 .map(ServerCapabilities::parse)
@@ -140,6 +144,7 @@ impl Greeting {
                 .unwrap_or_else(|| vec![revision.as_str().to_owned()]),
             name: self.name,
             version: self.server_version,
+            title: self.title,
             capabilities: self.capabilities,
             instructions: self.instructions,
             raw: self.raw,

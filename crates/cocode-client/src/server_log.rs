@@ -15,6 +15,7 @@
 //! only one process at a time rotates.
 
 mod files;
+mod hearing;
 mod line;
 mod queue;
 mod read;
@@ -26,11 +27,13 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+pub use hearing::{LOG_LINES_KEPT, LoggedLine, LoggedLines};
 pub use line::LogRecord;
 pub use read::{FOLLOW_INTERVAL, LogFollower};
 
 use crate::private_files::FileError;
 use files::LogFiles;
+use hearing::Hearing;
 use queue::{Queue, Record};
 
 /// The longest text of one record; what is longer is cut.
@@ -102,6 +105,7 @@ struct Shared {
     directory: PathBuf,
     limits: LogLimits,
     queue: Arc<Queue>,
+    hearing: Hearing,
     /// Whether there is a thread that writes; not known before the first line.
     writes: OnceLock<bool>,
 }
@@ -117,6 +121,7 @@ impl ServerLogs {
             directory: directory.into(),
             limits,
             queue: Arc::new(Queue::default()),
+            hearing: Hearing::default(),
             writes: OnceLock::new(),
         };
         Self {
@@ -135,6 +140,13 @@ impl ServerLogs {
             server: name.into(),
             shared: self.shared.clone(),
         }
+    }
+
+    /// Every line that is logged from now on, by whatever server of this process. Logs that are not
+    /// kept are not heard either.
+    pub fn listen(&self) -> LoggedLines {
+        let shared = self.shared.as_ref();
+        shared.map_or_else(LoggedLines::none, |shared| shared.hearing.listen())
     }
 
     /// Waits until everything is written that was logged before, and says whether it was. Blocks,
@@ -181,12 +193,14 @@ impl ServerLog {
         if !shared.is_written() {
             return;
         }
-        shared.queue.push(Record {
+        let record = Record {
             server: Arc::clone(&self.server),
             at: SystemTime::now(),
             source: line::source(source),
             text: line::Text::cut(text),
-        });
+        };
+        shared.hearing.tell(&record);
+        shared.queue.push(record);
     }
 }
 

@@ -320,6 +320,11 @@ impl TrustStore {
 }
 
 impl TrustItem<'_> {
+    /// Names the content: whoever was shown one approves that one, and no other that took its place.
+    pub fn hash(&self) -> String {
+        self.content.hash()
+    }
+
     fn key(&self) -> Result<(PathBuf, String), TrustError> {
         let file = std::fs::canonicalize(self.file).map_err(|source| TrustError::NoFile {
             file: self.file.to_owned(),

@@ -2,8 +2,10 @@
 
 use cocode_client::Behalf;
 use cocode_core::{Era, Revision};
+use cocode_wire::encode::push_member;
 use cocode_wire::members::Members;
 use cocode_wire::{RawJson, RpcError, code};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// A client, as it presented itself: at the beginning of its session, or with its request.
@@ -33,6 +35,41 @@ pub(crate) struct Abilities {
 impl Caller {
     pub(crate) fn era(&self) -> Era {
         self.revision.era()
+    }
+
+    /// What it calls itself.
+    pub(crate) fn name(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Info {
+            name: String,
+        }
+        let info = self.behalf.client.as_ref()?;
+        Some(info.decode::<Info>().ok()?.name)
+    }
+
+    /// The same client, for whom servers may also ask this.
+    pub(crate) fn also(&self, can: Abilities) -> Self {
+        let mut caller = self.clone();
+        let said = caller.behalf.capabilities.as_ref();
+        let said = said.and_then(|said| said.decode::<Members<'_>>().ok());
+        let all = self.can.or(can).to_json();
+        let elicitation = all.get("elicitation").map(ToString::to_string);
+        let mut text = b"{".to_vec();
+        let members = said.unwrap_or_default().0;
+        let others = members.iter().filter(|(key, _)| key != "elicitation");
+        let others = others.map(|(key, value)| (&**key, value.get()));
+        let elicitation = elicitation.as_deref().map(|modes| ("elicitation", modes));
+        for (index, (key, value)) in others.chain(elicitation).enumerate() {
+            if index > 0 {
+                text.push(b',');
+            }
+            push_member(&mut text, key, value);
+        }
+        text.push(b'}');
+        if let Ok(capabilities) = RawJson::parse(text) {
+            caller.behalf.capabilities = Some(capabilities);
+        }
+        caller
     }
 
     /// A client with these capabilities, if they are such.
@@ -108,6 +145,16 @@ impl Abilities {
             url: self.url && other.url,
             sampling: self.sampling && other.sampling,
             roots: self.roots && other.roots,
+        }
+    }
+
+    /// What this can do and the other cannot.
+    pub(crate) fn without(self, other: Self) -> Self {
+        Self {
+            form: self.form && !other.form,
+            url: self.url && !other.url,
+            sampling: self.sampling && !other.sampling,
+            roots: self.roots && !other.roots,
         }
     }
 

@@ -1,7 +1,8 @@
 //! Calls that a rule allows only after somebody was asked: the client asks them for us.
 //!
 //! A client with a session is asked on the stream of its call. One of the stateless era is told what
-//! is asked, and comes back with the answer, which is good for that one call.
+//! is asked, and comes back with the answer, which is good for that one call. What a client can put to
+//! nobody goes to the inbox of its view, if somebody reads that.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,6 +14,7 @@ use cocode_wire::{RawJson, RpcError, code};
 use tokio::time::Instant;
 
 use crate::parked::{Handles, digest, input_required, is_accepted, responses, without_answers};
+use crate::party::Matter;
 use crate::passing::asks_for_input;
 use crate::questions::push_request;
 use crate::reply::Reply;
@@ -51,14 +53,27 @@ impl Consents {
         tool: &str,
     ) -> Result<Option<Reply>, RpcError> {
         let question = question(server, tool);
-        if !request.caller.can.form {
-            return Err(refused(server, tool, "this client cannot be asked"));
-        }
-        if request.caller.era() == Era::Modern {
+        let can_be_asked = request.caller.can.form;
+        let answer = if !can_be_asked {
+            if self.was_given(request, server) {
+                return Ok(None);
+            }
+            let matter = Matter {
+                server: server.clone(),
+                tool: Some(tool.into()),
+                is_consent: true,
+            };
+            let party = request.from.party();
+            match party.ask(matter, "elicitation/create", Some(&question)) {
+                Some(answer) => answer.await?,
+                None => return Err(refused(server, tool, "this client cannot be asked")),
+            }
+        } else if request.caller.era() == Era::Modern {
             return self.ask_stateless(request, server, tool, &question);
-        }
-        let witness = request.witness(server);
-        let answer = witness.ask("elicitation/create", Some(question)).await?;
+        } else {
+            let witness = request.witness(server, Some(tool));
+            witness.ask("elicitation/create", Some(question)).await?
+        };
         if is_accepted(&answer) {
             Ok(None)
         } else {
@@ -73,19 +88,15 @@ impl Consents {
         tool: &str,
         question: &RawJson,
     ) -> Result<Option<Reply>, RpcError> {
+        if self.was_given(request, server) {
+            return Ok(None);
+        }
         let call = digest(server, request);
         let now = Instant::now();
         let handle = request.said.request_state.as_ref();
         let handle = handle.and_then(|state| state.decode::<String>().ok());
         let mut state = self.lock();
         state.asked.retain(|_, (_, until)| *until > now);
-        state.given.retain(|_, until| *until > now);
-        let comes_back =
-            request.said.request_state.is_some() || request.said.input_responses.is_some();
-        let attempt = with_state(&call, request.said.request_state.as_ref());
-        if comes_back && state.given.remove(&attempt).is_some() {
-            return Ok(None);
-        }
         let asked = handle.filter(|handle| {
             let known = state.asked.get(handle);
             known.is_some_and(|(asked, _)| *asked == call)
@@ -115,6 +126,19 @@ impl Consents {
         push_request(&mut text, KEY, "elicitation/create", Some(question));
         text.push(b'}');
         Ok(Some(input_required(&text, &handle)))
+    }
+
+    /// Whether a call was allowed, and comes back for another reason. It is, once.
+    fn was_given(&self, request: &Request, server: &ServerName) -> bool {
+        let said = &request.said;
+        if said.request_state.is_none() && said.input_responses.is_none() {
+            return false;
+        }
+        let attempt = with_state(&digest(server, request), said.request_state.as_ref());
+        let now = Instant::now();
+        let mut state = self.lock();
+        state.given.retain(|_, until| *until > now);
+        state.given.remove(&attempt).is_some()
     }
 
     /// A call that was allowed has got an answer. If that asks for input, it has to come back, and

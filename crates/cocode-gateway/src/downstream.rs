@@ -22,6 +22,7 @@ use crate::instance::Instance;
 use crate::level::Level;
 use crate::levels::UNSAID;
 use crate::outbox::Outbox;
+use crate::party::{Matter, Party};
 use crate::room::Room;
 use crate::searching::Announced;
 use crate::served::Served;
@@ -44,6 +45,7 @@ pub(crate) struct Downstream {
     number: u64,
     /// What is known of its model by the way it came.
     announced: Announced,
+    party: Arc<Party>,
     next_question: AtomicU64,
     /// Lets one server of its own be started at a time.
     pub(crate) starting: Semaphore,
@@ -71,12 +73,14 @@ impl Downstream {
         room: Arc<dyn Room>,
         outlet: Option<Arc<dyn Sink>>,
         announced: Announced,
+        party: Arc<Party>,
     ) -> Arc<Self> {
         Arc::new(Self {
             room,
             outlet,
             number: next_session(),
             announced,
+            party,
             next_question: AtomicU64::new(first_question()),
             starting: Semaphore::new(1),
             outbox: Outbox::default(),
@@ -102,6 +106,11 @@ impl Downstream {
     /// What is known of its model by the way it came.
     pub(crate) fn announced(&self) -> Announced {
         self.announced
+    }
+
+    /// Whom it belongs to.
+    pub(crate) fn party(&self) -> &Party {
+        &self.party
     }
 
     /// Whether the client has left.
@@ -202,14 +211,25 @@ impl Downstream {
         }
     }
 
-    /// Puts a question to the client outside of its requests.
+    /// Puts a question of a server to the client outside of its requests.
     pub(crate) async fn ask_outside(
         &self,
+        server: &ServerName,
         method: &str,
         params: Option<&RawJson>,
     ) -> Result<RawJson, RpcError> {
         let can = self.lock().caller.as_ref().map(|caller| caller.can);
-        can.unwrap_or_default().check(method, params)?;
+        if let Err(refusal) = can.unwrap_or_default().check(method, params) {
+            let matter = Matter {
+                server: server.clone(),
+                tool: None,
+                is_consent: false,
+            };
+            return match self.party.ask(matter, method, params) {
+                Some(answer) => answer.await,
+                None => Err(refusal),
+            };
+        }
         let Some(outlet) = &self.outlet else {
             let what = "the client can be asked only in answer to a request";
             return Err(RpcError::new(code::INTERNAL_ERROR, what));

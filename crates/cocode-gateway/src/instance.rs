@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::caller::Caller;
+use crate::caller::{Abilities, Caller};
 use crate::downstream::Downstream;
 use crate::following::Following;
 use crate::level::Level;
@@ -85,7 +85,7 @@ impl Instance {
     ) -> Arc<Self> {
         let name = spec.name.clone();
         let capabilities = match owner {
-            Some((_, caller)) => own_capabilities(caller),
+            Some((client, caller)) => own_capabilities(caller, client.party().can()),
             None => ClientCapabilities {
                 elicitation_form: true,
                 elicitation_url: true,
@@ -182,7 +182,9 @@ impl Instance {
             deadlines,
             witness: Arc::clone(&passed.witness) as Arc<dyn Witness>,
         };
+        let under_way = passed.witness.begin();
         let answer = self.manager.relay(&self.name, tool, &relayed).await;
+        drop(under_way);
         if !answer.as_ref().is_err_and(is_late) {
             on_its_way.done();
         }
@@ -229,18 +231,20 @@ impl std::fmt::Debug for Instance {
     }
 }
 
-/// A server that is there for one client is told exactly what that client can do.
-fn own_capabilities(caller: &Caller) -> ClientCapabilities {
+/// A server that is there for one client is told exactly what that client can do, or somebody for it.
+fn own_capabilities(caller: &Caller, by_inbox: Abilities) -> ClientCapabilities {
+    let can = caller.can.or(by_inbox);
     let said = caller.behalf.capabilities.as_ref();
     let members = said.and_then(|said| said.decode::<cocode_wire::members::Members<'_>>().ok());
     let others = members.unwrap_or_default().0.into_iter();
+    let others = others.filter(|(name, _)| can == caller.can || name != "elicitation");
     let others =
         others.filter_map(|(name, value)| Some((name.into_owned(), said?.share(value).detached())));
     ClientCapabilities {
-        elicitation_form: caller.can.form,
-        elicitation_url: caller.can.url,
-        sampling: caller.can.sampling,
-        roots: caller.can.roots,
+        elicitation_form: can.form,
+        elicitation_url: can.url,
+        sampling: can.sampling,
+        roots: can.roots,
         others: others.collect(),
     }
 }

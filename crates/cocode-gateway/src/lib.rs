@@ -2,19 +2,24 @@
 //!
 //! A [`Gateway`] runs servers, equal ones once. A [`View`] is what a group of clients sees of them:
 //! each server by itself, as it is, and all of them as one. Clients of either era talk to servers of
-//! either era; what a server asks goes to the client whose request it is about.
+//! either era; what a server asks goes to the client whose request it is about, or, if that client can
+//! put it to nobody, to the [`Inbox`] of the view. A view is for one principal, if it is for one: what
+//! its clients have servers do is watched over by its [`Overseer`].
 
 #![deny(missing_docs)]
 
 mod audience;
 mod caller;
 mod consent;
+mod deeds;
 mod downstream;
 mod following;
 mod gate;
 mod gateway;
 mod headers;
 mod hello;
+mod inbox;
+mod inner_client;
 mod instance;
 mod instances;
 mod level;
@@ -22,7 +27,9 @@ mod levels;
 mod merged;
 mod notices;
 mod outbox;
+mod oversight;
 mod parked;
+mod party;
 mod passing;
 mod place;
 mod questions;
@@ -42,6 +49,9 @@ mod witness;
 pub use cocode_core::{Prefix, Shadowed};
 pub use gate::{Gate, Open};
 pub use gateway::Gateway;
+pub use inbox::{Inbox, Question, QuestionMode};
+pub use inner_client::{Hearing, InnerClient};
+pub use oversight::{Deed, Ongoing, Outcome, Overseer, Unwatched};
 pub use searching::{Announced, InvalidAnnouncement, SearchOptions};
 pub use status::{Running, Sharing, Terms};
 pub use view::{View, ViewOptions};

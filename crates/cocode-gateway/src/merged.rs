@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use cocode_client::{Catalog, ListKind, Notification};
-use cocode_core::{Era, Prefix, ServerName, Shadowed};
+use cocode_core::{Era, Prefix, ServerName, Shadowed, ShownNames};
 use cocode_wire::{RawJson, RpcError, code};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -93,6 +93,12 @@ impl Merged {
         };
         let shadowed = [snapshot.tools.shadowed(), snapshot.prompts.shadowed()];
         shadowed.concat()
+    }
+
+    /// The names that clients see tools by.
+    pub(crate) fn tool_names(&self) -> ShownNames {
+        let current = self.current();
+        current.map_or_else(|_gone| ShownNames::default(), |(_, now)| now.tools.clone())
     }
 
     pub(crate) fn audience(&self) -> &Audience {

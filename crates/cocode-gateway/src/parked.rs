@@ -12,14 +12,13 @@ use cocode_wire::members::Members;
 use cocode_wire::{Frame, RawJson, RpcError, code};
 use ring::digest::{Context, SHA256};
 use ring::rand::{SecureRandom as _, SystemRandom};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::caller::Abilities;
 use crate::downstream::Downstream;
 use crate::instance::{Instance, Passed};
+use crate::passing::{relay, visits_in};
 use crate::questions::push_request;
 use crate::reply::Reply;
 use crate::request::Request;
@@ -94,15 +93,14 @@ impl Parking {
         let Some(state) = &request.said.request_state else {
             return self.begin(instance, request, passed, digest).await;
         };
-        let parked = match self.take(state, &digest) {
+        let parked = match self.take(state, &digest, request) {
             Ok(parked) => parked,
             Err(error) => return error.into(),
         };
         let answers = responses(request.said.input_responses.as_ref());
         match parked.waits {
             Waits::Work(work, witness) => {
-                let token = request.said.progress_token.clone();
-                witness.redirect(Arc::clone(&request.stream), token);
+                witness.redirect(request);
                 witness.questions().answer(&answers);
                 let server = Arc::downgrade(&instance);
                 self.wait(work, &witness, server, request, digest).await
@@ -131,7 +129,7 @@ impl Parking {
         passed.params = passed.params.map(|params| without_answers(&params));
         let witness = Arc::clone(&passed.witness);
         let server = Arc::downgrade(&instance);
-        let work = Work::Here(Box::pin(async move { instance.relay(&passed).await }));
+        let work = Work::Here(Box::pin(async move { relay(&instance, &passed).await }));
         self.wait(work, &witness, server, request, digest).await
     }
 
@@ -179,13 +177,11 @@ impl Parking {
         if frame.is_error() && lacking.any() {
             return missing_capability(lacking).into();
         }
-        let visits = frame
-            .error()
-            .filter(|error| error.code == code::URL_ELICITATION_REQUIRED)
-            .filter(|_| request.caller.can.url);
-        let Some((keys, asked)) = visits.as_ref().and_then(visits_in) else {
+        let error = frame.error().filter(|_| request.caller.can.url);
+        let Some(visits) = error.as_ref().and_then(visits_in) else {
             return adapted(&request.method, frame, Era::Legacy, Era::Modern);
         };
+        let (keys, asked) = as_questions(&visits);
         self.park(Waits::Visits(keys), server, request, digest, &asked)
     }
 
@@ -225,15 +221,19 @@ impl Parking {
         input_required(asked, &handle)
     }
 
-    /// The request that a client comes back to. A handle is good once, and for the same request.
-    fn take(&self, state: &RawJson, digest: &[u8]) -> Result<Parked, RpcError> {
+    /// The request that a client comes back to. A handle is good once, and for the same request; that of
+    /// somebody else is unknown.
+    fn take(&self, state: &RawJson, digest: &[u8], request: &Request) -> Result<Parked, RpcError> {
         let unknown = || {
             let what = "the `requestState` is unknown, was used before, or has expired";
             RpcError::new(code::INVALID_PARAMS, what)
         };
         let handle: String = state.decode().map_err(|_no_text| unknown())?;
         let mut spots = self.lock();
-        let found = spots.get(&handle).ok_or_else(unknown)?;
+        let principal = request.from.party().principal();
+        let found = spots.get(&handle);
+        let found = found.filter(|parked| parked.from.party().principal() == principal);
+        let found = found.ok_or_else(unknown)?;
         if found.digest != digest {
             let what = "the `requestState` belongs to another request";
             return Err(RpcError::new(code::INVALID_PARAMS, what));
@@ -341,13 +341,17 @@ pub(crate) fn input_required(asked: &[u8], handle: &str) -> Reply {
     }
 }
 
-/// What identifies a request: everything but how it is made, and the answers it brings.
+/// What identifies a request: for whom it is, and everything but how it is made, and the answers it
+/// brings.
 pub(crate) fn digest(server: &ServerName, request: &Request) -> Vec<u8> {
     let mut context = Context::new(&SHA256);
     let mut part = |bytes: &[u8]| {
         context.update(&bytes.len().to_le_bytes());
         context.update(bytes);
     };
+    let principal = request.from.party().principal();
+    part(&[u8::from(principal.is_some())]);
+    part(principal.unwrap_or_default().as_bytes());
     part(server.as_str().as_bytes());
     part(request.method.as_bytes());
     let params = request.params.as_ref();
@@ -405,28 +409,20 @@ pub(crate) fn is_accepted(answer: &RawJson) -> bool {
     action.is_some_and(|action| action.get() == "\"accept\"")
 }
 
-/// The addresses of an error: the keys of their questions, and those as `inputRequests`.
-fn visits_in(error: &RpcError) -> Option<(Vec<String>, Vec<u8>)> {
-    #[derive(Deserialize)]
-    struct Data<'a> {
-        #[serde(borrow)]
-        elicitations: Vec<&'a RawValue>,
-    }
-    let data = error.data.as_ref()?;
-    let Data { elicitations } = data.decode().ok()?;
+/// Addresses to be visited: the keys of their questions, and those as `inputRequests`.
+fn as_questions(visits: &[RawJson]) -> (Vec<String>, Vec<u8>) {
     let mut keys = Vec::new();
     let mut text = b"{".to_vec();
-    for (index, visit) in elicitations.into_iter().enumerate() {
+    for (index, visit) in visits.iter().enumerate() {
         let key = format!("visit-{}", index + 1);
         if index > 0 {
             text.push(b',');
         }
-        let params = data.share(visit);
-        push_request(&mut text, &key, "elicitation/create", Some(&params));
+        push_request(&mut text, &key, "elicitation/create", Some(visit));
         keys.push(key);
     }
     text.push(b'}');
-    (!keys.is_empty()).then_some((keys, text))
+    (keys, text)
 }
 
 impl std::fmt::Debug for Parking {

@@ -6,6 +6,9 @@
 //! | modern | modern | are in the result, which is passed on as it is |
 //! | legacy | modern | are put to the client, and the request is made again with the answers |
 //! | modern | legacy | the request is parked, the client told what is asked; it comes back with answers |
+//!
+//! What a client cannot be asked is put into the inbox of its view, if somebody reads that: a server of
+//! the older era waits for the answer, one of the other is asked again with it.
 
 use std::sync::Arc;
 
@@ -18,17 +21,48 @@ use serde_json::value::RawValue;
 
 use crate::caller::{Abilities, Caller};
 use crate::instance::{Instance, Passed};
-use crate::parked::Parking;
+use crate::parked::{Parking, is_accepted, without_answers};
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::results::adapted;
+use crate::traffic::TaskOwner;
 
 /// How often a server may ask for more before a request is done.
 const MAX_ROUNDS: usize = 16;
 
+/// How often a server may name addresses to be visited before a request is done.
+const MAX_VISITS: usize = 4;
+
 /// Carries a request to `instance`, and gives what is to be answered. `tool` is the tool that it
-/// calls, and `params` what the server is sent.
+/// calls, and `params` what the server is sent. Only those for whom a task is are let at it.
 pub(crate) async fn pass(
+    instance: Arc<Instance>,
+    request: &Request,
+    tool: Option<String>,
+    params: Option<RawJson>,
+    parking: &Parking,
+) -> Reply {
+    let traffic = Arc::clone(&instance.traffic);
+    let party = request.from.party();
+    let is_about_task = request.method.starts_with("tasks/");
+    if is_about_task && !traffic.may_ask_about_task(params.as_ref(), party.principal()) {
+        return RpcError::new(code::INVALID_PARAMS, "Unknown task").into();
+    }
+    let may_begin_task =
+        request.method == "tools/call" && (request.said.wants_task || party.principal().is_some());
+    let reply = carry(instance, request, tool, params, parking).await;
+    if may_begin_task && let Some(result) = reply.result() {
+        let owner = TaskOwner {
+            // Where requests stand alone, nobody is left to be told.
+            session: request.said.wants_task.then_some(request.session),
+            principal: party.shared_principal(),
+        };
+        traffic.task_begun(&result, owner);
+    }
+    reply
+}
+
+async fn carry(
     instance: Arc<Instance>,
     request: &Request,
     tool: Option<String>,
@@ -47,32 +81,96 @@ pub(crate) async fn pass(
     let mut passed = Passed {
         method: request.method.clone(),
         params,
-        tool,
         caller,
         session: request.session,
         wants_progress: request.said.progress_token.is_some(),
-        witness: request.witness(instance.name()),
+        witness: request.witness(instance.name(), tool.as_deref()),
+        tool,
     };
+    let asks_inbox = server == Era::Modern && may_ask(&request.method) && offer_inbox(&mut passed);
     let answer = match (client, server) {
         (Era::Modern, Era::Legacy) if may_ask(&request.method) => {
             return Box::pin(parking.pass(instance, request, passed)).await;
         }
-        (Era::Legacy, Era::Modern) => Box::pin(answering(instance, passed)).await,
+        (Era::Legacy, Era::Modern) => Box::pin(answering(instance, passed, Whom::ClientToo)).await,
+        (Era::Modern, Era::Modern) if asks_inbox => {
+            Box::pin(answering(instance, passed, Whom::InboxOnly)).await
+        }
         _ => {
             if client != server {
                 // A result of this cannot ask for input, so nobody can be asked.
                 let mut caller = Caller::clone(&request.caller);
                 caller.can = Abilities::default();
                 passed.caller = Arc::new(caller);
-                passed.witness = request.witness_of(instance.name(), &passed.caller);
+                let tool = passed.tool.as_deref();
+                passed.witness = request.witness_of(instance.name(), tool, &passed.caller);
             }
-            instance.relay(&passed).await
+            relay(&instance, &passed).await
         }
     };
     match answer {
         Ok(frame) => adapted(&request.method, frame, server, client),
         Err(error) => error.into(),
     }
+}
+
+/// Offers a stateless server to ask what the inbox can be asked, and the client cannot. Says whether
+/// there is anything.
+fn offer_inbox(passed: &mut Passed) -> bool {
+    let can = passed.witness.can_by_inbox();
+    if can.any() {
+        passed.caller = Arc::new(passed.caller.also(can));
+    }
+    can.any()
+}
+
+/// Passes a request on. Addresses that the server wants to be visited first are put into the inbox, if
+/// the client knows nothing of such.
+pub(crate) async fn relay(instance: &Instance, passed: &Passed) -> Result<Frame, RpcError> {
+    let frame = instance.relay(passed).await?;
+    if !frame.is_error() || !passed.witness.can_by_inbox().url {
+        return Ok(frame);
+    }
+    // Rare, and kept out of the size of every other request.
+    Box::pin(visiting(instance, passed, frame)).await
+}
+
+async fn visiting(
+    instance: &Instance,
+    passed: &Passed,
+    mut frame: Frame,
+) -> Result<Frame, RpcError> {
+    for _visit in 0..MAX_VISITS {
+        let Some(visits) = frame.error().as_ref().and_then(visits_in) else {
+            break;
+        };
+        for visit in visits {
+            let answer = passed.witness.ask("elicitation/create", Some(visit)).await;
+            if !answer.is_ok_and(|answer| is_accepted(&answer)) {
+                return Ok(frame);
+            }
+        }
+        passed.witness.begins_again();
+        frame = instance.relay(passed).await?;
+    }
+    Ok(frame)
+}
+
+/// The addresses that an error says are to be visited first, each as the parameters of a question.
+pub(crate) fn visits_in(error: &RpcError) -> Option<Vec<RawJson>> {
+    #[derive(Deserialize)]
+    struct Data<'a> {
+        #[serde(borrow)]
+        elicitations: Vec<&'a RawValue>,
+    }
+    if error.code != code::URL_ELICITATION_REQUIRED {
+        return None;
+    }
+    let data = error.data.as_ref()?;
+    let Data { elicitations } = data.decode().ok()?;
+    let visits = elicitations.into_iter().map(|visit| data.share(visit));
+    let visits: Vec<_> = visits.collect();
+    (!visits.is_empty()).then_some(visits)
 }
 
 /// Whether results of this may ask for input.
@@ -103,10 +201,18 @@ struct InputRequest<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// Asks the client whatever the server wants to know, until there is a result.
-async fn answering(instance: Arc<Instance>, passed: Passed) -> Result<Frame, RpcError> {
-    let first = passed.params.clone();
-    let mut params = first.clone();
+/// Who is asked what a server wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whom {
+    /// The client, and whoever answers for it what it cannot.
+    ClientToo,
+    /// Only whoever answers for it: what the client can answer is passed on to it.
+    InboxOnly,
+}
+
+/// Asks whatever the server wants to know, until there is a result that is none of ours to answer.
+async fn answering(instance: Arc<Instance>, passed: Passed, whom: Whom) -> Result<Frame, RpcError> {
+    let mut params = passed.params.clone();
     for _round in 0..MAX_ROUNDS {
         let next = Passed {
             method: passed.method.clone(),
@@ -121,7 +227,11 @@ async fn answering(instance: Arc<Instance>, passed: Passed) -> Result<Frame, Rpc
         let Some(result) = frame.result().filter(asks_for_input) else {
             return Ok(frame);
         };
-        let answers = answers(&passed, &result).await?;
+        let Some(answers) = answers(&passed, &result, whom).await? else {
+            return Ok(frame);
+        };
+        // What a client came back with is in the state that the server gives.
+        let first = passed.params.as_ref().map(without_answers);
         params = Some(with_members(first.as_ref(), &answers)?);
         passed.witness.begins_again();
     }
@@ -141,20 +251,35 @@ pub(crate) fn asks_for_input(result: &RawJson) -> bool {
     kind.is_some_and(|kind| kind.get() == "\"input_required\"")
 }
 
-/// The members to be added to the next attempt.
-async fn answers(passed: &Passed, result: &RawJson) -> Result<Vec<u8>, RpcError> {
+/// The members to be added to the next attempt; nothing if there is none of ours to make. An attempt
+/// that answers only a part is one, too: the server asks again for the rest.
+async fn answers(
+    passed: &Passed,
+    result: &RawJson,
+    whom: Whom,
+) -> Result<Option<Vec<u8>>, RpcError> {
     let odd = |error: serde_json::Error| {
         let what = format!("the server asks for input in an odd way: {error}");
         RpcError::new(code::INTERNAL_ERROR, what)
     };
     let required: InputRequired<'_> = result.decode().map_err(odd)?;
+    let mut ours = Vec::new();
+    for (key, request) in required.requests.iter().flat_map(|requests| &requests.0) {
+        let request: InputRequest<'_> = serde_json::from_str(request.get()).map_err(odd)?;
+        let params = request.params.map(|params| result.share(params));
+        let needed = Abilities::needed_for(&request.method, params.as_ref());
+        if whom == Whom::ClientToo || passed.witness.can_by_inbox().and(needed).any() {
+            ours.push((key, request.method, params));
+        }
+    }
+    if whom == Whom::InboxOnly && ours.is_empty() {
+        return Ok(None);
+    }
     let mut text = Vec::new();
-    if let Some(requests) = required.requests {
+    if required.requests.is_some() {
         text.extend_from_slice(b"\"inputResponses\":{");
-        for (index, (key, request)) in requests.0.iter().enumerate() {
-            let request: InputRequest<'_> = serde_json::from_str(request.get()).map_err(odd)?;
-            let params = request.params.map(|params| result.share(params));
-            let answer = passed.witness.ask(&request.method, params).await?;
+        for (index, (key, method, params)) in ours.into_iter().enumerate() {
+            let answer = passed.witness.ask(&method, params).await?;
             if index > 0 {
                 text.push(b',');
             }
@@ -168,7 +293,7 @@ async fn answers(passed: &Passed, result: &RawJson) -> Result<Vec<u8>, RpcError>
         }
         push_member(&mut text, "requestState", state.get());
     }
-    Ok(text)
+    Ok(Some(text))
 }
 
 /// Parameters with more members at their end.

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use cocode_wire::serve::{Conversation, Endpoint, Sink};
 
 use crate::downstream::Downstream;
+use crate::party::Party;
 use crate::room::Room;
 use crate::searching::Announced;
 use crate::view::Inner;
@@ -17,31 +18,41 @@ pub(crate) struct Place {
     stateless: OnceLock<Arc<Downstream>>,
     /// What is known of the models of its clients.
     announced: Announced,
+    /// Whom they belong to.
+    party: Arc<Party>,
 }
 
 impl Place {
     pub(crate) fn new(room: Arc<dyn Room>, view: &Arc<Inner>) -> Arc<Self> {
-        Self::of(room, Arc::downgrade(view), Announced::default())
+        Arc::new(Self {
+            stateless: OnceLock::new(),
+            room,
+            view: Arc::downgrade(view),
+            announced: Announced::default(),
+            party: Arc::clone(view.party()),
+        })
     }
 
     /// The same place, for clients of whose models this is known.
     pub(crate) fn announcing(&self, announced: Announced) -> Arc<Self> {
-        Self::of(Arc::clone(&self.room), Weak::clone(&self.view), announced)
-    }
-
-    fn of(room: Arc<dyn Room>, view: Weak<Inner>, announced: Announced) -> Arc<Self> {
         Arc::new(Self {
             stateless: OnceLock::new(),
-            room,
-            view,
+            room: Arc::clone(&self.room),
+            view: Weak::clone(&self.view),
             announced,
+            party: Arc::clone(&self.party),
         })
+    }
+
+    fn client(&self, outlet: Option<Arc<dyn Sink>>) -> Arc<Downstream> {
+        let (room, party) = (Arc::clone(&self.room), Arc::clone(&self.party));
+        Downstream::new(room, outlet, self.announced, party)
     }
 }
 
 impl Endpoint for Place {
     fn converse(&self, outlet: Arc<dyn Sink>) -> Arc<dyn Conversation> {
-        let client = Downstream::new(Arc::clone(&self.room), Some(outlet), self.announced);
+        let client = self.client(Some(outlet));
         if let Some(view) = self.view.upgrade() {
             view.remember(&client);
         }
@@ -49,10 +60,7 @@ impl Endpoint for Place {
     }
 
     fn stateless(&self) -> Arc<dyn Conversation> {
-        let (room, announced) = (&self.room, self.announced);
-        let stateless = self
-            .stateless
-            .get_or_init(|| Downstream::new(Arc::clone(room), None, announced));
+        let stateless = self.stateless.get_or_init(|| self.client(None));
         Arc::clone(stateless) as Arc<dyn Conversation>
     }
 }

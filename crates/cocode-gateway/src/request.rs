@@ -1,6 +1,6 @@
 //! One request of a client, on its way through the gateway.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cocode_core::ServerName;
 use cocode_wire::RawJson;
@@ -8,6 +8,7 @@ use cocode_wire::serve::Sink;
 use http::HeaderMap;
 
 use crate::caller::Caller;
+use crate::deeds::Slot;
 use crate::downstream::Downstream;
 use crate::said::Said;
 use crate::witness::CallWitness;
@@ -32,17 +33,24 @@ pub(crate) struct Request {
     pub(crate) from: Arc<Downstream>,
     /// Requests of the same number belong to the same session.
     pub(crate) session: u64,
+    /// What somebody watches it as, once it is clear what it is for.
+    pub(crate) deed: OnceLock<Arc<Slot>>,
 }
 
 impl Request {
-    /// The client's side of this request, at this server.
-    pub(crate) fn witness(&self, server: &ServerName) -> Arc<CallWitness> {
-        self.witness_of(server, &self.caller)
+    /// The client's side of this request, at this server, where it calls this tool.
+    pub(crate) fn witness(&self, server: &ServerName, tool: Option<&str>) -> Arc<CallWitness> {
+        self.witness_of(server, tool, &self.caller)
     }
 
     /// The same for a client of whom something else is known.
-    pub(crate) fn witness_of(&self, server: &ServerName, caller: &Arc<Caller>) -> Arc<CallWitness> {
-        CallWitness::new(self, caller, server.clone())
+    pub(crate) fn witness_of(
+        &self,
+        server: &ServerName,
+        tool: Option<&str>,
+        caller: &Arc<Caller>,
+    ) -> Arc<CallWitness> {
+        CallWitness::new(self, caller, server, tool)
     }
 }
 

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::audience::{Audience, Hears, Member};
 use crate::caller::Caller;
+use crate::deeds::Watched;
 use crate::downstream::{Downstream, unknown_method};
 use crate::hello::Presentation;
 use crate::instance::Instance;
@@ -105,13 +106,25 @@ impl Single {
             return Box::pin(self.listen(request)).await;
         }
         let (view, entry) = self.entry()?;
+        let watched = view.watch(&request, &self.name, None)?;
+        let reply = self.reply_at(&view, &entry, request).await;
+        Watched::end(watched, reply.as_ref());
+        reply
+    }
+
+    async fn reply_at(
+        &self,
+        view: &Inner,
+        entry: &Entry,
+        request: Box<Request>,
+    ) -> Result<Reply, RpcError> {
         let instance = view
-            .instance_for(&entry, &request.from, &request.caller)
+            .instance_for(entry, &request.from, &request.caller)
             .await?;
         match (request.caller.era(), request.method.as_str()) {
             // What is rare is kept out of the size of every other request.
             (Era::Legacy, "logging/setLevel") => {
-                Box::pin(self.set_level(&view, instance, &request)).await
+                Box::pin(self.set_level(view, instance, &request)).await
             }
             (Era::Legacy, "resources/subscribe") => {
                 let uri = uri_of(&request)?;
@@ -127,7 +140,7 @@ impl Single {
             (_, "tasks/list") if Arc::ptr_eq(&instance, &entry.instance) => {
                 Err(unknown_method("tasks/list"))
             }
-            (_, "tools/call") => self.call(&view, &entry, instance, request).await,
+            (_, "tools/call") => self.call(view, entry, instance, request).await,
             (_, "tools/list") => {
                 let reply = pass(
                     instance,
@@ -136,7 +149,7 @@ impl Single {
                     request.params.clone(),
                     view.parking(),
                 );
-                Ok(self.visible(&view, &entry, reply.await))
+                Ok(self.visible(view, entry, reply.await))
             }
             _ => {
                 let params = request.params.clone();
@@ -231,7 +244,12 @@ impl Single {
         let verdict = view.verdict(entry, &tool);
         match verdict {
             Verdict::Allow => {}
-            Verdict::Deny => return Err(unknown_tool(&tool)),
+            Verdict::Deny => {
+                if let Some(deed) = request.deed.get() {
+                    deed.denied();
+                }
+                return Err(unknown_tool(&tool));
+            }
             Verdict::Ask => {
                 let asked = view.consents().ask(&mut request, &self.name, &tool);
                 if let Some(reply) = Box::pin(asked).await? {
@@ -241,13 +259,7 @@ impl Single {
         }
         crate::headers::check(&instance, &request, &tool)?;
         let params = request.params.clone();
-        let of_task = request.said.wants_task.then(|| Arc::clone(&instance));
         let reply = pass(instance, &request, Some(tool), params, view.parking()).await;
-        if let Some(instance) = of_task
-            && let Some(result) = reply.result()
-        {
-            instance.traffic.task_begun(&result, request.session);
-        }
         if verdict == Verdict::Ask {
             view.consents().answered(&request, &self.name, &reply);
         }

@@ -16,6 +16,7 @@ use crate::downstream::Downstream;
 use crate::level::Level;
 use crate::witness::{Asking, CallWitness};
 use calls::{About, Caller, Calls, InTheWay};
+pub(crate) use tasks::TaskOwner;
 use tasks::Tasks;
 
 mod calls;
@@ -232,7 +233,7 @@ impl Traffic {
         }
         let _waiting = Waiting::begin(self, number);
         drop(unclear);
-        witness.ask(method, params).await
+        witness.asked(method, params).await
     }
 
     /// How many questions wait until it is clear whom they are for, this one included.
@@ -255,8 +256,11 @@ impl Traffic {
         };
         let newest = self.lock().calls.newest();
         match newest {
-            Some(witness) => witness.ask(method, params).await,
-            None => owner.ask_outside(method, params.as_ref()).await,
+            Some(witness) => witness.asked(method, params).await,
+            None => {
+                let asked = owner.ask_outside(&self.name, method, params.as_ref());
+                asked.await
+            }
         }
     }
 
@@ -310,8 +314,18 @@ impl Traffic {
     }
 
     /// Notes whose a task is that a request was answered with, if it was.
-    pub(crate) fn task_begun(&self, result: &RawJson, session: u64) {
-        self.lock().tasks.begun(result, session);
+    pub(crate) fn task_begun(&self, result: &RawJson, owner: TaskOwner) {
+        self.lock().tasks.begun(result, owner);
+    }
+
+    /// Whether somebody may ask about the task that these parameters name. Where clients share a
+    /// server, only those for whom it works.
+    pub(crate) fn may_ask_about_task(
+        &self,
+        params: Option<&RawJson>,
+        principal: Option<&str>,
+    ) -> bool {
+        self.owner.is_some() || self.lock().tasks.is_of(params, principal)
     }
 
     fn tell(&self, notification: &Notification) {

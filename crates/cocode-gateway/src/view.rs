@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
 use cocode_client::{Connector, ListKind, Manager, ManagerOptions};
-use cocode_core::{Era, OutputLimits, Prefix, Revision, ServerName, ServerSpec, Shadowed, Verdict};
+use cocode_core::{
+    Era, OutputLimits, Prefix, Revision, ServerName, ServerSpec, Shadowed, ShownNames, Verdict,
+};
 use cocode_wire::serve::Endpoint;
 use cocode_wire::{RawJson, RpcError, code};
 use tokio::sync::watch;
@@ -14,9 +16,12 @@ use crate::consent::Consents;
 use crate::downstream::Downstream;
 use crate::gate::{Gate, Open};
 use crate::gateway::Core;
+use crate::inbox::Inbox;
 use crate::instance::Instance;
 use crate::merged::Merged;
+use crate::oversight::{Overseer, Unwatched};
 use crate::parked::Parking;
+use crate::party::Party;
 use crate::place::Place;
 use crate::room::Room;
 use crate::searching::{Announced, SearchOptions};
@@ -36,6 +41,13 @@ pub struct ViewOptions {
     /// Everything besides specifications and connector that makes a server another: two views share
     /// a server only if they agree on this.
     pub identity: Vec<String>,
+    /// For whom it is: parked requests, consents and tasks of its clients are not found by those of
+    /// views for others.
+    pub principal: Option<Arc<str>>,
+    /// Watches over what its clients have servers do.
+    pub overseer: Arc<dyn Overseer>,
+    /// Where questions go that its clients can put to nobody.
+    pub inbox: Option<Arc<dyn Inbox>>,
 }
 
 impl Default for ViewOptions {
@@ -46,6 +58,9 @@ impl Default for ViewOptions {
             prefix: Prefix::default(),
             search: SearchOptions::default(),
             identity: Vec::new(),
+            principal: None,
+            overseer: Arc::new(Unwatched),
+            inbox: None,
         }
     }
 }
@@ -59,6 +74,9 @@ pub struct View {
 pub(crate) struct Inner {
     core: Arc<Core>,
     options: ViewOptions,
+    /// Whom its clients belong to.
+    party: Arc<Party>,
+    is_watched: bool,
     /// Counts how often the gate has changed its mind.
     gate_changes: Option<watch::Receiver<u64>>,
     servers: RwLock<Arc<BTreeMap<ServerName, Entry>>>,
@@ -88,6 +106,8 @@ impl View {
     pub(crate) fn new(core: Arc<Core>, options: ViewOptions) -> Self {
         let inner = Inner {
             core,
+            party: Arc::new(Party::new(options.principal.clone(), options.inbox.clone())),
+            is_watched: options.overseer.is_watching(),
             gate_changes: options.gate.changes(),
             options,
             servers: RwLock::default(),
@@ -158,6 +178,13 @@ impl View {
         merged.shadowed()
     }
 
+    /// The names by which clients see the tools of all servers, where these are one. A tool that is
+    /// not to be seen has none.
+    pub fn tool_names(&self) -> ShownNames {
+        let (merged, _) = self.inner.all();
+        merged.tool_names()
+    }
+
     pub(crate) fn inner(&self) -> &Inner {
         &self.inner
     }
@@ -167,6 +194,11 @@ impl View {
         let name: ServerName = name.parse().ok()?;
         let entry = self.inner.entry(&name)?;
         Some(entry.endpoint)
+    }
+
+    /// For whom it is.
+    pub fn principal(&self) -> Option<&str> {
+        self.inner.party.principal()
     }
 
     /// The servers that there are.
@@ -214,6 +246,20 @@ impl Inner {
 
     pub(crate) fn gate(&self) -> &dyn Gate {
         &*self.options.gate
+    }
+
+    /// Whom its clients belong to.
+    pub(crate) fn party(&self) -> &Arc<Party> {
+        &self.party
+    }
+
+    /// Whether somebody watches over what clients have servers do.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.is_watched
+    }
+
+    pub(crate) fn overseer(&self) -> &dyn Overseer {
+        &*self.options.overseer
     }
 
     pub(crate) fn search(&self) -> &SearchOptions {

@@ -1,6 +1,7 @@
 //! Stands beside a request on its way to a server: passes on what belongs to it, to the client that
 //! asked.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -8,11 +9,14 @@ use cocode_client::{Notification, Witness};
 use cocode_wire::encode::{self, push_member};
 use cocode_wire::members::Members;
 use cocode_wire::serve::Sink;
-use cocode_wire::{RawJson, RpcError};
+use cocode_wire::{RawJson, RpcError, code};
+use tokio::sync::Notify;
 
 use crate::caller::{Abilities, Caller};
+use crate::deeds::Slot;
 use crate::downstream::Downstream;
 use crate::level::Level;
+use crate::party::Matter;
 use crate::questions::Questions;
 use crate::request::Request;
 use cocode_core::{Era, ServerName};
@@ -28,12 +32,17 @@ pub(crate) struct CallWitness {
     from: Arc<Downstream>,
     /// The server that the request is for.
     server: ServerName,
+    /// The tool that it calls, where somebody may be told of that.
+    tool: Option<Arc<str>>,
     /// Where a client of the stateless era finds questions.
     questions: Arc<Questions>,
     /// What the client was needed for, but did not offer.
     lacking: Mutex<Abilities>,
     way: Mutex<Way>,
     reported: Mutex<Reported>,
+    /// Whether a server works on the request.
+    is_under_way: AtomicBool,
+    over: Notify,
 }
 
 /// How much progress was reported.
@@ -47,30 +56,53 @@ struct Reported {
 struct Way {
     stream: Arc<dyn Sink>,
     progress_token: Option<RawJson>,
+    /// What somebody watches it as.
+    deed: Option<Arc<Slot>>,
+}
+
+impl Way {
+    fn of(request: &Request) -> Self {
+        Self {
+            stream: Arc::clone(&request.stream),
+            progress_token: request.said.progress_token.clone(),
+            deed: request.deed.get().cloned(),
+        }
+    }
 }
 
 impl CallWitness {
-    pub(crate) fn new(request: &Request, caller: &Arc<Caller>, server: ServerName) -> Arc<Self> {
+    pub(crate) fn new(
+        request: &Request,
+        caller: &Arc<Caller>,
+        server: &ServerName,
+        tool: Option<&str>,
+    ) -> Arc<Self> {
+        let is_told = request.from.party().has_inbox();
         Arc::new(Self {
             caller: Arc::clone(caller),
             from: Arc::clone(&request.from),
-            server,
+            server: server.clone(),
+            tool: tool.filter(|_| is_told).map(Arc::from),
             questions: Arc::default(),
             lacking: Mutex::default(),
             reported: Mutex::new(Reported {
                 most: f64::NEG_INFINITY,
                 before: f64::NEG_INFINITY,
             }),
-            way: Mutex::new(Way {
-                stream: Arc::clone(&request.stream),
-                progress_token: request.said.progress_token.clone(),
-            }),
+            way: Mutex::new(Way::of(request)),
+            is_under_way: AtomicBool::new(false),
+            over: Notify::new(),
         })
     }
 
-    /// What its client can be asked.
+    /// What can be asked: its client, or whoever answers for it.
     pub(crate) fn can(&self) -> Abilities {
-        self.caller.can
+        self.caller.can.or(self.from.party().can())
+    }
+
+    /// What only whoever answers for its client can be asked.
+    pub(crate) fn can_by_inbox(&self) -> Abilities {
+        self.from.party().can().without(self.caller.can)
     }
 
     /// Notes that its client was needed for something that it did not offer.
@@ -89,12 +121,9 @@ impl CallWitness {
         &self.questions
     }
 
-    /// From now on the client is reached so.
-    pub(crate) fn redirect(&self, stream: Arc<dyn Sink>, progress_token: Option<RawJson>) {
-        *self.way() = Way {
-            stream,
-            progress_token,
-        };
+    /// From now on the client is reached as this request came.
+    pub(crate) fn redirect(&self, request: &Request) {
+        *self.way() = Way::of(request);
     }
 
     /// The request is made once more. Its progress begins anew at the server, while to the client it is
@@ -117,9 +146,18 @@ impl CallWitness {
         progress > reported.before
     }
 
-    /// Puts a question to the client.
+    /// Puts a question to the client, or to whoever answers for it.
     pub(crate) fn ask<'a>(&'a self, method: &str, params: Option<RawJson>) -> Asking<'a> {
         if let Err(refusal) = self.caller.can.check(method, params.as_ref()) {
+            let matter = Matter {
+                server: self.server.clone(),
+                tool: self.tool.clone(),
+                is_consent: false,
+            };
+            let asked = self.from.party().ask(matter, method, params.as_ref());
+            if let Some(answer) = asked {
+                return answer;
+            }
             self.lacks(Abilities::needed_for(method, params.as_ref()));
             return Box::pin(std::future::ready(Err(refusal)));
         }
@@ -130,6 +168,23 @@ impl CallWitness {
                 let stream = Arc::clone(&self.way().stream);
                 Box::pin(async move { self.from.ask(&*stream, &method, params.as_ref()).await })
             }
+        }
+    }
+
+    /// A server begins to work on the request, until what this gives is dropped.
+    pub(crate) fn begin(&self) -> UnderWay<'_> {
+        self.is_under_way.store(true, Ordering::Release);
+        UnderWay(self)
+    }
+
+    /// Ready when no server works on the request any more.
+    async fn over(&self) {
+        loop {
+            let over = self.over.notified();
+            if !self.is_under_way.load(Ordering::Acquire) {
+                return;
+            }
+            over.await;
         }
     }
 
@@ -161,7 +216,14 @@ impl CallWitness {
 
 impl Witness for CallWitness {
     fn progress(&self, params: &RawJson) {
-        let Some(token) = self.way().progress_token.clone() else {
+        let (token, deed) = {
+            let way = self.way();
+            (way.progress_token.clone(), way.deed.clone())
+        };
+        if let Some(deed) = deed {
+            deed.progress(params);
+        }
+        let Some(token) = token else {
             return;
         };
         let Ok(members) = params.decode::<Members<'_>>() else {
@@ -206,7 +268,32 @@ impl Witness for CallWitness {
         self.send(encode::notification(method, params));
     }
 
+    /// A server may forget what it has asked when its work is over. Clients take care of that; those
+    /// who read an inbox are not to be kept busy with it.
     fn asked(&self, method: &str, params: Option<RawJson>) -> Asking<'_> {
-        self.ask(method, params)
+        let needed = Abilities::needed_for(method, params.as_ref());
+        let answer = self.ask(method, params);
+        if !self.can_by_inbox().and(needed).any() {
+            return answer;
+        }
+        Box::pin(async move {
+            tokio::select! {
+                answer = answer => answer,
+                () = self.over() => {
+                    let what = "the request that this is about is over";
+                    Err(RpcError::new(code::INTERNAL_ERROR, what))
+                }
+            }
+        })
+    }
+}
+
+/// A request that a server works on.
+pub(crate) struct UnderWay<'a>(&'a CallWitness);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.is_under_way.store(false, Ordering::Release);
+        self.0.over.notify_waiters();
     }
 }

@@ -1,9 +1,11 @@
 //! Who may connect to a gateway: whether it has a way to tell, and where what it knows is kept.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cocode_access::{FileTokenStore, TokenStore, TokenStoreError};
+use cocode_access::{
+    AuditLedger, FileLedger, FileLedgerOptions, FileTokenStore, TokenStore, TokenStoreError,
+};
 use cocode_config::{Config, GatewayStore, Setting, SettingOrigin};
 
 use crate::error::{CliError, Code};
@@ -15,22 +17,19 @@ const TOKENS_DIRECTORY: &str = "gateway";
 /// Whether a gateway can tell who connects.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
-    /// Whether what serves clients asks them.
-    asks: bool,
     has_tokens: bool,
     has_oauth: bool,
 }
 
 impl Access {
-    /// What tokens and settings say now, for something that asks clients who they are, or does not. An error, where they cannot be understood, or where the
+    /// What tokens and settings say now. An error, where they cannot be understood, or where the
     /// organization wants to know who connects and nobody could tell.
-    pub(crate) async fn of(asks: bool, workspace: &Workspace) -> Result<Self, CliError> {
+    pub(crate) async fn of(workspace: &Workspace) -> Result<Self, CliError> {
         let config = workspace.config()?;
         without_doubt(config)?;
         let tokens = token_store(workspace)?.list().await;
         let tokens = tokens.map_err(|error| token_trouble(&error))?;
         let access = Self {
-            asks,
             has_tokens: !tokens.is_empty(),
             has_oauth: config.settings.gateway.oauth.is_some(),
         };
@@ -42,7 +41,7 @@ impl Access {
 
     /// Whether clients have to say who they are.
     pub(crate) fn is_asked(&self) -> bool {
-        self.asks && (self.has_tokens || self.has_oauth)
+        self.has_tokens || self.has_oauth
     }
 }
 
@@ -105,8 +104,26 @@ pub(crate) fn token_trouble(error: &TokenStoreError) -> CliError {
     };
     CliError::new(code, error.to_string())
 }
-// TEMP
-pub(crate) fn audit_ledger(_directory: Option<&std::path::Path>, workspace: &Workspace) -> Result<Arc<dyn cocode_access::AuditLedger>, CliError> {
-    let d = audit_directory(workspace)?;
-    Err(CliError::new(Code::FileError, format!("{}", d.display())))
+
+/// The audit log of this user's gateways, or the one in another directory.
+pub(crate) fn audit_ledger(
+    directory: Option<&Path>,
+    workspace: &Workspace,
+) -> Result<Arc<dyn AuditLedger>, CliError> {
+    let directory = match directory {
+        None => audit_directory(workspace)?,
+        Some(given) => {
+            let here = workspace.places.directory.as_deref();
+            let directory = here.map_or_else(|| given.to_owned(), |here| here.join(given));
+            // What is not there would be found in order.
+            let found = std::fs::metadata(&directory);
+            let found = found.map_err(|error| CliError::file("read", &directory, &error))?;
+            if !found.is_dir() {
+                let message = format!("`{}` is no directory of a log", directory.display());
+                return Err(CliError::new(Code::InvalidUsage, message));
+            }
+            directory
+        }
+    };
+    Ok(Arc::new(FileLedger::new(FileLedgerOptions::new(directory))))
 }

@@ -5,6 +5,7 @@ pub(crate) mod document;
 pub(crate) mod login;
 pub(crate) mod logout;
 mod report;
+pub(crate) mod signing_in;
 pub(crate) mod status;
-mod subject;
+pub(crate) mod subject;
 mod terminal;

@@ -3,11 +3,11 @@
 
 mod advice;
 mod chart;
-mod cost;
+pub(crate) mod cost;
 mod report;
 mod search_tools;
 mod weighed;
-mod window;
+pub(crate) mod window;
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ use cocode_client::{HttpSettings, baseline_environment};
 use crate::telemetry::TelemetrySettings;
 
 /// The variables that matter, as they were when the program started.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Environment {
     /// All variables, for what configuration refers to and what servers are given.
     pub(crate) variables: Variables,

@@ -1,10 +1,10 @@
 //! Keeping servers in files: one file for each verb.
 
-mod add;
+pub(crate) mod add;
 mod add_json;
 pub(crate) mod daemon;
 mod doctor;
-mod enable;
+pub(crate) mod enable;
 mod exchange;
 mod explain;
 mod export;
@@ -13,7 +13,7 @@ mod import;
 mod list;
 pub(crate) mod logs;
 pub(crate) mod overview;
-mod remove;
+pub(crate) mod remove;
 pub(crate) mod report;
 mod restart;
 mod status;

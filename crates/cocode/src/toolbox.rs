@@ -6,6 +6,7 @@ mod input;
 
 use std::sync::Arc;
 
+use cocode_client::Tool;
 use cocode_core::{ToolIndex, ToolText};
 
 use crate::args::search::ToolboxArgs;
@@ -90,6 +91,16 @@ impl Toolbox {
 }
 
 impl ToolEntry {
+    /// A tool as its server describes it.
+    pub(crate) fn of(tool: &Tool) -> Self {
+        Self {
+            name: tool.name.clone(),
+            title: tool.title.clone(),
+            description: tool.description.clone(),
+            input_schema: Some(tool.input_schema.as_str().to_owned()),
+        }
+    }
+
     fn text(&self) -> ToolText<'_> {
         ToolText {
             name: &self.name,

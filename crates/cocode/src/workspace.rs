@@ -79,6 +79,22 @@ impl Workspace {
         })
     }
 
+    /// The same place for a command that is given now: the configuration is read when that needs it, and
+    /// what lets us in at servers stays shared.
+    #[must_use]
+    pub(crate) fn anew(&self) -> Self {
+        Self {
+            environment: self.environment.clone(),
+            printer: Arc::clone(&self.printer),
+            output: self.output.clone(),
+            places: self.places.clone(),
+            store: self.store,
+            strict: self.strict,
+            config: OnceLock::new(),
+            admissions: self.admissions.clone(),
+        }
+    }
+
     /// Whether anything wrong is an error.
     pub(crate) fn is_strict(&self) -> bool {
         self.strict

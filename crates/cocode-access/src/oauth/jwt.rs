@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 use super::algorithm::Algorithm;
 use crate::principal::PrincipalName;
 
-/// Bytes of a token.
-pub(crate) const MAX_TOKEN_BYTES: usize = 16 * 1024;
+/// Bytes of a token that is looked at.
+pub(super) const MAX_TOKEN_BYTES: usize = 16 * 1024;
 /// Scopes of a token that are looked at.
 const MAX_SCOPES: usize = 256;
 /// Times after the year 9999 are no times.
@@ -62,6 +62,9 @@ pub enum JwtError {
     /// It does not say whose it is, or in a way that cannot be a name.
     #[error("the token names nobody whom it could be of")]
     Principal,
+    /// It is only good together with a proof, and whoever has stolen it has none.
+    #[error("the token is bound to a key, and proofs of keys are not checked here")]
+    Bound,
     /// It names a key that the issuer does not have.
     #[error("the token is signed with a key that the issuer does not publish")]
     UnknownKey,
@@ -127,9 +130,6 @@ impl<'de> Deserialize<'de> for IsThere {
 impl<'a> Jwt<'a> {
     /// Reads a token, and refuses what is no access token with an allowed signature.
     pub(super) fn parse(token: &'a str, allowed: &[Algorithm]) -> Result<Self, JwtError> {
-        if token.len() > MAX_TOKEN_BYTES {
-            return Err(JwtError::TooLong);
-        }
         let (message, signature) = token.rsplit_once('.').ok_or(JwtError::NotAJwt)?;
         let (header, claims) = message.split_once('.').ok_or(JwtError::NotAJwt)?;
         let decoded = |part: &str| {
@@ -191,6 +191,9 @@ impl<'a> Jwt<'a> {
         let is_odd = |issued: SystemTime| issued > now + demands.leeway || issued > expires;
         if self.time("iat")?.is_some_and(is_odd) {
             return Err(JwtError::IssuedInFuture);
+        }
+        if self.claims.contains_key("cnf") {
+            return Err(JwtError::Bound);
         }
         let name = self.claims.get(&demands.principal_claim);
         let name = name.and_then(Value::as_str).map(str::parse);

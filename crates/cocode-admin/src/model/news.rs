@@ -26,10 +26,12 @@ record! {
 }
 
 record! {
-    /// A server is gone.
+    /// A server is gone. Told by an event `server`, in place of how it is.
     pub struct Removed {
         /// Its name.
         name: String,
+        /// Always true.
+        removed: bool,
     }
 }
 

@@ -163,7 +163,10 @@ record! {
         ]
     } {
         /// Its name, which no other server has.
-        name: String where { "minLength": 1, "maxLength": 128, "pattern": "^[A-Za-z0-9][A-Za-z0-9 ._-]*$" },
+        name: String where {
+            "minLength": 1, "maxLength": 128, "pattern": "^[^\\x00-\\x1F\\x7F-\\x9F]+$",
+            "not": { "enum": [".", ".."] }
+        },
         /// Whose file it is written to; `user` unless given.
         scope: Option<Scope>,
         /// The program to start.

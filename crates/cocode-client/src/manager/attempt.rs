@@ -120,9 +120,11 @@ pub(crate) fn facts(session: &Session, time_to_ready: Duration) -> ConnectionFac
         transport: server.transport,
         server_name: server.name.clone(),
         server_version: server.version.clone(),
+        server_title: server.title.clone(),
         instructions: server.instructions.clone(),
         pid: session.pid(),
         time_to_ready,
+        ready_at: Instant::now(),
     }
 }
 

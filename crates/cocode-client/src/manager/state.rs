@@ -8,6 +8,7 @@ use std::time::Duration;
 use cocode_core::{Revision, ServerName};
 use cocode_wire::{Closed, chain};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::connector::ReachError;
 use super::server::Standing;
@@ -112,12 +113,16 @@ pub struct ConnectionFacts {
     pub server_name: Option<String>,
     /// The version that the server gives itself.
     pub server_version: Option<String>,
+    /// The name that the server gives itself for people.
+    pub server_title: Option<String>,
     /// How it wants to be used, in its own words.
     pub instructions: Option<String>,
     /// The process, if we started one.
     pub pid: Option<u32>,
     /// From the beginning of the attempt to the moment it could be used.
     pub time_to_ready: Duration,
+    /// The moment it could be used.
+    pub ready_at: Instant,
 }
 
 /// Notices changes of one server's state. Unlike [`Events`](super::Events), it costs calls nothing.

@@ -1,6 +1,6 @@
 //! What a client wants: read as soon as it has arrived, so that what arrives next finds it known.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cocode_core::Era;
 use cocode_wire::serve::Asked;
@@ -91,6 +91,7 @@ impl Downstream {
             caller,
             session,
             from: Arc::clone(self),
+            deed: OnceLock::new(),
         })))
     }
 

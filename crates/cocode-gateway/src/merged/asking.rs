@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use super::Merged;
 use super::pages::with_text;
+use crate::deeds::Watched;
 use crate::passing::pass;
 use crate::reply::Reply;
 use crate::request::Request;
@@ -31,7 +32,8 @@ impl Merged {
         let (server, prompt) = self.find_prompt(shown).await?;
         let params = request.params.as_ref();
         let params = params.and_then(|params| with_text(params, "name", &prompt));
-        self.pass_to(&server, request, params).await
+        let passed = self.pass_to(&server, request, params);
+        self.watched(&server, &prompt, request, passed).await
     }
 
     pub(super) async fn read(&self, request: &Request) -> Result<Reply, RpcError> {
@@ -41,7 +43,8 @@ impl Merged {
         let (server, uri) = self.find_resource(shown, request.caller.era()).await?;
         let params = request.params.as_ref();
         let params = params.and_then(|params| with_text(params, "uri", &uri));
-        let reply = self.pass_to(&server, request, params).await?;
+        let passed = self.pass_to(&server, request, params);
+        let reply = self.watched(&server, &uri, request, passed).await?;
         if uri == *shown {
             return Ok(reply);
         }
@@ -78,14 +81,32 @@ impl Merged {
             }
             Reference { .. } => return Err(missing()),
         };
-        let (_, snapshot) = self.current()?;
-        let can = snapshot.capabilities(&server);
-        if can.is_some_and(|can| !can.completions) {
-            return Ok(nothing_to_complete(request.caller.era()));
-        }
-        let own = RawJson::of(&own).map_err(|_no_text| missing())?;
-        let params = params.with_part(place, &own);
-        self.pass_to(&server, request, Some(params)).await
+        let completed = async {
+            let (_, snapshot) = self.current()?;
+            let can = snapshot.capabilities(&server);
+            if can.is_some_and(|can| !can.completions) {
+                return Ok(nothing_to_complete(request.caller.era()));
+            }
+            let own = RawJson::of(&own).map_err(|_no_text| missing())?;
+            let params = params.with_part(place, &own);
+            self.pass_to(&server, request, Some(params)).await
+        };
+        self.watched(&server, &own, request, completed).await
+    }
+
+    /// Has a request made under the eyes of whoever watches. `name` is what it is about, as the server
+    /// knows it.
+    async fn watched(
+        &self,
+        server: &ServerName,
+        name: &str,
+        request: &Request,
+        work: impl Future<Output = Result<Reply, RpcError>>,
+    ) -> Result<Reply, RpcError> {
+        let watched = self.view()?.watch(request, server, Some(name))?;
+        let reply = work.await;
+        Watched::end(watched, reply.as_ref());
+        reply
     }
 
     /// Carries a request to a server, with these parameters.

@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 
 use super::Merged;
 use super::pages::with_text;
+use crate::deeds::Watched;
 use crate::instance::{Instance, told};
 use crate::passing::{asks_for_input, pass};
 use crate::reply::Reply;
@@ -69,40 +70,83 @@ impl Merged {
     pub(super) async fn call_named(
         &self,
         shown: &str,
+        request: Box<Request>,
+        by: By,
+    ) -> Result<Reply, NotCalled> {
+        let callee = match self.find_tool(shown).await {
+            Ok(callee) => callee,
+            Err(not_called) => {
+                self.note_hidden(shown, &request);
+                return Err(not_called);
+            }
+        };
+        let Callee { view, entry, tool } = &callee;
+        let server = &entry.spec.name;
+        let verdict = view.verdict(entry, tool);
+        if verdict == Verdict::Deny {
+            view.note_denied(&request, server, tool);
+            return Err(self.unknown_tool(shown));
+        }
+        let watched = view.watch(&request, server, Some(tool))?;
+        let called = self.call_found(&callee, verdict, request, by).await;
+        let called = called.map_err(|not_called| match not_called {
+            NotCalled::Unknown(_) => self.unknown_tool(shown),
+            error @ NotCalled::Error(_) => error,
+        });
+        match &called {
+            Ok(reply) => Watched::end(watched, Ok(reply)),
+            Err(NotCalled::Error(error)) => Watched::end(watched, Err(error)),
+            Err(NotCalled::Unknown(what)) => {
+                let error = RpcError::new(code::INVALID_PARAMS, what.as_str());
+                Watched::end(watched, Err(&error));
+            }
+        }
+        called
+    }
+
+    async fn call_found(
+        &self,
+        callee: &Callee,
+        verdict: Verdict,
         mut request: Box<Request>,
         by: By,
     ) -> Result<Reply, NotCalled> {
-        let Callee { view, entry, tool } = self.find_tool(shown).await?;
+        let Callee { view, entry, tool } = callee;
         let server = &entry.spec.name;
-        let verdict = view.verdict(&entry, &tool);
-        if verdict == Verdict::Deny {
-            return Err(self.unknown_tool(shown));
-        }
-        crate::headers::check(&entry.instance, &request, &tool)?;
+        crate::headers::check(&entry.instance, &request, tool)?;
         let arguments = arguments(&request)?;
         let manager = entry.instance.manager();
-        let checked = manager.check_arguments(server, &tool, arguments.as_ref());
+        let checked = manager.check_arguments(server, tool, arguments.as_ref());
         match checked.await {
             Ok(()) => {}
-            Err(CallError::UnknownTool { .. }) => return Err(self.unknown_tool(shown)),
+            Err(CallError::UnknownTool { .. }) => return Err(NotCalled::Unknown(String::new())),
             Err(error @ CallError::Arguments { .. }) => return Ok(refused(&request, &error)?),
             Err(error) => return Err(told(server, &error).into()),
         }
         // Nobody is asked about a call that would be refused.
         if verdict == Verdict::Ask
-            && let Some(reply) = view.consents().ask(&mut request, server, &tool).await?
+            && let Some(reply) = view.consents().ask(&mut request, server, tool).await?
         {
             return Ok(reply);
         }
         let params = request.params.as_ref();
-        let params = params.and_then(|params| with_text(params, "name", &tool));
-        let instance = self.instance(&entry, &request).await?;
+        let params = params.and_then(|params| with_text(params, "name", tool));
+        let instance = self.instance(entry, &request).await?;
         let passed = Arc::clone(&instance);
         let reply = pass(passed, &request, Some(tool.clone()), params, view.parking()).await;
         if verdict == Verdict::Ask {
             view.consents().answered(&request, server, &reply);
         }
-        Ok(limited(&instance, &tool, reply, by).await)
+        Ok(limited(&instance, tool, reply, by).await)
+    }
+
+    /// Tells of a call of a tool that is hidden from this client, if it is one.
+    fn note_hidden(&self, shown: &str, request: &Request) {
+        if let Ok((view, snapshot)) = self.current()
+            && let Some((server, tool)) = snapshot.hidden.resolve(shown)
+        {
+            view.note_denied(request, server, tool.as_str());
+        }
     }
 
     /// The tool of this name. One that nobody knows may be of a server that is still starting.

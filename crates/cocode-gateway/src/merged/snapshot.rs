@@ -15,11 +15,17 @@ use crate::view::{Entry, Inner};
 
 type Servers = BTreeMap<ServerName, Entry>;
 
+/// What servers have, by their own names.
+type Names = Vec<(ServerName, ToolName)>;
+
 /// What a view offers at one moment.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshot {
     basis: Basis,
     pub(crate) tools: ShownNames,
+    /// Tools that may not be seen, by the names that they would have, where somebody watches who tries
+    /// to call them.
+    pub(crate) hidden: ShownNames,
     pub(crate) prompts: ShownNames,
     pub(crate) resources: Resources,
     pub(crate) lists: Lists,
@@ -70,9 +76,12 @@ impl Snapshot {
                 })
             })
             .collect();
-        let named = |pairs: Vec<(ServerName, ToolName)>| ShownNames::build(prefix, pairs);
-        let tools = offers.iter().flat_map(Offer::tool_names);
-        let tools = named(tools.collect());
+        let named = |pairs: Names| ShownNames::build(prefix, pairs);
+        let (tools, hidden) = offers
+            .iter()
+            .map(Offer::tool_names)
+            .fold(Default::default(), joined);
+        let (tools, hidden) = (named(tools), named(hidden));
         let prompts = offers.iter().flat_map(Offer::prompt_names);
         let prompts = named(prompts.collect());
         let resources = Resources::of(offers.iter().map(|offer| offer.listed));
@@ -121,6 +130,7 @@ impl Snapshot {
                 n_gate_changes,
             },
             tools,
+            hidden,
             prompts,
             resources,
             lists,
@@ -233,9 +243,9 @@ struct Offer<'a> {
 }
 
 impl Offer<'_> {
-    /// Its tools, without those that may not be seen. Those of a server that cannot be used at the
+    /// Its tools: those that may be seen, and the others if that is of interest. Those of a server that cannot be used at the
     /// moment have their names nevertheless: whoever calls one makes us try again.
-    fn tool_names(&self) -> Vec<(ServerName, ToolName)> {
+    fn tool_names(&self) -> (Names, Names) {
         let Self {
             view,
             entry,
@@ -250,13 +260,20 @@ impl Offer<'_> {
             entry.spec.tools.admits(tool.name.as_str())
                 && (view.gate().is_open() || verdict().allows_listing())
         };
-        let visible = listed.tools.iter().filter(|tool| is_visible(tool));
-        visible
-            .map(|tool| (name.clone(), tool.name.clone()))
-            .collect()
+        let (visible, mut hidden): (Vec<_>, Vec<_>) =
+            listed.tools.iter().partition(|tool| is_visible(tool));
+        if !view.is_watched() {
+            hidden.clear();
+        }
+        let named = |tools: Vec<&Arc<CatalogTool>>| {
+            let named = tools.into_iter();
+            let named = named.map(|tool| (name.clone(), tool.name.clone()));
+            named.collect()
+        };
+        (named(visible), named(hidden))
     }
 
-    fn prompt_names(&self) -> Vec<(ServerName, ToolName)> {
+    fn prompt_names(&self) -> Names {
         let name = &self.listed.name;
         let prompts = self.listed.prompts.iter();
         prompts
@@ -268,6 +285,12 @@ impl Offer<'_> {
         let capabilities = self.listed.capabilities.clone()?;
         Some((self.listed.name.clone(), capabilities))
     }
+}
+
+fn joined(mut all: (Names, Names), more: (Names, Names)) -> (Names, Names) {
+    all.0.extend(more.0);
+    all.1.extend(more.1);
+    all
 }
 
 /// The servers of which a list is not known.

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::support::{Person, Rig, Server, call, text_of};
 
-struct Always(Verdict);
+pub(crate) struct Always(pub(crate) Verdict);
 
 impl Gate for Always {
     fn decide(&self, _server: &ServerName, _tool: &str, _annotations: Annotations) -> Verdict {

@@ -10,11 +10,15 @@
 
 mod bridge;
 mod consent;
+mod inbox;
+mod inner;
 mod levels;
 mod merged;
 mod parking;
 mod passing;
+mod principals;
 mod private;
 mod reload;
 mod sharing;
 mod support;
+mod watched;

@@ -6,7 +6,7 @@ mod listening;
 mod lists;
 mod names;
 mod others;
-mod search;
+pub(crate) mod search;
 mod search_calls;
 mod search_load;
 mod tasks;

@@ -53,7 +53,7 @@ impl Server {
 
 /// A gateway with one server.
 pub(crate) struct Rig {
-    _server: Server,
+    server: Server,
     pub(crate) gateway: Gateway,
     pub(crate) view: View,
     visitors: Visitors,
@@ -73,11 +73,15 @@ impl Rig {
         });
         view.apply([spec]).await;
         Self {
-            _server: server,
+            server,
             gateway,
             view,
             visitors: Visitors::default(),
         }
+    }
+
+    pub(crate) fn server(&self) -> &Server {
+        &self.server
     }
 
     pub(crate) fn endpoint(&self) -> Arc<dyn Endpoint> {

@@ -47,16 +47,19 @@ pub(super) fn for_login(site: &Site, workspace: &Workspace) -> Result<Option<Sec
     let Some(id) = &oauth.client_id else {
         return Ok(None);
     };
-    let variable = oauth.client_secret_env.as_deref();
-    let is_set = |name: &str| text_variable(name).is_some_and(|value| !value.trim().is_empty());
-    if variable.is_some_and(is_set) {
-        return Ok(None);
-    }
-    let kept = on_runtime(workspace, kept(id, site, workspace))?;
-    if kept.is_none() && variable.is_some() && can_ask(workspace) {
+    let kept = on_runtime(workspace, kept(site, workspace))?;
+    let is_missing = kept.is_none() && oauth.client_secret_env.is_some() && !is_in_variable(site);
+    if is_missing && can_ask(workspace) {
         return typed(&format!("client `{id}`"), workspace).map(Some);
     }
     Ok(kept)
+}
+
+/// Whether the library finds the secret by itself.
+fn is_in_variable(site: &Site) -> bool {
+    let variable = site.sign_in().oauth.client_secret_env.as_deref();
+    let value = variable.and_then(text_variable);
+    value.is_some_and(|value| !value.trim().is_empty())
 }
 
 /// Keeps a secret for the sign-in at this address, and says where.
@@ -79,7 +82,14 @@ pub(crate) fn keep(
 }
 
 /// What [`keep`] kept, or what an earlier sign-in of the same client left.
-async fn kept(id: &str, site: &Site, workspace: &Workspace) -> Result<Option<Secret>, CliError> {
+/// Nothing, if no client was registered beforehand, or its secret is in a variable.
+pub(crate) async fn kept(site: &Site, workspace: &Workspace) -> Result<Option<Secret>, CliError> {
+    let Some(id) = site.sign_in().oauth.client_id.as_deref() else {
+        return Ok(None);
+    };
+    if is_in_variable(site) {
+        return Ok(None);
+    }
     let name = name(&site.sign_in().url, id)?;
     let secret = stores::secrets(workspace)?.get(&name).await;
     let secret = secret.map_err(|error| {

@@ -1,15 +1,12 @@
 //! `cocode mcp login`: signs somebody in, and says what came of it.
 
-use cocode_auth::oauth::{
-    CallbackOptions, LoginError, LoginOptions, ProbeAnswer, ProbeError, SignedIn, Site,
-    UserAgentError, best_challenge, probe,
-};
-use cocode_client::HeaderMap;
-use cocode_core::{Grant, OAuth};
+use cocode_auth::oauth::{LoginOptions, SignedIn};
+use cocode_core::OAuth;
 use serde::Serialize;
 
 use super::client_secret::{self, Given};
 use super::report::{SignInReport, now};
+use super::signing_in::{SigningIn, nothing_asked};
 use super::subject::{self, Subject};
 use super::terminal::TerminalAgent;
 use crate::args::auth::LoginArgs;
@@ -17,7 +14,6 @@ use crate::environment;
 use crate::error::{CliError, Code, Exit};
 use crate::interrupt::Interrupts;
 use crate::printer::{Style, print_json};
-use crate::reach::Configured;
 use crate::session::{interrupted, on_runtime};
 use crate::stores;
 use crate::text::plain;
@@ -40,8 +36,7 @@ pub(crate) fn run(args: &LoginArgs, workspace: &Workspace) -> Result<Exit, CliEr
     } else {
         client_secret::for_login(&site, workspace)?
     };
-    let work = Login {
-        args,
+    let work = SigningIn {
         subject: &subject,
         site,
         options: LoginOptions {
@@ -51,6 +46,11 @@ pub(crate) fn run(args: &LoginArgs, workspace: &Workspace) -> Result<Exit, CliEr
             client_secret,
             register_anew: false,
         },
+        workspace,
+    };
+    let work = Login {
+        args,
+        work,
         workspace,
     };
     on_runtime(workspace, Box::pin(work.all()))
@@ -84,9 +84,7 @@ fn with_wishes(args: &LoginArgs, subject: &Subject) -> Result<OAuth, CliError> {
 
 struct Login<'a> {
     args: &'a LoginArgs,
-    subject: &'a Subject,
-    site: Site,
-    options: LoginOptions,
+    work: SigningIn<'a>,
     workspace: &'a Workspace,
 }
 
@@ -121,75 +119,24 @@ impl Login<'_> {
 
     /// Nothing, if the server asks nobody to sign in.
     async fn signed_in(&mut self) -> Result<Option<SignedIn>, CliError> {
-        let url = self.site.sign_in().http_url();
-        let headers = self.headers().await?;
-        let http = self.workspace.admissions()?.http().clone();
-        match probe(&http, &url, &headers).await {
-            Ok(ProbeAnswer::Refused(challenge)) => {
-                self.options.challenge = best_challenge(&challenge);
-            }
-            Ok(ProbeAnswer::Open) if !self.is_offered().await => return Ok(None),
-            Ok(ProbeAnswer::Unclear { status }) if !self.is_offered().await => {
-                let message = format!("`{}` answered with HTTP {status}", self.subject.name);
-                return Err(CliError::new(Code::LoginFailed, message).hint(
-                    "check the path of its URL; it is often /mcp, or /sse for older servers",
-                ));
-            }
-            Ok(ProbeAnswer::Open | ProbeAnswer::Unclear { .. }) => {}
-            Err(error) => return Err(self.unreachable(&error)),
-        }
-        let oauth = &self.site.sign_in().oauth;
-        let callback = CallbackOptions {
-            port: oauth.callback_port,
-            url: oauth.callback_url.clone(),
-            limit: self.args.timeout,
-            ..CallbackOptions::new(&self.subject.name)
-        };
         let agent = TerminalAgent::new(
-            callback,
+            self.work.callback(self.args.timeout),
             self.args.no_browser,
             environment::all(),
             &self.workspace.printer,
         );
-        let signed_in = self.site.log_in(&agent, &self.options).await;
-        signed_in.map(Some).map_err(|error| self.failed(&error))
-    }
-
-    /// The headers that the server gets besides credentials.
-    async fn headers(&self) -> Result<HeaderMap, CliError> {
-        match &self.subject.spec {
-            Some(spec) => {
-                let connector = Configured::new(self.workspace)?;
-                connector.headers(spec, &self.subject.remote).await
-            }
-            None => Ok(HeaderMap::new()),
-        }
-    }
-
-    /// Whether signing in makes sense at a server that answers strangers: if it says where, or if
-    /// somebody has said how.
-    async fn is_offered(&self) -> bool {
-        let oauth = &self.site.sign_in().oauth;
-        if self.options.scopes.is_some()
-            || self.options.registration.is_some()
-            || oauth.client_id.is_some()
-            || oauth.issuer.is_some()
-            || oauth.grant != Grant::AuthorizationCode
-        {
-            return true;
-        }
-        self.site.says_where_to_sign_in().await
+        self.work.run(&agent).await
     }
 
     async fn tell(&self, signed_in: &SignedIn) -> Result<(), CliError> {
         let report = SignInReport::of_login(signed_in, now());
-        let described = self.site.vault().describe().await;
+        let described = self.work.site.vault().describe().await;
         let store = if described.place == signed_in.place {
             stores::told(&described, self.workspace)
         } else {
             stores::place_name(signed_in.place).to_owned()
         };
-        let name = &self.subject.name;
+        let name = &self.work.subject.name;
         let printer = &self.workspace.printer;
         if printer.json() {
             let report = Report {
@@ -222,7 +169,7 @@ impl Login<'_> {
     }
 
     fn tell_of_nothing(&self) -> Result<(), CliError> {
-        let name = &self.subject.name;
+        let name = &self.work.subject.name;
         let printer = &self.workspace.printer;
         if printer.json() {
             let report = Report {
@@ -234,36 +181,6 @@ impl Login<'_> {
             };
             return print_json(printer, &report);
         }
-        let line = format!("server `{name}` asks for no sign-in: it answers anybody");
-        printer.out_line(&plain(&line))
-    }
-
-    fn unreachable(&self, error: &ProbeError) -> CliError {
-        let (exit, code) = match error {
-            ProbeError::Failed { .. } => (Exit::Server, "unreachable"),
-            ProbeError::TimedOut { .. } => (Exit::Timeout, "connect-timeout"),
-        };
-        let message = format!("cannot ask `{}` how to sign in", self.subject.name);
-        CliError::with(exit, code, message).because(error)
-    }
-
-    fn failed(&self, error: &LoginError) -> CliError {
-        let name = &self.subject.name;
-        let message = format!("nobody was signed in to `{name}`");
-        let mut told = match error {
-            LoginError::Registration { source, .. } if source.needs_registration() => {
-                CliError::with(Exit::Auth, "client-registration-required", message)
-            }
-            LoginError::Vault(_) => CliError::with(Exit::Auth, "credentials-unavailable", message),
-            _ => CliError::new(Code::LoginFailed, message),
-        }
-        .because(error);
-        told.hints = error.hints(name);
-        if let LoginError::UserAgent(UserAgentError::TimedOut { .. }) = error {
-            told.hints.push(format!(
-                "if the page did not know the client, `cocode mcp logout {name} --revoke` forgets it"
-            ));
-        }
-        told
+        printer.out_line(&plain(&nothing_asked(name)))
     }
 }

@@ -92,6 +92,16 @@ async fn stored(workspace: &Workspace) -> Result<Vec<Subject>, CliError> {
 }
 
 async fn one(subject: &Subject, revoke: bool, workspace: &Workspace) -> Result<(), CliError> {
+    let outcome = sign_out(subject, revoke, workspace).await?;
+    tell(&subject.name, &outcome, workspace)
+}
+
+/// Forgets what lets us in at a server, after giving it back if that is wanted.
+pub(crate) async fn sign_out(
+    subject: &Subject,
+    revoke: bool,
+    workspace: &Workspace,
+) -> Result<SignedOut, CliError> {
     let Subject {
         name, url, remote, ..
     } = subject;
@@ -100,8 +110,7 @@ async fn one(subject: &Subject, revoke: bool, workspace: &Workspace) -> Result<(
         .admissions()?
         .site(name, url.clone(), oauth, remote);
     let outcome = site.log_out(revoke).await;
-    let outcome = outcome.map_err(|error| unavailable("cannot be forgotten", &error))?;
-    tell(name, &outcome, workspace)
+    outcome.map_err(|error| unavailable("cannot be forgotten", &error))
 }
 
 fn tell(name: &str, outcome: &SignedOut, workspace: &Workspace) -> Result<(), CliError> {

@@ -15,13 +15,13 @@ use crate::workspace::Workspace;
 
 /// A server with an address.
 #[derive(Clone, Debug)]
-pub(super) struct Subject {
+pub(crate) struct Subject {
     /// How messages and command lines call it.
-    pub(super) name: String,
-    pub(super) url: Url,
-    pub(super) remote: Remote,
+    pub(crate) name: String,
+    pub(crate) url: Url,
+    pub(crate) remote: Remote,
     /// The whole specification of a server that stands in a file and may be used.
-    pub(super) spec: Option<Box<ServerSpec>>,
+    pub(crate) spec: Option<Box<ServerSpec>>,
 }
 
 /// The server to sign in to. It must be one that may be contacted, and that lets people in by a
@@ -42,11 +42,22 @@ pub(super) fn to_sign_in(word: &str, workspace: &Workspace) -> Result<Subject, C
         subject
     } else {
         let spec = configured::ready(word, workspace)?;
-        Subject {
-            spec: Some(spec.clone()),
-            ..of_spec(word, &spec)?
-        }
+        return with_spec(spec);
     };
+    signing_in(subject)
+}
+
+/// A server of a file that may be used, to sign in to.
+pub(crate) fn with_spec(spec: Box<ServerSpec>) -> Result<Subject, CliError> {
+    let subject = of_spec(spec.name.as_str(), &spec)?;
+    signing_in(Subject {
+        spec: Some(spec),
+        ..subject
+    })
+}
+
+/// The same server, if it lets people in by a sign-in.
+fn signing_in(subject: Subject) -> Result<Subject, CliError> {
     let name = &subject.name;
     let file = format!("`cocode mcp explain {name}` shows the file");
     match Way::of(&subject.remote) {
@@ -66,7 +77,7 @@ pub(super) fn to_sign_in(word: &str, workspace: &Workspace) -> Result<Subject, C
 }
 
 /// The server to sign out of. It need not be one that may be used.
-pub(super) fn to_sign_out(word: &str, workspace: &Workspace) -> Result<Subject, CliError> {
+pub(crate) fn to_sign_out(word: &str, workspace: &Workspace) -> Result<Subject, CliError> {
     if is_address(word) {
         return at(word);
     }

@@ -11,13 +11,18 @@ use crate::toolbox::ToolEntry;
 
 /// The size of definitions: names, descriptions and input schemas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Cost {
+pub(crate) struct Cost {
     pub(super) characters: u64,
     /// By estimate.
-    pub(super) tokens: u64,
+    pub(crate) tokens: u64,
 }
 
 impl Cost {
+    /// A tool of a server.
+    pub(crate) fn of_tool(server: &str, tool: &ToolEntry) -> Self {
+        Self::of(&format!("mcp__{server}__{}", tool.name), tool)
+    }
+
     /// A tool under the name that models know it by.
     pub(super) fn of(name: &str, tool: &ToolEntry) -> Self {
         let (description, schema) = (tool.description.as_deref(), tool.input_schema.as_deref());

@@ -170,7 +170,7 @@ impl WeighedServer {
             tools,
         } = server;
         let weigh = |tool: ToolEntry| WeighedTool {
-            cost: Cost::of(&format!("mcp__{name}__{}", tool.name), &tool),
+            cost: Cost::of_tool(&name, &tool),
             usage: usage.tool(&name, &tool.name),
             name: tool.name,
         };

@@ -1,5 +1,6 @@
 //! Which context window tools are compared with, and when the model that has it searches.
 
+use cocode_config::Settings;
 use cocode_core::{SearchPolicy, Searcher};
 
 use crate::error::CliError;
@@ -11,11 +12,13 @@ const DEFAULT_WINDOW: u64 = 200_000;
 
 /// The model that would be shown the tools, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Model {
+pub(crate) struct Model {
     /// Tokens of its context window.
-    pub(super) window: u64,
+    pub(crate) window: u64,
     /// Who says so, for people.
     pub(super) from: String,
+    /// Whether anybody says so.
+    pub(crate) is_told: bool,
     /// Whether it can call tools.
     pub(super) calls_tools: bool,
 }
@@ -31,6 +34,7 @@ impl Model {
                 "default"
             }
             .to_owned(),
+            is_told: given.is_some(),
             calls_tools: true,
         }
     }
@@ -45,7 +49,11 @@ impl Model {
 
 /// The model that is used where none is named, with the given window if there is one.
 pub(super) fn model(given: Option<u64>, workspace: &Workspace) -> Result<Model, CliError> {
-    let settings = &workspace.config()?.settings;
+    Ok(model_of(given, &workspace.config()?.settings))
+}
+
+/// The same, by these settings.
+pub(crate) fn model_of(given: Option<u64>, settings: &Settings) -> Model {
     let mut model = Model::of_window(given);
     let of_provider = || {
         let provider = settings.providers.get(&settings.provider.as_ref()?.value)?;
@@ -53,17 +61,18 @@ pub(super) fn model(given: Option<u64>, workspace: &Workspace) -> Result<Model, 
     };
     let named = settings.model.as_ref().map(|setting| &setting.value);
     let Some(name) = named.or_else(of_provider) else {
-        return Ok(model);
+        return model;
     };
     let Some(known) = settings.models.get(name) else {
-        return Ok(model);
+        return model;
     };
     model.calls_tools = known.tools.unwrap_or(true);
     if let (None, Some(window)) = (given, known.context_window) {
         model.window = window;
         model.from = format!("model {name}");
+        model.is_told = true;
     }
-    Ok(model)
+    model
 }
 
 /// When models search, by the files and the environment.

@@ -1,32 +1,42 @@
 //! The servers behind a gateway: those that the configuration says now, and how each of them is.
 
+mod looking;
+mod present;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cocode_client::{ServerState, StateWatch};
+use cocode_client::ServerState;
 use cocode_config::{Live, Reload};
-use cocode_core::ServerSpec;
-use cocode_gateway::{Gate as _, Shadowed, View};
+use cocode_core::{ServerName, ServerSpec};
+use cocode_gateway::{Shadowed, View};
 use futures_util::StreamExt as _;
-use futures_util::stream::{self, BoxStream, SelectAll};
+use futures_util::stream::{BoxStream, SelectAll};
+use tokio::sync::watch;
+use tokio::time::Interval;
 
 use super::agent::AgentPlace;
 use super::builtin::{self, BuiltIn};
 use super::connector::Ways;
 use super::plan::Plan;
+use super::principals::Principals;
+use super::views::Wish;
 use super::voice::Voice;
 use crate::manage::overview::view::Line;
 use crate::serving::Selection;
 use crate::serving::gate::Rules;
 use crate::workspace::{Workspace, told_after};
 
+pub(crate) use looking::{MORE_TIME, happenings, line_of};
+pub(crate) use present::{ConfigurationNews, Present};
+
 /// How long the start waits for the stores of credentials, which may ask their user something.
 /// Without what they say, servers are not shared with other gateways.
 const RECALLED_WITHIN: Duration = Duration::from_secs(2);
 
-/// What hints say that allows a server more time.
-const MORE_TIME: &str = "connect_timeout_sec";
+/// How often it is looked who has not come for a while.
+const SWEPT_EVERY: Duration = Duration::from_mins(1);
 
 pub(crate) struct Servers<'a> {
     selection: &'a Selection,
@@ -42,38 +52,66 @@ pub(crate) struct Servers<'a> {
     shadowed: Vec<String>,
     /// Something goes on as it was, because what is written now cannot be used.
     keeps: bool,
-    happenings: SelectAll<BoxStream<'static, ()>>,
+    /// Everybody who is served something of their own.
+    principals: Principals<'a>,
+    sweep: Interval,
+    /// What became of the last change of the files, until it is published.
+    news: ConfigurationNews,
+    present: watch::Sender<Arc<Present>>,
+    happenings: SelectAll<BoxStream<'static, ServerName>>,
     voice: &'a Voice<'a>,
+}
+
+/// Something that has to be seen to.
+pub(crate) enum Happening {
+    /// A server may be in another state, or offer something else.
+    State,
+    /// Somebody has come for the first time.
+    Came(Wish),
+    /// It is time to look who has left.
+    Left,
 }
 
 impl<'a> Servers<'a> {
     pub(crate) fn new(
-        plan: &'a Plan,
+        (plan, voice, workspace): (&'a Plan, &'a Voice<'a>, &Workspace),
         view: View,
         connector: Arc<Ways>,
         rules: Arc<Rules>,
-        voice: &'a Voice<'a>,
-        workspace: &Workspace,
+        principals: Principals<'a>,
     ) -> Self {
+        let live = workspace.live();
+        let before = Present::before(live.shared_config());
         Self {
             selection: &plan.selection,
             view,
             connector,
             rules,
-            live: workspace.live(),
+            live,
             specs: Vec::new(),
             told: BTreeMap::new(),
             shadowed: Vec::new(),
             keeps: false,
+            news: ConfigurationNews::default(),
+            present: watch::Sender::new(Arc::new(before)),
             happenings: SelectAll::new(),
+            principals,
+            sweep: tokio::time::interval(SWEPT_EVERY),
             voice,
         }
+    }
+
+    /// Publishes what is served here, too.
+    #[must_use]
+    pub(crate) fn publishing(mut self, present: watch::Sender<Arc<Present>>) -> Self {
+        self.present = present;
+        self
     }
 
     /// Serves what the configuration says now.
     pub(crate) async fn apply(&mut self) {
         self.rules.replace(self.live.config());
-        let built_in = self.connector.built_in.as_ref();
+        let built_in = self.connector.built_in.as_deref();
         let specs = self.live.specs();
         let specs = specs.filter(|spec| self.selection.has(spec.name.as_str()));
         // A name that was free at the start stays with whoever has it.
@@ -86,8 +124,26 @@ impl<'a> Servers<'a> {
         let configured = &self.connector.configured;
         configured.recall_within(RECALLED_WITHIN, &self.specs).await;
         self.view.apply(self.specs.clone()).await;
-        self.watch();
+        let config = self.live.config();
+        self.principals.apply(config, &self.specs).await;
+        self.happenings = happenings(&self.view, &self.specs);
+        self.publish();
         self.tell();
+    }
+
+    /// Lets those who look after the gateway know what is served now.
+    fn publish(&mut self) {
+        let built_in = self.connector.built_in.as_deref().map(BuiltIn::spec);
+        let agent = self.connector.agent.as_ref().map(AgentPlace::spec);
+        let built_in = built_in.into_iter().chain(agent);
+        let present = Present {
+            config: self.live.shared_config(),
+            specs: self.specs.clone(),
+            built_in: built_in.map(|spec| spec.name.clone()).collect(),
+            generation: self.present.borrow().generation + 1,
+            news: std::mem::take(&mut self.news),
+        };
+        self.present.send_replace(Arc::new(present));
     }
 
     /// Reads the files again, says what is other than before, and serves that.
@@ -97,11 +153,30 @@ impl<'a> Servers<'a> {
         self.apply().await;
     }
 
-    /// Ends when a server may be in another state, or offer something else. Cancel safe.
-    pub(crate) async fn happened(&mut self) {
-        if self.happenings.next().await.is_none() {
-            std::future::pending::<()>().await;
+    /// What has to be seen to next. Cancel safe.
+    pub(crate) async fn happened(&mut self) -> Happening {
+        tokio::select! {
+            Some(_name) = self.happenings.next() => Happening::State,
+            wish = self.principals.wish() => Happening::Came(wish),
+            _ = self.sweep.tick() => Happening::Left,
         }
+    }
+
+    /// Sees to it.
+    pub(crate) async fn see_to(&mut self, happening: Happening) {
+        match happening {
+            Happening::State => self.tell(),
+            Happening::Came(wish) => {
+                let config = self.live.config();
+                self.principals.fulfil(wish, config, &self.specs).await;
+            }
+            Happening::Left => self.principals.sweep().await,
+        }
+    }
+
+    /// Lets go of everybody who is served something of their own.
+    pub(crate) async fn leave(self) {
+        self.principals.leave().await;
     }
 
     /// Says what is other than it was said last.
@@ -155,37 +230,7 @@ impl<'a> Servers<'a> {
         if matches!(status.state, ServerState::Starting { slow: false }) {
             return None;
         }
-        let line = Line::used(&status, spec, MORE_TIME, &manager);
-        let line = line.with_terms(self.view.terms(&spec.name)?);
-        let catalog = manager.catalog();
-        let tools = &catalog.server(&spec.name)?.tools;
-        let shown = tools.iter().filter(|tool| {
-            let annotations = tool.tool.annotations;
-            let verdict = || {
-                self.rules
-                    .decide(&spec.name, tool.name.as_str(), annotations)
-            };
-            spec.tools.admits(tool.name.as_str()) && verdict().allows_listing()
-        });
-        let shown = shown.count();
-        Some(line.with_tools(shown, tools.len() - shown))
-    }
-
-    /// Follows the servers that are served now.
-    fn watch(&mut self) {
-        let watched = self.specs.iter().filter_map(|spec| {
-            let manager = self.view.manager(&spec.name)?;
-            let states = stream::unfold(manager.watch_state(&spec.name)?, next_state);
-            let catalogs = stream::unfold(manager.watch_catalog(), |mut catalogs| async {
-                catalogs.changed().await.ok().map(|()| ((), catalogs))
-            });
-            let terms = self.view.watch_terms(&spec.name)?;
-            let terms = stream::unfold(terms, |mut terms| async {
-                terms.changed().await.ok().map(|()| ((), terms))
-            });
-            Some([states.boxed(), catalogs.boxed(), terms.boxed()])
-        });
-        self.happenings = watched.flatten().collect();
+        line_of(&self.view, &*self.rules, spec)
     }
 
     /// Says what became of a change of the configuration.
@@ -218,9 +263,7 @@ impl<'a> Servers<'a> {
             ));
         }
         self.voice.configuration(&changes, &problems, &kept);
+        problems.extend(kept);
+        self.news = ConfigurationNews { changes, problems };
     }
-}
-
-async fn next_state(mut watch: StateWatch) -> Option<((), StateWatch)> {
-    watch.changed().await.then_some(((), watch))
 }

@@ -32,7 +32,7 @@ pub(crate) fn run(verb: &TokenVerb, workspace: &Workspace) -> Result<Exit, CliEr
     on_runtime(workspace, work)
 }
 
-fn parsed(name: &str) -> Result<PrincipalName, CliError> {
+pub(crate) fn parsed(name: &str) -> Result<PrincipalName, CliError> {
     name.parse().map_err(|error| {
         let message = format!("`{}` cannot be the name of a token", plain(name));
         CliError::new(Code::InvalidUsage, message).because(&error)
@@ -68,18 +68,27 @@ impl<'a> Told<'a> {
     }
 }
 
+/// A new token, and what is to be kept of it.
+pub(crate) fn made(
+    name: &PrincipalName,
+    admin: bool,
+    expires: Option<Duration>,
+) -> Result<(Token, TokenRecord), CliError> {
+    let token = Token::generate().map_err(|error| {
+        CliError::new(Code::SetupFailed, "a token cannot be made").because(&error)
+    })?;
+    let record = TokenRecord::new(name.clone(), token.hash()).admin(admin);
+    let until = expires.and_then(|wait| record.created.checked_add(wait));
+    Ok((token, record.expiring(until)))
+}
+
 async fn add(
     name: &PrincipalName,
     admin: bool,
     expires: Option<Duration>,
     workspace: &Workspace,
 ) -> Result<Exit, CliError> {
-    let token = Token::generate().map_err(|error| {
-        CliError::new(Code::SetupFailed, "a token cannot be made").because(&error)
-    })?;
-    let record = TokenRecord::new(name.clone(), token.hash()).admin(admin);
-    let until = expires.and_then(|wait| record.created.checked_add(wait));
-    let record = record.expiring(until);
+    let (token, record) = made(name, admin, expires)?;
     let store = token_store(workspace)?;
     store
         .add(&record)
@@ -101,7 +110,8 @@ async fn add(
     printer.note(&format!(
         "this is the token of `{name}`, {until}; it is shown this once"
     ));
-    printer.note("clients send it as `Authorization: Bearer TOKEN`, and from now on each needs one");
+    printer
+        .note("clients send it as `Authorization: Bearer TOKEN`, and from now on each needs one");
     if let Some(table) = table_of(name, workspace)? {
         printer.note(&table);
     }

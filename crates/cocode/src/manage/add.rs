@@ -10,7 +10,7 @@ use cocode_config::{
 use serde::Serialize;
 use url::Url;
 
-use super::writing::{mention_ignoring, warn_if_not_used, warn_of_plain_secrets, write};
+use super::writing::{Added, mention_ignoring, warn_if_not_used, warn_of_plain_secrets, write};
 use crate::args::Transport;
 use crate::args::manage::{AddArgs, OAuthArgs, WritableScope};
 use crate::auth::client_secret::{self, Given};
@@ -22,7 +22,10 @@ use crate::workspace::Workspace;
 
 pub(crate) fn run(args: &AddArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     let mut entry = entry(args, workspace)?;
-    settle_directory(&mut entry, args.scope, workspace);
+    if let Some(below) = settle_directory(&mut entry, args.scope, workspace) {
+        let message = format!("it will start in `{below}`, where you are");
+        workspace.printer.note(&message);
+    }
     add(&args.name, &entry, args.scope, args.force, workspace)
 }
 
@@ -41,8 +44,16 @@ pub(crate) fn add(
     force: bool,
     workspace: &Workspace,
 ) -> Result<Exit, CliError> {
-    let (scope, file) = write(name, entry, scope.into(), force, workspace)?;
+    let added = write(name, entry, scope.into(), force, workspace)?;
+    let Added {
+        scope,
+        file,
+        warnings,
+    } = added;
     let printer = &workspace.printer;
+    for warning in &warnings {
+        printer.warn(warning);
+    }
     if printer.json() {
         let report = Report {
             name,
@@ -258,28 +269,28 @@ fn not_an_address(word: &str) -> Result<(), CliError> {
 }
 
 /// Programs of a work tree start beside their file. What was typed further down, and depends on
-/// where it was typed, keeps its meaning.
-fn settle_directory(entry: &mut Entry, scope: WritableScope, workspace: &Workspace) {
+/// where it was typed, keeps its meaning: gives the directory that was written down for that.
+pub(crate) fn settle_directory(
+    entry: &mut Entry,
+    scope: WritableScope,
+    workspace: &Workspace,
+) -> Option<String> {
     let is_relative = |word: &String| {
         matches!(word.as_str(), "." | "..") || word.starts_with("./") || word.starts_with("../")
     };
     let mut words = entry.command.iter().chain(&entry.args);
     if scope == WritableScope::User || entry.cwd.is_some() || !words.any(is_relative) {
-        return;
+        return None;
     }
     let places = &workspace.places;
-    let (Some(here), Some(tree)) = (&places.directory, places.work_tree()) else {
-        return;
-    };
-    if let Ok(below) = here.strip_prefix(&tree)
-        && !below.as_os_str().is_empty()
-        && places.explicit.is_empty()
-    {
-        let below = below.to_string_lossy().into_owned();
-        let message = format!("it will start in `{below}`, where you are");
-        workspace.printer.note(&message);
-        entry.cwd = Some(below);
+    let (here, tree) = (places.directory.as_ref()?, places.work_tree()?);
+    let below = here.strip_prefix(&tree).ok()?;
+    if below.as_os_str().is_empty() || !places.explicit.is_empty() {
+        return None;
     }
+    let below = below.to_string_lossy().into_owned();
+    entry.cwd = Some(below.clone());
+    Some(below)
 }
 
 type Variables = (BTreeMap<String, Text>, Vec<String>);

@@ -1,6 +1,8 @@
 //! Switches a server on or off: in its own entry where that is the user's, else by an override in
 //! the user's own scope.
 
+use std::path::PathBuf;
+
 use cocode_config::{OverrideKey, Scope, Server, format_of, set_enabled, set_override};
 use serde::Serialize;
 
@@ -28,19 +30,10 @@ pub(crate) fn run(
 ) -> Result<Exit, CliError> {
     let config = workspace.config()?;
     let name = args.name.as_str();
-    let Some(server) = config.servers.get(name) else {
+    if !config.servers.contains_key(name) {
         workspace.warn_of_files(config);
-        let names: Vec<&str> = config.servers.keys().map(String::as_str).collect();
-        return Err(naming::unknown(name, &names));
-    };
-    let (file, changed) = match server.winner.scope {
-        Scope::Enterprise => {
-            let message = format!("server `{name}` is fixed by your organization");
-            return Err(CliError::new(Code::BlockedByPolicy, message));
-        }
-        Scope::Project | Scope::Plugin => overridden(name, server, enabled, workspace)?,
-        Scope::Local | Scope::User | Scope::Explicit => in_place(name, server, enabled, workspace)?,
-    };
+    }
+    let Switched { file, changed } = switch(name, enabled, workspace)?;
     let printer = &workspace.printer;
     if printer.json() {
         let report = Report {
@@ -70,14 +63,42 @@ pub(crate) fn run(
     Ok(Exit::Ok)
 }
 
-type Done = (std::path::PathBuf, bool);
+/// What came of switching a server on or off.
+#[derive(Debug)]
+pub(crate) struct Switched {
+    /// The file that says it.
+    pub(crate) file: PathBuf,
+    /// Whether it was the other way before.
+    pub(crate) changed: bool,
+}
+
+/// Switches a server on or off, in the file where that belongs.
+pub(crate) fn switch(
+    name: &str,
+    enabled: bool,
+    workspace: &Workspace,
+) -> Result<Switched, CliError> {
+    let config = workspace.config()?;
+    let Some(server) = config.servers.get(name) else {
+        let names: Vec<&str> = config.servers.keys().map(String::as_str).collect();
+        return Err(naming::unknown(name, &names));
+    };
+    match server.winner.scope {
+        Scope::Enterprise => {
+            let message = format!("server `{name}` is fixed by your organization");
+            Err(CliError::new(Code::BlockedByPolicy, message))
+        }
+        Scope::Project | Scope::Plugin => overridden(name, server, enabled, workspace),
+        Scope::Local | Scope::User | Scope::Explicit => in_place(name, server, enabled, workspace),
+    }
+}
 
 fn in_place(
     name: &str,
     server: &Server,
     enabled: bool,
     workspace: &Workspace,
-) -> Result<Done, CliError> {
+) -> Result<Switched, CliError> {
     let found = &server.winner.found;
     let file = found.origin.file.to_path_buf();
     let format = format_of(&file);
@@ -90,7 +111,7 @@ fn in_place(
         entry.enabled = (!enabled).then_some(false);
         trust::approve_written(&file, name, &entry, workspace)?;
     }
-    Ok((file, changed))
+    Ok(Switched { file, changed })
 }
 
 fn overridden(
@@ -98,7 +119,7 @@ fn overridden(
     server: &Server,
     enabled: bool,
     workspace: &Workspace,
-) -> Result<Done, CliError> {
+) -> Result<Switched, CliError> {
     let file = workspace.places.user_servers();
     let plugin = server.winner.plugin.as_ref();
     let key = OverrideKey {
@@ -114,5 +135,5 @@ fn overridden(
     let wanted = (by_itself != enabled).then_some(enabled);
     let changed = set_override(&workspace.edits(), &file, &key, wanted);
     let changed = changed.map_err(|error| not_written(&error))?;
-    Ok((file, changed))
+    Ok(Switched { file, changed })
 }

@@ -208,7 +208,8 @@ fn none(name: &str) -> String {
     format!("`{name}` has no log yet: it begins when the server is started or contacted")
 }
 
-fn not_read(error: FileError) -> CliError {
+/// A log that cannot be read.
+pub(crate) fn not_read(error: FileError) -> CliError {
     let FileError {
         action,
         path,

@@ -39,8 +39,8 @@ pub(crate) fn run(args: &TrustArgs, workspace: &Workspace) -> Result<Exit, CliEr
     approve(args, config, workspace)
 }
 
-/// The entries of a server that wait, with their server.
-fn waiting(config: &Config) -> Vec<(&str, &Candidate)> {
+/// The entries of servers that wait, with the names of their servers.
+pub(crate) fn waiting(config: &Config) -> Vec<(&str, &Candidate)> {
     let all = config.servers.iter().flat_map(|(name, server)| {
         let others = server.others.iter().map(|(other, _)| other);
         std::iter::once(&server.winner)
@@ -319,7 +319,8 @@ pub(crate) fn ask_about(
     Ok(answer == Answer::Yes)
 }
 
-fn item(candidate: &Candidate) -> TrustItem<'_> {
+/// What is to be approved of an entry.
+pub(crate) fn item(candidate: &Candidate) -> TrustItem<'_> {
     TrustItem {
         file: &candidate.found.origin.file,
         name: &candidate.found.name,

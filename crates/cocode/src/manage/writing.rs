@@ -19,6 +19,17 @@ use crate::error::{CliError, Code};
 use crate::text::plain;
 use crate::workspace::Workspace;
 
+/// A server that was written.
+#[derive(Debug)]
+pub(crate) struct Added {
+    /// Whose it is.
+    pub(crate) scope: Scope,
+    /// Where it stands.
+    pub(crate) file: PathBuf,
+    /// What whoever wrote it should know.
+    pub(crate) warnings: Vec<String>,
+}
+
 /// Writes a server into the file of a scope, and approves it where that is needed.
 pub(crate) fn write(
     name: &str,
@@ -26,9 +37,9 @@ pub(crate) fn write(
     scope: Scope,
     force: bool,
     workspace: &Workspace,
-) -> Result<(Scope, PathBuf), CliError> {
+) -> Result<Added, CliError> {
     let config = workspace.config()?;
-    may_add(name, entry, config, workspace)?;
+    let warnings = may_add(name, entry, config)?;
     let places = &workspace.places;
     let scope = if places.explicit.is_empty() {
         scope
@@ -51,7 +62,11 @@ pub(crate) fn write(
     if scope.needs_trust() {
         trust::approve_written(&file, name, entry, workspace)?;
     }
-    Ok((scope, file))
+    Ok(Added {
+        scope,
+        file,
+        warnings,
+    })
 }
 
 /// What edits of files of a scope need. Those of a work tree stay in it, whatever links it has.
@@ -84,13 +99,8 @@ pub(crate) fn not_written(error: &EditError) -> CliError {
 }
 
 /// Whether a server may be added at all: a name that can be one, an entry that is in order, and an
-/// organization that has nothing against it.
-fn may_add(
-    name: &str,
-    entry: &Entry,
-    config: &Config,
-    workspace: &Workspace,
-) -> Result<(), CliError> {
+/// organization that has nothing against it. Gives what is to be known nevertheless.
+fn may_add(name: &str, entry: &Entry, config: &Config) -> Result<Vec<String>, CliError> {
     let what = format!("server `{}`", plain(name));
     name.parse::<ServerName>().map_err(|error| {
         CliError::new(Code::InvalidUsage, "this cannot be the name of a server").because(&error)
@@ -111,16 +121,17 @@ fn may_add(
     match check_entry(name, entry, &lookup) {
         Ok(spec) => match config.refuses_unlisted(&spec) {
             Some(reason) => Err(blocked(&what, &reason)),
-            None => Ok(()),
+            None => Ok(Vec::new()),
         },
         // A variable may be set when the server is used. All is checked again then.
         Err(_) if lacks_only_variables(name, entry) => {
             let needed = needed_variables(entry);
-            for variable in needed.intersection(&unset.into_inner()) {
-                let message = format!("{what} needs the variable `{variable}`, which is not set");
-                workspace.printer.warn(&message);
-            }
-            Ok(())
+            let unset = unset.into_inner();
+            let missing = needed.intersection(&unset);
+            let warnings = missing.map(|variable| {
+                format!("{what} needs the variable `{variable}`, which is not set")
+            });
+            Ok(warnings.collect())
         }
         Err(problems) => {
             let mut error = CliError::new(

@@ -14,7 +14,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 const DEFAULT_METRIC_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Telemetry that is wanted.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TelemetrySettings {
     pub(super) traces: Option<Destination>,
     pub(super) metrics: Option<Destination>,

@@ -124,20 +124,8 @@ fn shown(spec: &ServerSpec, told: Told, workspace: &Workspace) -> Result<ServerT
         name: spec.name.as_str().to_owned(),
         about: spec.description.clone().or(about),
         always_load: spec.always_load,
-        tools: tools.map(ToolEntry::from).collect(),
+        tools: tools.map(|tool| ToolEntry::of(&tool)).collect(),
     })
-}
-
-impl From<Tool> for ToolEntry {
-    fn from(tool: Tool) -> Self {
-        let input_schema = Some(tool.input_schema.as_str().to_owned());
-        Self {
-            name: tool.name,
-            title: tool.title,
-            description: tool.description,
-            input_schema,
-        }
-    }
 }
 
 /// Asks all servers. One that fails is a warning.

@@ -182,6 +182,10 @@ fn people_are_told_where_it_listens_and_what_to_paste() {
         let line = next();
         assert!(line.contains(part) && line.contains(&url), "{line}");
     }
+    let dashboard = next();
+    let address = url.strip_suffix("mcp").unwrap();
+    let told = format!("dashboard at {address}, sign in with ");
+    assert!(dashboard.starts_with(&told), "{dashboard}");
     let search = next();
     assert!(
         search.starts_with("tool search: auto (the default)"),

@@ -105,7 +105,11 @@ impl Site {
         let proxy = Proxy(child.unwrap());
         let begun = Instant::now();
         while std::net::TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            assert!(begun.elapsed() < STARTS_WITHIN, "{}", self.read("error.log"));
+            assert!(
+                begun.elapsed() < STARTS_WITHIN,
+                "{}",
+                self.read("error.log")
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
         proxy
@@ -215,7 +219,10 @@ fn system_systemd_understands_the_unit_and_finds_it_well_shut() {
     let unit = unit.replace(place, &format!("ExecStart={program} "));
     let file = scratch.file("cocode-gateway.service", &unit);
     let analyze = |words: &[&str]| {
-        let output = Command::new("systemd-analyze").args(words).output().unwrap();
+        let output = Command::new("systemd-analyze")
+            .args(words)
+            .output()
+            .unwrap();
         Finished::of(output)
     };
     let verified = analyze(&["verify", &file]).with_code(0);
@@ -239,12 +246,18 @@ fn the_container_has_no_root_and_is_made_of_what_is_there() {
             assert!(root.join(source).exists(), "{line}");
         }
     }
-    assert!(!image.contains("\nRUN "), "there is no shell to run anything");
+    assert!(
+        !image.contains("\nRUN "),
+        "there is no shell to run anything"
+    );
     let user = image.lines().find_map(|line| line.strip_prefix("USER "));
     let (user, group) = user.unwrap().split_once(':').unwrap();
     assert!(user.parse::<u32>().unwrap() > 0 && group.parse::<u32>().unwrap() > 0);
     let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
     let version = manifest.split("rust-version = \"").nth(1).unwrap();
     let version = version.split('"').next().unwrap();
-    assert!(build.contains(&format!("FROM rust:{version}-")), "{version}");
+    assert!(
+        build.contains(&format!("FROM rust:{version}-")),
+        "{version}"
+    );
 }

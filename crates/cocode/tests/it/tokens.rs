@@ -4,7 +4,8 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
-use crate::harness::with_system_files;
+use crate::gateway::Running;
+use crate::harness::{mcp_at, with_system_files};
 use crate::home::Home;
 
 fn token(home: &Home, words: &[&str]) -> crate::harness::Finished {
@@ -61,7 +62,15 @@ fn tokens_are_listed_with_what_they_may_and_until_when() {
     token(&home, &["list"])
         .with_code(0)
         .complains(&["there are no tokens", "cocode gateway token add NAME"]);
-    let words = ["gateway", "token", "add", "ana", "--admin", "--expires", "30d"];
+    let words = [
+        "gateway",
+        "token",
+        "add",
+        "ana",
+        "--admin",
+        "--expires",
+        "30d",
+    ];
     let made = home.json(&words);
     assert_eq!(made["name"], "ana");
     assert_eq!(made["admin"], true);
@@ -78,12 +87,24 @@ fn tokens_are_listed_with_what_they_may_and_until_when() {
     assert_eq!(ana["createdAt"], made["createdAt"]);
     assert_eq!(ana["expiresAt"], made["expiresAt"]);
     assert!(ana["expiresAt"].as_str().unwrap() > ana["createdAt"].as_str().unwrap());
-    assert_eq!((&ci["admin"], &ci["expiresAt"]), (&false.into(), &Value::Null));
+    assert_eq!(
+        (&ci["admin"], &ci["expiresAt"]),
+        (&false.into(), &Value::Null)
+    );
     let shown = token(&home, &["ls"]).clean();
     let lines: Vec<&str> = shown.lines().collect();
-    assert!(lines[1].starts_with("ana") && lines[1].contains("manage"), "{shown}");
-    assert!(lines[1].contains("in 29 days") || lines[1].contains("in 30 days"), "{shown}");
-    assert!(lines[2].starts_with("ci") && lines[2].ends_with("never"), "{shown}");
+    assert!(
+        lines[1].starts_with("ana") && lines[1].contains("manage"),
+        "{shown}"
+    );
+    assert!(
+        lines[1].contains("in 29 days") || lines[1].contains("in 30 days"),
+        "{shown}"
+    );
+    assert!(
+        lines[2].starts_with("ci") && lines[2].ends_with("never"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -147,7 +168,10 @@ fn the_gateway_starts_without_a_verb_and_its_options_belong_to_nothing_else() {
     let listed = home.run(["--json", "gateway", "token", "list"]).clean();
     assert_eq!(listed, "{\"tokens\":[]}\n");
     let help = home.run(["gateway", "--help"]).clean();
-    assert!(help.contains("token") && help.contains("--listen"), "{help}");
+    assert!(
+        help.contains("token") && help.contains("--listen"),
+        "{help}"
+    );
 }
 
 #[test]
@@ -155,8 +179,14 @@ fn a_gateway_does_not_begin_while_it_is_in_doubt_who_may_use_it() {
     let home = Home::new();
     for (settings, part) in [
         ("[gateway.oauth]\nresource = 'https://r'\n", "config.toml:2"),
-        ("[gateway.principals.ci]\ndeny = ['']\n", "gateway.principals.ci.deny[0]"),
-        ("[gateway]\nrequire_tokens = true\n", "gateway.require_tokens"),
+        (
+            "[gateway.principals.ci]\ndeny = ['']\n",
+            "gateway.principals.ci.deny[0]",
+        ),
+        (
+            "[gateway]\nrequire_tokens = true\n",
+            "gateway.require_tokens",
+        ),
         ("[gateway\n", "config.toml:1"),
     ] {
         home.user_file("config.toml", settings);
@@ -173,9 +203,37 @@ fn a_work_tree_says_nothing_about_who_may_use_a_gateway() {
     home.project_file(".cocode/config.toml", settings);
     let checked = home.run(["config", "check"]);
     let said = format!("{}{}", checked.stdout, checked.stderr);
-    assert!(said.contains("config.toml:1") && said.contains("work tree"), "{said}");
+    assert!(
+        said.contains("config.toml:1") && said.contains("work tree"),
+        "{said}"
+    );
     let shown = home.run(["config", "show", "--json"]).with_code(0).stdout;
     assert!(!shown.contains("mallory"), "{shown}");
+}
+
+#[test]
+fn others_may_reach_a_gateway_that_asks_who_they_are() {
+    let home = Home::new();
+    let secret = token(&home, &["add", "ci"]).with_code(0).stdout;
+    let mut command = home.command(["gateway", "--listen", "0.0.0.0:0", "--json"]);
+    let mut gateway = Running::of(&mut command);
+    gateway.until_ready(&["workspace"]);
+    let port = gateway.url().rsplit(':').next().unwrap();
+    let url = format!("http://127.0.0.1:{port}");
+    let ping = |words: &[&str]| mcp_at(&[&["ping"], words].concat(), &url);
+    ping(&[]).with_code(4);
+    let header = |secret: &str| format!("Authorization: Bearer {}", secret.trim());
+    ping(&["--header", &header("cocode_guessed")]).with_code(4);
+    ping(&["--header", &header(&secret)]).with_code(0);
+    // What was revoked lets nobody in, also where it was the last.
+    token(&home, &["revoke", "ci"]).with_code(0);
+    ping(&["--header", &header(&secret)]).with_code(4);
+    ping(&[]).with_code(4);
+    let (code, told) = gateway.end("-TERM");
+    assert_eq!(code, Some(0));
+    for part in ["--tls-cert", "--allow-host"] {
+        assert!(told.contains(part), "{told}");
+    }
 }
 
 #[test]

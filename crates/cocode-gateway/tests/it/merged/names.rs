@@ -66,6 +66,9 @@ async fn bare_names_are_of_the_first_server_and_the_others_are_known_to_be_left_
         keys(&tools["tools"], "name"),
         ["odd.name", "only-b", "read", "write"]
     );
+    let names = house.view.tool_names();
+    let known: Vec<_> = names.iter().map(|(shown, ..)| &**shown).collect();
+    assert_eq!(known, keys(&tools["tools"], "name"));
     let prompts = result(&mut client, "prompts/list", json!({})).await;
     assert_eq!(keys(&prompts["prompts"], "name"), ["greet"]);
     let shadowed = house.view.shadowed();

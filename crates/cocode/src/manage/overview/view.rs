@@ -72,51 +72,54 @@ pub(super) struct View {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Line {
     name: String,
-    state: &'static str,
+    pub(crate) state: &'static str,
     /// Nobody waits for its start any more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    slow: bool,
+    pub(crate) slow: bool,
     required: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    era: Option<String>,
+    pub(crate) era: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    revision: Option<&'static str>,
+    pub(crate) revision: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    transport: Option<Cow<'static, str>>,
+    pub(crate) transport: Option<Cow<'static, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    server_name: Option<String>,
+    pub(crate) server_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    server_version: Option<String>,
+    pub(crate) server_version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pid: Option<u32>,
+    pub(crate) pid: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ready_milliseconds: Option<u128>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<usize>,
+    pub(crate) tools: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    hidden_tools: Option<usize>,
+    pub(crate) hidden_tools: Option<usize>,
     #[serde(skip_serializing_if = "is_zero")]
-    reconnects: u32,
+    pub(crate) reconnects: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     calls: Option<Calls>,
     /// How clients of the gateway share it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    sharing: Option<&'static str>,
+    pub(crate) sharing: Option<&'static str>,
     /// Why it is not simply shared.
     #[serde(skip_serializing_if = "Option::is_none")]
-    sharing_reason: Option<String>,
+    pub(crate) sharing_reason: Option<String>,
     /// Who shares it in the daemon.
     #[serde(skip_serializing_if = "Option::is_none")]
     daemon: Option<SharedBy>,
     /// Why it is not used, or what is to be known about it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Box<RawValue>>,
+    /// What is wrong, unless it is over.
+    #[serde(skip)]
+    pub(crate) trouble: Option<Box<CliError>>,
     #[serde(skip)]
     kind: Kind,
     #[serde(skip)]
-    took: Option<Duration>,
+    pub(crate) took: Option<Duration>,
     #[serde(skip)]
     last: String,
 }
@@ -287,6 +290,7 @@ impl Line {
             daemon: None,
             reason: None,
             error: None,
+            trouble: None,
             kind,
             took: None,
             last: String::new(),
@@ -385,7 +389,7 @@ impl Line {
             (about.trouble(trouble).error, is_over)
         });
         match trouble {
-            Some((error, is_over)) => line.troubled(&error, is_over),
+            Some((error, is_over)) => line.troubled(error, is_over),
             None => line.unlisted(manager, &status.name),
         }
         if state == StateKind::Stopped && line.last.is_empty() {
@@ -413,22 +417,28 @@ impl Line {
         self
     }
 
+    /// Whether somebody has to sign in, or to see to it that somebody can.
+    pub(crate) fn needs_auth(&self) -> bool {
+        self.kind == Kind::NeedsAuth
+    }
+
     /// Whether it can be used.
     pub(crate) fn is_good(&self) -> bool {
         self.kind == Kind::Good
     }
 
     /// A trouble that may be over is still worth knowing.
-    fn troubled(&mut self, error: &CliError, is_over: bool) {
-        self.last = short(error);
+    fn troubled(&mut self, error: CliError, is_over: bool) {
+        self.last = short(&error);
         if is_over {
             self.reason = Some(format!("before: {}", self.last));
             self.last = format!("({})", self.last);
         } else {
-            self.error = error_object(error);
+            self.error = error_object(&error);
             if error.exit == Exit::Auth && self.kind == Kind::Failed {
                 self.kind = Kind::NeedsAuth;
             }
+            self.trouble = Some(Box::new(error));
         }
     }
 

@@ -1,0 +1,276 @@
+//! The way from calls to a ledger: a bounded queue and one task that writes what waits, all at once.
+//!
+//! Before a call begins, a place in the queue is taken for what will be said of it. So a call is refused
+//! before anything was done, and never after it that there is no room to write it down.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::entry::{AuditEntry, AuditEvent};
+use super::{AuditError, AuditLedger};
+
+/// Calls that may be going on or wait to be written.
+const MAX_WAITING: usize = 16_384;
+/// Entries that are written at once.
+const MAX_BATCH: usize = 256;
+/// When a ledger that failed is tried again.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// What happens to calls while nothing can be written down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenFailing {
+    /// They are refused. What was done before that waits, and is written when that is possible again.
+    #[default]
+    Refuse,
+    /// They are made. What cannot be written is lost, counted, and the log says how much it was.
+    GoOn,
+}
+
+/// Writes down what was done.
+#[derive(Debug)]
+pub struct AuditLog {
+    shared: Arc<Shared>,
+    queue: mpsc::Sender<Queued>,
+    _tasks: JoinSet<()>,
+}
+
+/// A place for what will be said of a call. Dropped without a word, nothing is written.
+#[derive(Debug)]
+#[must_use = "what was done is to be written"]
+pub struct AuditSlot {
+    shared: Arc<Shared>,
+    /// There is none when calls go on without being written down.
+    permit: Option<mpsc::OwnedPermit<Queued>>,
+}
+
+/// How a log is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditHealth {
+    /// Why nothing can be written now, if that is so.
+    pub failing: Option<String>,
+    /// Entries that were written by this process.
+    pub n_written: u64,
+    /// Entries that could not be written, and never will be.
+    pub n_lost: u64,
+    /// Calls that are going on, and entries that wait.
+    pub n_waiting: u64,
+}
+
+/// Nothing can be written down now, so nothing may be done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what is done cannot be written down now, so nothing is: {why}")]
+pub struct AuditUnavailable {
+    /// What is wrong with the log. For those who run the gateway, and not for those who use it.
+    pub why: String,
+}
+
+/// Entries were not written in time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the audit log was not written within {} s: {why}", after.as_secs())]
+pub struct NotWritten {
+    /// How long was waited.
+    pub after: Duration,
+    /// What is wrong with the log.
+    pub why: String,
+}
+
+struct Shared {
+    ledger: Arc<dyn AuditLedger>,
+    when_failing: WhenFailing,
+    failing: Mutex<Option<String>>,
+    n_written: AtomicU64,
+    n_lost: AtomicU64,
+}
+
+#[derive(Debug)]
+enum Queued {
+    Entry(Box<AuditEntry>),
+    /// All that was queued before is to be written first.
+    Flush(oneshot::Sender<()>),
+}
+
+impl AuditLog {
+    /// Writes to this ledger. Has to be [closed](Self::close) before it is dropped, else what waits is
+    /// not written.
+    pub fn start(ledger: Arc<dyn AuditLedger>, when_failing: WhenFailing) -> Self {
+        let shared = Arc::new(Shared {
+            ledger,
+            when_failing,
+            failing: Mutex::default(),
+            n_written: AtomicU64::new(0),
+            n_lost: AtomicU64::new(0),
+        });
+        let (queue, received) = mpsc::channel(MAX_WAITING);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(Arc::clone(&shared).write(received));
+        Self {
+            shared,
+            queue,
+            _tasks: tasks,
+        }
+    }
+
+    /// Takes a place for what will be said of a call that is about to begin. Without one it must not.
+    pub fn reserve(&self) -> Result<AuditSlot, AuditUnavailable> {
+        let failing = self.shared.failing();
+        let permit = self.queue.clone().try_reserve_owned().ok();
+        if self.shared.when_failing == WhenFailing::Refuse {
+            if let Some(why) = failing {
+                return Err(AuditUnavailable { why });
+            }
+            if permit.is_none() {
+                let why = format!("{MAX_WAITING} entries wait to be written");
+                return Err(AuditUnavailable { why });
+            }
+        }
+        Ok(AuditSlot {
+            shared: Arc::clone(&self.shared),
+            permit,
+        })
+    }
+
+    /// Waits until all is written that was said before.
+    pub async fn flush(&self, limit: Duration) -> Result<(), NotWritten> {
+        let (done, written) = oneshot::channel();
+        let flushed = timeout(limit, async {
+            // Both fail only if the task is gone.
+            match self.queue.send(Queued::Flush(done)).await {
+                Ok(()) => written.await.is_ok(),
+                Err(_closed) => false,
+            }
+        });
+        if flushed.await == Ok(true) {
+            return Ok(());
+        }
+        let why = self.shared.failing();
+        Err(NotWritten {
+            after: limit,
+            why: why.unwrap_or_else(|| "it takes longer than that".to_owned()),
+        })
+    }
+
+    /// Writes what waits, before the process ends. Calls that are still going on are not waited for.
+    pub async fn close(self, limit: Duration) -> Result<(), NotWritten> {
+        self.flush(limit).await
+    }
+
+    /// How it is.
+    pub fn health(&self) -> AuditHealth {
+        let free = self.queue.capacity();
+        AuditHealth {
+            failing: self.shared.failing(),
+            n_written: self.shared.n_written.load(Ordering::Relaxed),
+            n_lost: self.shared.n_lost.load(Ordering::Relaxed),
+            n_waiting: MAX_WAITING.saturating_sub(free) as u64,
+        }
+    }
+
+    /// Where it is written.
+    pub fn ledger(&self) -> &Arc<dyn AuditLedger> {
+        &self.shared.ledger
+    }
+}
+
+impl AuditSlot {
+    /// Says what became of the call. It is written a moment later.
+    pub fn write(self, entry: AuditEntry) {
+        match self.permit {
+            Some(permit) => drop(permit.send(Queued::Entry(Box::new(entry)))),
+            None => {
+                self.shared.n_lost.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn failing(&self) -> Option<String> {
+        let failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        failing.clone()
+    }
+
+    fn set_failing(&self, why: Option<String>) {
+        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&why, &*failing) {
+            (Some(why), None) => tracing::error!(why, "the audit log cannot be written"),
+            (None, Some(_)) => tracing::info!("the audit log can be written again"),
+            _ => {}
+        }
+        *failing = why;
+    }
+
+    async fn write(self: Arc<Self>, mut received: mpsc::Receiver<Queued>) {
+        let mut queued = Vec::with_capacity(MAX_BATCH);
+        // Losses that the log already tells of.
+        let mut n_told = 0;
+        while received.recv_many(&mut queued, MAX_BATCH).await > 0 {
+            let mut entries = Vec::with_capacity(queued.len() + 1);
+            let mut flushed = Vec::new();
+            for one in queued.drain(..) {
+                match one {
+                    Queued::Entry(entry) => entries.push(*entry),
+                    Queued::Flush(done) => flushed.push(done),
+                }
+            }
+            self.write_batch(entries, &mut n_told).await;
+            for done in flushed {
+                // Who asked may not wait any more.
+                let _nobody_waits = done.send(());
+            }
+        }
+    }
+
+    /// Writes entries, or loses them where calls go on without that.
+    async fn write_batch(&self, mut entries: Vec<AuditEntry>, n_told: &mut u64) {
+        let n_entries = entries.len() as u64;
+        let n_lost = self.n_lost.load(Ordering::Relaxed);
+        if n_lost > *n_told {
+            let lost = AuditEvent::Lost {
+                entries: n_lost - *n_told,
+            };
+            entries.insert(0, AuditEntry::of_log(lost));
+        }
+        if entries.is_empty() {
+            return;
+        }
+        loop {
+            let Err(error) = self.ledger.append(&entries).await else {
+                break;
+            };
+            self.set_failing(Some(told(&error)));
+            if self.when_failing == WhenFailing::GoOn {
+                self.n_lost.fetch_add(n_entries, Ordering::Relaxed);
+                return;
+            }
+            sleep(RETRY_AFTER).await;
+        }
+        *n_told = n_lost;
+        self.n_written.fetch_add(n_entries, Ordering::Relaxed);
+        self.set_failing(None);
+    }
+}
+
+/// An error and its causes.
+fn told(error: &AuditError) -> String {
+    cocode_wire::chain(error)
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Shared")
+            .field("ledger", &self.ledger)
+            .field("when_failing", &self.when_failing)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "log_tests.rs"]
+mod tests;

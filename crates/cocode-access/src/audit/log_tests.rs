@@ -1,0 +1,201 @@
+//! From calls to a ledger: what is written, and what happens when it cannot be.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::time::sleep;
+
+use super::{AuditLog, AuditSlot, MAX_WAITING, WhenFailing};
+use crate::Work;
+use crate::audit::{
+    AuditEntry, AuditError, AuditEvent, AuditHead, AuditLedger, AuditLine, AuditOutcome,
+    VerifyReport,
+};
+
+/// Keeps entries in memory, fails if it is told to, and writes nothing while its gate is closed.
+#[derive(Debug)]
+struct Scripted {
+    written: Mutex<Vec<AuditEntry>>,
+    is_full: AtomicBool,
+    n_appends: AtomicU64,
+    gate: Semaphore,
+}
+
+impl Scripted {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            written: Mutex::default(),
+            is_full: AtomicBool::new(false),
+            n_appends: AtomicU64::new(0),
+            gate: Semaphore::new(Semaphore::MAX_PERMITS),
+        })
+    }
+
+    fn names(&self) -> Vec<String> {
+        let written = self.written.lock().unwrap();
+        let name = |entry: &AuditEntry| match &entry.event {
+            Some(AuditEvent::Lost { entries }) => format!("lost {entries}"),
+            _ => entry.name.clone().unwrap(),
+        };
+        written.iter().map(name).collect()
+    }
+}
+
+impl AuditLedger for Scripted {
+    fn append<'a>(&'a self, entries: &'a [AuditEntry]) -> Work<'a, Result<(), AuditError>> {
+        Box::pin(async move {
+            self.gate.acquire().await.unwrap().forget();
+            self.n_appends.fetch_add(1, Ordering::Relaxed);
+            if self.is_full.load(Ordering::Relaxed) {
+                return Err(AuditError::Io {
+                    action: "write",
+                    path: "audit.jsonl".into(),
+                    source: std::io::ErrorKind::StorageFull.into(),
+                });
+            }
+            self.written.lock().unwrap().extend_from_slice(entries);
+            Ok(())
+        })
+    }
+
+    fn recent(&self, _limit: usize) -> Work<'_, Result<Vec<AuditLine>, AuditError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    fn verify(&self, _expected: Option<AuditHead>) -> Work<'_, Result<VerifyReport, AuditError>> {
+        Box::pin(std::future::ready(Ok(VerifyReport::default())))
+    }
+}
+
+fn entry(name: &str) -> AuditEntry {
+    AuditEntry {
+        name: Some(name.to_owned()),
+        ..AuditEntry::now("tools/call", AuditOutcome::Ok)
+    }
+}
+
+fn log(ledger: &Arc<Scripted>, when_failing: WhenFailing) -> AuditLog {
+    let ledger: Arc<Scripted> = Arc::clone(ledger);
+    AuditLog::start(ledger, when_failing)
+}
+
+const SOON: Duration = Duration::from_secs(5);
+
+#[tokio::test(start_paused = true)]
+async fn what_is_said_is_written_in_its_order() {
+    let ledger = Scripted::new();
+    let log = log(&ledger, WhenFailing::Refuse);
+    let (first, second) = (log.reserve().unwrap(), log.reserve().unwrap());
+    let given_up = log.reserve().unwrap();
+    second.write(entry("second"));
+    first.write(entry("first"));
+    assert_eq!(log.health().n_waiting, 3);
+    drop(given_up);
+    log.flush(SOON).await.unwrap();
+    assert_eq!(ledger.names(), ["second", "first"]);
+    let health = log.health();
+    assert_eq!(
+        (health.n_written, health.n_waiting, health.n_lost),
+        (2, 0, 0)
+    );
+    log.reserve().unwrap().write(entry("third"));
+    log.close(SOON).await.unwrap();
+    assert_eq!(ledger.names(), ["second", "first", "third"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_is_written_at_once() {
+    let ledger = Scripted::new();
+    ledger.gate.forget_permits(Semaphore::MAX_PERMITS);
+    let log = log(&ledger, WhenFailing::Refuse);
+    for number in 0..200 {
+        log.reserve().unwrap().write(entry(&number.to_string()));
+    }
+    ledger.gate.add_permits(10);
+    log.flush(SOON).await.unwrap();
+    assert_eq!(ledger.names().len(), 200);
+    assert!(ledger.n_appends.load(Ordering::Relaxed) <= 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_the_disk_is_full_calls_are_refused_and_nothing_is_lost() {
+    let ledger = Scripted::new();
+    let log = log(&ledger, WhenFailing::Refuse);
+    ledger.is_full.store(true, Ordering::Relaxed);
+    let begun_before = log.reserve().unwrap();
+    log.reserve().unwrap().write(entry("first"));
+    let not_written = log.flush(SOON).await.unwrap_err();
+    assert!(
+        not_written.why.contains("cannot write `audit.jsonl`"),
+        "{not_written}"
+    );
+    let refused = log.reserve().unwrap_err();
+    assert!(refused.to_string().contains("cannot write"), "{refused}");
+    begun_before.write(entry("second"));
+    ledger.is_full.store(false, Ordering::Relaxed);
+    log.flush(SOON).await.unwrap();
+    assert_eq!(ledger.names(), ["first", "second"]);
+    assert_eq!(log.health().failing, None);
+    log.reserve().unwrap().write(entry("third"));
+    log.flush(SOON).await.unwrap();
+    assert_eq!(ledger.names().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn if_calls_go_on_the_log_says_how_much_it_does_not_have() {
+    let ledger = Scripted::new();
+    let log = log(&ledger, WhenFailing::GoOn);
+    ledger.is_full.store(true, Ordering::Relaxed);
+    for number in 0..3 {
+        log.reserve().unwrap().write(entry(&number.to_string()));
+        log.flush(SOON).await.unwrap();
+    }
+    let health = log.health();
+    assert_eq!((health.n_lost, health.n_written), (3, 0));
+    assert!(health.failing.is_some());
+    ledger.is_full.store(false, Ordering::Relaxed);
+    for name in ["a", "b"] {
+        log.reserve().unwrap().write(entry(name));
+        log.flush(SOON).await.unwrap();
+    }
+    assert_eq!(ledger.names(), ["lost 3", "a", "b"]);
+    assert_eq!(log.health().failing, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_queue_is_bounded_and_a_full_one_refuses_or_counts() {
+    for when_failing in [WhenFailing::Refuse, WhenFailing::GoOn] {
+        let ledger = Scripted::new();
+        ledger.gate.forget_permits(Semaphore::MAX_PERMITS);
+        let log = log(&ledger, when_failing);
+        let slots: Vec<AuditSlot> = (0..MAX_WAITING).map(|_| log.reserve().unwrap()).collect();
+        match (when_failing, log.reserve()) {
+            (WhenFailing::Refuse, Err(refused)) => {
+                assert!(refused.why.contains("wait to be written"), "{refused}");
+            }
+            (WhenFailing::GoOn, Ok(slot)) => slot.write(entry("too many")),
+            (_, other) => panic!("{when_failing:?}: {other:?}"),
+        }
+        drop(slots);
+        log.reserve().unwrap().write(entry("next"));
+        ledger.gate.add_permits(10);
+        log.flush(SOON).await.unwrap();
+        let expected: &[&str] = match when_failing {
+            WhenFailing::Refuse => &["next"],
+            WhenFailing::GoOn => &["lost 1", "next"],
+        };
+        assert_eq!(ledger.names(), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ledger_that_fails_is_tried_once_in_a_second() {
+    let ledger = Scripted::new();
+    let log = log(&ledger, WhenFailing::Refuse);
+    ledger.is_full.store(true, Ordering::Relaxed);
+    log.reserve().unwrap().write(entry("first"));
+    sleep(Duration::from_millis(9_500)).await;
+    assert_eq!(ledger.n_appends.load(Ordering::Relaxed), 10);
+}

@@ -1,0 +1,298 @@
+//! Who makes a request, and whether they may: by a token, by a cookie, or by the way they came.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, Method, header};
+use url::Url;
+
+use crate::admin::Inner;
+use crate::ask::is_read;
+use crate::house::{Caller, Credential};
+use crate::model::Authentication;
+use crate::refusal::{Refusal, RefusalStatus};
+use crate::route::{Access, Route};
+use crate::sessions::Session;
+
+/// The header that changing requests with a cookie have to bring.
+pub const CSRF_HEADER: &str = "x-cocode-csrf";
+
+/// The name of whoever has signed in by a one-time code.
+pub(crate) const OPERATOR: &str = "operator";
+/// The name of whoever comes by a way that only the user has.
+const LOCAL: &str = "local";
+
+/// Who makes a request, as far as whoever took it knows. Cookies are looked at here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// They brought a token that is good.
+    Bearer {
+        /// Whose token it is.
+        name: Arc<str>,
+        /// Whether it opens the management API.
+        is_admin: bool,
+    },
+    /// They brought nothing.
+    Anonymous,
+    /// They came by a way that only the user of the gateway has, such as a socket that belongs to that
+    /// user; never over the network.
+    Local,
+}
+
+/// Somebody who has shown who they are.
+#[derive(Clone, Debug)]
+pub(crate) struct Visitor {
+    pub(crate) caller: Caller,
+    pub(crate) is_admin: bool,
+    /// The session of the cookie, if they have shown one.
+    pub(crate) session: Option<Session>,
+}
+
+/// Lets a request in, or not.
+pub(crate) fn admit(
+    inner: &Inner,
+    who: Who,
+    route: &Route,
+    headers: &HeaderMap,
+) -> Result<Option<Visitor>, Refusal> {
+    let visitor = identify(inner, who, headers);
+    if let Some(session) = visitor
+        .as_ref()
+        .and_then(|visitor| visitor.session.as_ref())
+    {
+        check_cookie_use(inner.is_https, session, route, headers)?;
+    } else if route.is_changing() && route.access == Access::Anyone {
+        // Signing in has to be meant: no other page may do it behind somebody's back.
+        check_origin(inner.is_https, headers, Missing::IsFine)?;
+    }
+    let is_admin = visitor.as_ref().is_some_and(|visitor| visitor.is_admin);
+    match route.access {
+        Access::Anyone => Ok(visitor),
+        Access::Oneself if visitor.is_some() => Ok(visitor),
+        Access::Administrators | Access::Watchers if is_admin => Ok(visitor),
+        Access::Watchers if inner.house.facts().authentication == Authentication::Open => {
+            Ok(visitor)
+        }
+        Access::Administrators | Access::Watchers if visitor.is_some() => Err(Refusal::new(
+            RefusalStatus::Forbidden,
+            "not-admin",
+            "this token does not open the management API",
+        )
+        .hint("use the token of an administrator: `cocode gateway token add NAME --admin`")),
+        Access::Oneself | Access::Administrators | Access::Watchers => Err(signed_out()),
+    }
+}
+
+/// Nobody is signed in.
+pub(crate) fn signed_out() -> Refusal {
+    Refusal::new(
+        RefusalStatus::SignedOut,
+        "signed-out",
+        "nobody is signed in: this needs the token of an administrator, or a one-time code",
+    )
+    .hint("the gateway prints a one-time code when it starts; sign in with it at /")
+}
+
+fn identify(inner: &Inner, who: Who, headers: &HeaderMap) -> Option<Visitor> {
+    let (name, by, is_admin, session) = match who {
+        // Whoever says by a token who they are means that, whatever a browser adds.
+        Who::Bearer { name, is_admin } => (name, Credential::Bearer, is_admin, None),
+        Who::Local => (LOCAL.into(), Credential::Local, true, None),
+        Who::Anonymous => {
+            let session = inner.sessions.find(headers)?;
+            (OPERATOR.into(), Credential::Cookie, true, Some(session))
+        }
+    };
+    Some(Visitor {
+        caller: Caller { name, by },
+        is_admin,
+        session,
+    })
+}
+
+/// A browser sends its cookie along whatever page asks for it, so more has to be shown: that this page is
+/// ours and, to change something, that it could read the CSRF value.
+fn check_cookie_use(
+    is_https: bool,
+    session: &Session,
+    route: &Route,
+    headers: &HeaderMap,
+) -> Result<(), Refusal> {
+    if !route.is_changing() {
+        return check_origin(is_https, headers, Missing::IsFine);
+    }
+    check_origin(is_https, headers, Missing::IsRefused)?;
+    let mut values = headers.get_all(CSRF_HEADER).iter();
+    let (code, what) = match (values.next(), values.next()) {
+        (Some(value), None) if session.is_csrf(value.as_bytes()) => return Ok(()),
+        (None, _) => ("csrf-missing", "is missing"),
+        _ => ("csrf-wrong", "is not that of this session"),
+    };
+    Err(Refusal::new(
+        RefusalStatus::Forbidden,
+        code,
+        format!("the header `X-Cocode-CSRF` {what}"),
+    )
+    .hint("GET /api/v1/session says what it has to be"))
+}
+
+/// What it means that a request says nothing about the page that makes it.
+#[derive(Clone, Copy)]
+enum Missing {
+    IsFine,
+    IsRefused,
+}
+
+fn check_origin(is_https: bool, headers: &HeaderMap, missing: Missing) -> Result<(), Refusal> {
+    let is_own = match (headers.get("sec-fetch-site"), headers.get(header::ORIGIN)) {
+        // The browser knows best. `none` is somebody who typed the address, who changes nothing by that.
+        (Some(site), _) => {
+            site == "same-origin" || (site == "none" && matches!(missing, Missing::IsFine))
+        }
+        (None, Some(origin)) => {
+            let origin = origin
+                .to_str()
+                .ok()
+                .and_then(|origin| Url::parse(origin).ok());
+            origin.is_some_and(|origin| is_own_origin(&origin, is_https, headers))
+        }
+        (None, None) => matches!(missing, Missing::IsFine),
+    };
+    if is_own {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        RefusalStatus::Forbidden,
+        "cross-origin",
+        "the request does not come from a page of this gateway",
+    )
+    .hint("programs bring a token in place of a cookie"))
+}
+
+/// Whether a page has come from where this request goes to.
+fn is_own_origin(origin: &Url, is_https: bool, headers: &HeaderMap) -> bool {
+    let is_right_scheme = match origin.scheme() {
+        "https" => true,
+        // A page that came in the clear may be anybody's.
+        "http" => !is_https,
+        _ => false,
+    };
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok());
+    let Some(host) = host.filter(|_| is_right_scheme) else {
+        return false;
+    };
+    // Read in the same way, so that the usual port is the same as none.
+    let own = Url::parse(&format!("{}://{host}/", origin.scheme()));
+    own.is_ok_and(|own| own.origin() == origin.origin())
+}
+
+/// Whether a method can be answered by a route.
+pub(crate) fn answers(route: &Route, method: &Method) -> bool {
+    let is_head = *method == Method::HEAD && route.events.is_empty();
+    route.method == *method || (is_head && is_read(&route.method))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderName, HeaderValue};
+
+    use super::{Missing, check_origin};
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pair = |(name, value): &(&'static str, &'static str)| {
+            (
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            )
+        };
+        pairs.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn only_pages_of_the_same_origin_change_something() {
+        let host = ("host", "localhost:7777");
+        for (is_https, pairs, may_read, may_change) in [
+            (false, &[host][..], true, false),
+            (
+                false,
+                &[host, ("sec-fetch-site", "same-origin")],
+                true,
+                true,
+            ),
+            (false, &[host, ("sec-fetch-site", "none")], true, false),
+            (
+                false,
+                &[host, ("sec-fetch-site", "same-site")],
+                false,
+                false,
+            ),
+            (
+                false,
+                &[host, ("sec-fetch-site", "cross-site")],
+                false,
+                false,
+            ),
+            (
+                false,
+                &[host, ("origin", "http://localhost:7777")],
+                true,
+                true,
+            ),
+            (
+                true,
+                &[host, ("origin", "http://localhost:7777")],
+                false,
+                false,
+            ),
+            (
+                true,
+                &[host, ("origin", "https://localhost:7777")],
+                true,
+                true,
+            ),
+            (
+                false,
+                &[host, ("origin", "http://localhost:3000")],
+                false,
+                false,
+            ),
+            (
+                false,
+                &[host, ("origin", "http://127.0.0.1:7777")],
+                false,
+                false,
+            ),
+            (false, &[host, ("origin", "null")], false, false),
+            (
+                false,
+                &[host, ("origin", "file://localhost:7777")],
+                false,
+                false,
+            ),
+            (
+                false,
+                &[("host", "example.com"), ("origin", "http://example.com:80")],
+                true,
+                true,
+            ),
+            // What the browser says of the page counts, whatever the page says.
+            (
+                false,
+                &[
+                    host,
+                    ("origin", "http://localhost:7777"),
+                    ("sec-fetch-site", "cross-site"),
+                ],
+                false,
+                false,
+            ),
+            (false, &[("origin", "http://localhost:7777")], false, false),
+        ] {
+            let headers = headers(pairs);
+            let check = |missing| check_origin(is_https, &headers, missing).is_ok();
+            assert_eq!(check(Missing::IsFine), may_read, "{pairs:?}");
+            assert_eq!(check(Missing::IsRefused), may_change, "{pairs:?}");
+        }
+    }
+}

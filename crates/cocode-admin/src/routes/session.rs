@@ -1,0 +1,140 @@
+//! Signing in and out.
+
+use http::{Response, StatusCode, header};
+
+use crate::ask::Ask;
+use crate::call_book::TurnedAway;
+use crate::codes::Redeemed;
+use crate::model::{Code, SignIn, SignedIn};
+use crate::refusal::{Refusal, RefusalStatus};
+use crate::reply::{AnswerKind, Created, Done, Json, Respond, json_kind, json_response};
+use crate::route::{Access, Area, Route};
+use crate::secret::Secret;
+use crate::sessions::{Session, clear_cookie, set_cookie};
+use cocode_wire::serve::PageBody;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/api/v1/session", "getSession", session)
+            .about(Area::Session, "Who is signed in.")
+            .open_to(Access::Oneself),
+        Route::post_with("/api/v1/sign-in", "signIn", sign_in)
+            .about(
+                Area::Session,
+                "Exchanges a one-time code for the cookie `cocode_session`.",
+            )
+            .open_to(Access::Anyone)
+            .may_refuse(&[RefusalStatus::SignedOut]),
+        Route::post("/api/v1/sign-in/code", "makeCode", make_code).about(
+            Area::Session,
+            "Makes a one-time code, for another browser. Any other code is worthless from then on.",
+        ),
+        Route::post("/api/v1/sign-out", "signOut", sign_out)
+            .about(Area::Session, "Ends the session of the cookie.")
+            .open_to(Access::Oneself),
+    ]
+}
+
+async fn session(ask: Ask) -> Result<Json<SignedIn>, Refusal> {
+    let visitor = ask.visitor.as_ref().ok_or_else(crate::guard::signed_out)?;
+    Ok(Json(SignedIn {
+        name: visitor.caller.name.to_string(),
+        csrf: visitor.session.as_ref().map(Session::csrf),
+        version: ask.house().facts().version,
+        is_admin: visitor.is_admin,
+    }))
+}
+
+/// Somebody has signed in.
+struct Welcome {
+    signed_in: SignedIn,
+    cookie: Secret,
+    is_https: bool,
+}
+
+impl Respond for Welcome {
+    fn kinds() -> Vec<AnswerKind> {
+        let about = "Signed in; the answer sets the cookie.";
+        vec![json_kind::<SignedIn>(StatusCode::OK, about)]
+    }
+
+    fn response(self) -> Response<PageBody> {
+        let mut response = json_response(StatusCode::OK, &self.signed_in);
+        if let Some(cookie) = set_cookie(&self.cookie, self.is_https) {
+            response.headers_mut().insert(header::SET_COOKIE, cookie);
+        }
+        response
+    }
+}
+
+async fn sign_in(ask: Ask, body: SignIn) -> Result<Welcome, Refusal> {
+    let inner = &ask.inner;
+    match inner.codes.redeem(body.code.expose()) {
+        Redeemed::Right => {}
+        Redeemed::Wrong => {
+            inner.desk.calls.turn_away(TurnedAway::Authentication);
+            return Err(Refusal::new(
+                RefusalStatus::SignedOut,
+                "code-wrong",
+                "this code is wrong, was used already, or is too old",
+            )
+            .hint("start the gateway anew, or make another code with `cocode gateway code`"));
+        }
+        Redeemed::TooMany(wait) => {
+            inner.desk.calls.turn_away(TurnedAway::Limit);
+            return Err(Refusal::new(
+                RefusalStatus::TooMany,
+                "too-many-codes",
+                "there were too many wrong codes, so none is looked at for a while",
+            )
+            .retry_after(wait));
+        }
+    }
+    let (cookie, session) = inner.sessions.open()?;
+    Ok(Welcome {
+        signed_in: SignedIn {
+            name: crate::guard::OPERATOR.to_owned(),
+            csrf: Some(session.csrf()),
+            version: ask.house().facts().version,
+            is_admin: true,
+        },
+        cookie,
+        is_https: inner.is_https,
+    })
+}
+
+async fn make_code(ask: Ask) -> Result<Created<Code>, Refusal> {
+    Ok(Created(ask.inner.codes.make()?))
+}
+
+/// Somebody has signed out.
+struct Farewell {
+    is_https: bool,
+}
+
+impl Respond for Farewell {
+    fn kinds() -> Vec<AnswerKind> {
+        Done::kinds()
+    }
+
+    fn response(self) -> Response<PageBody> {
+        let mut response = Done.response();
+        if let Some(cookie) = clear_cookie(self.is_https) {
+            response.headers_mut().insert(header::SET_COOKIE, cookie);
+        }
+        response
+    }
+}
+
+async fn sign_out(ask: Ask) -> Result<Farewell, Refusal> {
+    let session = ask
+        .visitor
+        .as_ref()
+        .and_then(|visitor| visitor.session.as_ref());
+    if let Some(session) = session {
+        ask.inner.sessions.close(session);
+    }
+    Ok(Farewell {
+        is_https: ask.inner.is_https,
+    })
+}

@@ -1,0 +1,202 @@
+//! What clients have servers do, while an overseer watches: begun once for each request, and ended
+//! when there is an answer. Where nobody watches, nothing is read for it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cocode_core::ServerName;
+use cocode_wire::members::{Members, never_mentions};
+use cocode_wire::{RawJson, RpcError, code};
+use serde::Deserialize;
+
+use crate::oversight::{Deed, Ongoing, Outcome};
+use crate::passing::asks_for_input;
+use crate::reply::Reply;
+use crate::request::Request;
+use crate::view::Inner;
+
+/// Where a deed is as long as it goes on, for all who tell it something.
+pub(crate) struct Slot(Mutex<Option<Box<dyn Ongoing>>>);
+
+/// A deed that is watched. Dropped before its end, the client has given it up.
+pub(crate) struct Watched {
+    slot: Arc<Slot>,
+    is_call: bool,
+}
+
+impl Inner {
+    /// Begins to watch over a request to a server, if it is one to be watched and somebody does.
+    /// `name` is what it is about, as the server knows it; what the request says if there is none.
+    pub(crate) fn watch(
+        &self,
+        request: &Request,
+        server: &ServerName,
+        name: Option<&str>,
+    ) -> Result<Option<Watched>, RpcError> {
+        if !self.is_watched() || !is_deed(&request.method) {
+            return Ok(None);
+        }
+        let ongoing = self.begin(request, server, name)?;
+        let slot = Arc::new(Slot(Mutex::new(Some(ongoing))));
+        // A request is for one server only.
+        drop(request.deed.set(Arc::clone(&slot)));
+        Ok(Some(Watched {
+            slot,
+            is_call: request.method == "tools/call",
+        }))
+    }
+
+    /// Tells of a call of a tool that the client may not use. It reads as unknown, whatever the
+    /// overseer says: any other answer would tell that there is such a tool.
+    pub(crate) fn note_denied(&self, request: &Request, server: &ServerName, tool: &str) {
+        if self.is_watched()
+            && let Ok(ongoing) = self.begin(request, server, Some(tool))
+        {
+            ongoing.ended(Outcome::Denied);
+        }
+    }
+
+    fn begin(
+        &self,
+        request: &Request,
+        server: &ServerName,
+        name: Option<&str>,
+    ) -> Result<Box<dyn Ongoing>, RpcError> {
+        let said = match name {
+            Some(_) => None,
+            None => name_in(request),
+        };
+        let arguments = arguments_in(request);
+        let client = request.caller.name();
+        self.overseer().begin(&Deed {
+            principal: request.from.party().principal(),
+            method: &request.method,
+            server,
+            name: name.or(said.as_deref()).unwrap_or_default(),
+            arguments: arguments.as_ref(),
+            client: client.as_deref(),
+        })
+    }
+}
+
+impl Slot {
+    /// The server reports progress.
+    pub(crate) fn progress(&self, params: &RawJson) {
+        if let Some(ongoing) = &*self.lock() {
+            ongoing.progress(params);
+        }
+    }
+
+    /// The client may not use this tool.
+    pub(crate) fn denied(&self) {
+        self.end(|| Outcome::Denied);
+    }
+
+    fn end(&self, outcome: impl FnOnce() -> Outcome) {
+        let ongoing = self.lock().take();
+        if let Some(ongoing) = ongoing {
+            ongoing.ended(outcome());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Box<dyn Ongoing>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watched {
+    /// There is an answer.
+    pub(crate) fn end(this: Option<Self>, reply: Result<&Reply, &RpcError>) {
+        if let Some(watched) = this {
+            watched.slot.end(|| watched.outcome(reply));
+        }
+    }
+
+    fn outcome(&self, reply: Result<&Reply, &RpcError>) -> Outcome {
+        let failed = |error: &RpcError| Outcome::Error {
+            code: error.code,
+            message: error.message.clone(),
+        };
+        let result = match reply {
+            Err(error) | Ok(Reply::Error(error)) => return failed(error),
+            Ok(Reply::Parts(head, tail)) => {
+                let bytes = head.len() + tail.len();
+                return Outcome::Ok { bytes };
+            }
+            Ok(Reply::Result(result)) => result.clone(),
+            Ok(Reply::Frame(frame)) => match (frame.result(), frame.error()) {
+                (Some(result), _) => result,
+                (None, Some(error)) => return failed(&error),
+                (None, None) => {
+                    let what = "the server answered with neither a result nor an error";
+                    return failed(&RpcError::new(code::INTERNAL_ERROR, what));
+                }
+            },
+        };
+        let bytes = result.as_bytes().len();
+        if asks_for_input(&result) {
+            Outcome::AsksForInput
+        } else if self.is_call && says_failed(&result) {
+            Outcome::ToolError { bytes }
+        } else {
+            Outcome::Ok { bytes }
+        }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        // Whoever else can tell it something may live for longer.
+        let given_up = self.slot.lock().take();
+        drop(given_up);
+    }
+}
+
+fn is_deed(method: &str) -> bool {
+    matches!(
+        method,
+        "tools/call" | "resources/read" | "prompts/get" | "completion/complete"
+    )
+}
+
+/// What a request is about, as it says itself.
+fn name_in(request: &Request) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Params {
+        #[serde(rename = "ref")]
+        reference: Reference,
+    }
+    #[derive(Deserialize)]
+    struct Reference {
+        name: Option<String>,
+        uri: Option<String>,
+    }
+    match request.method.as_str() {
+        "resources/read" => request.said.uri.clone(),
+        "completion/complete" => {
+            let Params { reference } = request.params.as_ref()?.decode().ok()?;
+            reference.name.or(reference.uri)
+        }
+        _ => request.said.name.clone(),
+    }
+}
+
+fn arguments_in(request: &Request) -> Option<RawJson> {
+    let key = match request.method.as_str() {
+        "completion/complete" => "argument",
+        _ => "arguments",
+    };
+    let params = request.params.as_ref()?;
+    let members: Members<'_> = params.decode().ok()?;
+    members.get(key).map(|arguments| params.share(arguments))
+}
+
+/// Whether the result of a tool says that the tool has failed.
+fn says_failed(result: &RawJson) -> bool {
+    if never_mentions(result, "isError") {
+        return false;
+    }
+    let members = result.decode::<Members<'_>>().unwrap_or_default();
+    members
+        .get("isError")
+        .is_some_and(|flag| flag.get() == "true")
+}

@@ -1,0 +1,94 @@
+//! Who watches over what clients have servers do: the seam to whoever sets limits and writes down
+//! what happened.
+
+use cocode_core::ServerName;
+use cocode_wire::{RawJson, RpcError};
+
+/// Watches over what clients have servers do: may refuse it, and hears how it went.
+///
+/// Asked once for every `tools/call`, `resources/read`, `prompts/get` and `completion/complete` that
+/// is about a server, before that server hears of it. A call that is answered by a question, and comes
+/// back with the answer, is asked about each time.
+pub trait Overseer: Send + Sync + 'static {
+    /// Whether there is anything to watch. One that says no is never asked again.
+    fn is_watching(&self) -> bool {
+        true
+    }
+
+    /// A client is about to have something done. What is refused is not done, and the error is the
+    /// answer; only a tool that the client may not use reads as unknown all the same. Must return at
+    /// once.
+    fn begin(&self, deed: &Deed<'_>) -> Result<Box<dyn Ongoing>, RpcError>;
+}
+
+/// Something that a client has a server do.
+#[derive(Clone, Copy, Debug)]
+pub struct Deed<'a> {
+    /// For whom the view is that the client sees.
+    pub principal: Option<&'a str>,
+    /// `tools/call`, `resources/read`, `prompts/get` or `completion/complete`.
+    pub method: &'a str,
+    /// The server.
+    pub server: &'a ServerName,
+    /// The tool or prompt as its server knows it, or the URI of the resource. For a completion, the
+    /// prompt or the template that it is for. Empty if the client does not say.
+    pub name: &'a str,
+    /// What is given with it, as the client wrote it.
+    pub arguments: Option<&'a RawJson>,
+    /// What the client calls itself.
+    pub client: Option<&'a str>,
+}
+
+/// A deed that goes on. If this is dropped before it has ended, the client has given it up.
+pub trait Ongoing: Send + Sync {
+    /// The server reports progress, in these words (the parameters of `notifications/progress`).
+    /// Heard only if the client wants to hear of it. Must return at once.
+    fn progress(&self, _params: &RawJson) {}
+
+    /// It is over.
+    fn ended(self: Box<Self>, outcome: Outcome);
+}
+
+/// How a deed ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// There is a result.
+    Ok {
+        /// Its size.
+        bytes: usize,
+    },
+    /// There is a result that says of itself that the tool has failed.
+    ToolError {
+        /// Its size.
+        bytes: usize,
+    },
+    /// There is none.
+    Error {
+        /// The code of the error.
+        code: i64,
+        /// What it says, which may be the words of the server.
+        message: String,
+    },
+    /// The client is to come back with answers.
+    AsksForInput,
+    /// The client may not use this tool, and was told that there is none.
+    Denied,
+}
+
+/// An overseer that does not look.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unwatched;
+
+impl Overseer for Unwatched {
+    fn is_watching(&self) -> bool {
+        false
+    }
+
+    fn begin(&self, _deed: &Deed<'_>) -> Result<Box<dyn Ongoing>, RpcError> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl Ongoing for Unwatched {
+    fn ended(self: Box<Self>, _outcome: Outcome) {}
+}
