@@ -13,8 +13,8 @@ use crate::table::{Cell, table};
 use crate::text::plain;
 use crate::workspace::Workspace;
 
-/// Entries that are looked at where only some of them are wanted.
-const MAX_LOOKED_AT: usize = 20_000;
+/// Entries that are looked at where only some of them are wanted: as many as a log gives at once.
+const MAX_LOOKED_AT: usize = 1000;
 
 pub(crate) fn run(verb: &AuditVerb, workspace: &Workspace) -> Result<Exit, CliError> {
     let work = async {
