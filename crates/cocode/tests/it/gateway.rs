@@ -19,6 +19,8 @@ pub(crate) struct Running {
     lines: BufReader<ChildStdout>,
     /// The address of all servers.
     pub(crate) url: String,
+    /// What it said first.
+    pub(crate) first: Value,
 }
 
 impl Running {
@@ -35,10 +37,12 @@ impl Running {
             child,
             lines,
             url: String::new(),
+            first: Value::Null,
         };
         let first = running.next(|_| true);
         assert_eq!(first["event"], "listening", "{first}");
         first["url"].as_str().unwrap().clone_into(&mut running.url);
+        running.first = first;
         running
     }
 

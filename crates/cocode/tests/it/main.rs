@@ -20,6 +20,7 @@ mod daemon_entry;
 mod daemon_hangs;
 mod daemon_switch;
 mod daemon_verbs;
+mod dashboard;
 mod doctor;
 mod elicitation;
 mod exchange;
