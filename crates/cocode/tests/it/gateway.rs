@@ -568,7 +568,8 @@ fn pages_tell_what_is_there_to_those_who_call_it_by_its_name() {
     gateway.until_state("workspace", "ready");
     let index = gateway.get("/", "localhost");
     assert!(index.starts_with("HTTP/1.1 200"), "{index}");
-    assert!(index.contains("/mcp/workspace"), "{index}");
+    assert!(index.contains("<!doctype html>"), "{index}");
+    assert!(index.contains("content-security-policy: default-src 'none'"), "{index}");
     let healthy = gateway.get("/healthz", "127.0.0.1");
     assert!(healthy.ends_with("\r\n\r\nok\n"), "{healthy}");
     assert!(
