@@ -48,75 +48,45 @@ async fn a_page_of_the_dashboard_changes_what_it_wants() {
     }
 }
 
+/// What other pages could have a browser send, and how each is refused.
+fn attacks(
+    asking: &Asking,
+    browser: &Browser,
+    other: &Browser,
+) -> [(&'static str, Asking, &'static str); 11] {
+    let cookie = browser.cookie.split_once('=').unwrap().1;
+    let with = |name, value: &str| asking.clone().with(name, value);
+    let old = || asking.clone().without("sec-fetch-site");
+    let (csrf, site) = ("x-cocode-csrf", "sec-fetch-site");
+    [
+        ("no value", asking.clone().without(csrf), "csrf-missing"),
+        ("empty", with(csrf, ""), "csrf-wrong"),
+        ("guess", with(csrf, "AAAA"), "csrf-wrong"),
+        ("another session's", with(csrf, &other.csrf), "csrf-wrong"),
+        ("the cookie itself", with(csrf, cookie), "csrf-wrong"),
+        ("another site", with(site, "cross-site"), "cross-origin"),
+        ("another port", with(site, "same-site"), "cross-origin"),
+        ("a typed address", with(site, "none"), "cross-origin"),
+        (
+            "an old browser, and another site",
+            old().with("origin", "http://evil.example"),
+            "cross-origin",
+        ),
+        (
+            "an old browser, and a page without an origin",
+            old().with("origin", "null"),
+            "cross-origin",
+        ),
+        ("nothing said of the page", old(), "cross-origin"),
+    ]
+}
+
 #[tokio::test]
 async fn no_other_page_changes_anything_on_any_route() {
     for operation in changing_operations().await {
         let (place, browser, asking) = dashboard_request(&operation).await;
         let other = place.sign_in().await;
-        let attacks = [
-            (
-                "no value",
-                asking.clone().without("x-cocode-csrf"),
-                "csrf-missing",
-            ),
-            (
-                "empty",
-                asking.clone().with("x-cocode-csrf", ""),
-                "csrf-wrong",
-            ),
-            (
-                "guess",
-                asking.clone().with("x-cocode-csrf", "AAAA"),
-                "csrf-wrong",
-            ),
-            (
-                "the value of another session",
-                asking.clone().with("x-cocode-csrf", &other.csrf),
-                "csrf-wrong",
-            ),
-            (
-                "the cookie itself",
-                asking.clone().with("x-cocode-csrf", &browser.cookie[15..]),
-                "csrf-wrong",
-            ),
-            (
-                "another site",
-                asking.clone().with("sec-fetch-site", "cross-site"),
-                "cross-origin",
-            ),
-            (
-                "another port of this machine",
-                asking.clone().with("sec-fetch-site", "same-site"),
-                "cross-origin",
-            ),
-            (
-                "an address that was typed",
-                asking.clone().with("sec-fetch-site", "none"),
-                "cross-origin",
-            ),
-            (
-                "an old browser, and another site",
-                asking
-                    .clone()
-                    .without("sec-fetch-site")
-                    .with("origin", "http://evil.example"),
-                "cross-origin",
-            ),
-            (
-                "an old browser, and a page without an origin",
-                asking
-                    .clone()
-                    .without("sec-fetch-site")
-                    .with("origin", "null"),
-                "cross-origin",
-            ),
-            (
-                "nothing said of the page",
-                asking.clone().without("sec-fetch-site"),
-                "cross-origin",
-            ),
-        ];
-        for (attack, asking, code) in attacks {
+        for (attack, asking, code) in attacks(&asking, &browser, &other) {
             let answer = asking.send().await;
             assert_eq!(answer.status, 403, "{} {attack}", operation.id);
             assert_eq!(answer.code(), code, "{} {attack}", operation.id);

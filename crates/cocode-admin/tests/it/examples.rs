@@ -34,137 +34,120 @@ fn doing(mut example: Example, deed: &'static str) -> Example {
 
 /// The examples, by the name of the operation.
 pub(crate) fn examples() -> BTreeMap<&'static str, Example> {
-    let read = || example("files", None, 200);
-    let new_server = json!({ "name": "new", "command": "x", "env": { "KEY": "hunter2" } });
-    let call = json!({ "tool": "echo", "arguments": { "n": 1 } });
-    BTreeMap::from([
-        ("getSession", read()),
-        ("signIn", example("", Some(json!({ "code": "CODE" })), 200)),
+    let all = [reading(), gateway(), servers(), using(), deciding()];
+    all.into_iter().flatten().collect()
+}
+
+type Examples = Vec<(&'static str, Example)>;
+
+fn reading() -> Examples {
+    let operations = [
+        "getSession",
+        "getStatus",
+        "getBudget",
+        "listen",
+        "getDocument",
+        "getHealth",
+        "getReadiness",
+        "getMetrics",
+        "listServers",
+        "getServer",
+        "getServerLogs",
+        "listTools",
+        "listResources",
+        "listPrompts",
+        "searchTools",
+        "listCalls",
+        "getLatencies",
+        "listPendingTrust",
+        "listElicitations",
+        "listTokens",
+        "listSessions",
+        "getAudit",
+    ];
+    let read = |operation| (operation, example("files", None, 200));
+    let mut all: Examples = operations.map(read).into();
+    all.push(("getLogin", example("search", None, 200)));
+    all
+}
+
+fn gateway() -> Examples {
+    let code = json!({ "code": "CODE" });
+    let token = json!({ "name": "bob", "expiresInDays": 3 });
+    vec![
+        ("signIn", example("", Some(code), 200)),
         ("makeCode", example("", None, 201)),
         ("signOut", example("", None, 204)),
-        ("getStatus", read()),
-        ("getBudget", read()),
-        ("listen", read()),
-        ("getDocument", read()),
         ("stop", doing(example("", None, 202), "root: stop")),
-        ("getHealth", read()),
-        ("getReadiness", read()),
-        ("getMetrics", read()),
-        ("listServers", read()),
-        (
-            "addServer",
-            doing(example("", Some(new_server), 201), "root: add new"),
-        ),
-        ("getServer", read()),
-        (
-            "removeServer",
-            doing(example("files", None, 204), "root: remove files"),
-        ),
-        (
-            "enableServer",
-            doing(example("files", None, 200), "root: Enable files"),
-        ),
-        (
-            "disableServer",
-            doing(example("files", None, 200), "root: Disable files"),
-        ),
-        (
-            "connectServer",
-            doing(example("files", None, 200), "root: Connect files"),
-        ),
-        (
-            "disconnectServer",
-            doing(example("files", None, 200), "root: Disconnect files"),
-        ),
-        (
-            "restartServer",
-            doing(
-                example("a%2Fb%20%22%C3%A9%22", Some(json!({})), 200),
-                "root: Restart a/b \"é\"",
-            ),
-        ),
-        ("getServerLogs", read()),
-        (
-            "startLogin",
-            doing(example("search", None, 200), "root: login search None"),
-        ),
-        ("getLogin", example("search", None, 200)),
-        (
-            "completeLogin",
-            doing(
-                example("search", Some(json!({ "code": "c", "state": "s" })), 200),
-                "root: complete search by code",
-            ),
-        ),
-        (
-            "dropCredentials",
-            doing(
-                example("search", None, 204),
-                "root: drop credentials search",
-            ),
-        ),
-        ("listTools", read()),
-        ("listResources", read()),
-        ("listPrompts", read()),
-        (
-            "callTool",
-            doing(
-                example("files", Some(call), 200),
-                "root: call files echo {\"n\":1}",
-            ),
-        ),
-        (
-            "readResource",
-            doing(
-                example("files", Some(json!({ "uri": "file:///a" })), 200),
-                "root: read files file:///a",
-            ),
-        ),
-        (
-            "getPrompt",
-            doing(
-                example("files", Some(json!({ "name": "review" })), 200),
-                "root: prompt files review",
-            ),
-        ),
-        ("searchTools", read()),
-        ("listCalls", read()),
-        ("getLatencies", read()),
-        ("listPendingTrust", read()),
-        (
-            "approve",
-            doing(
-                example("shared", Some(json!({ "hash": "abc" })), 200),
-                "root: Approve shared",
-            ),
-        ),
-        (
-            "reject",
-            doing(
-                example("shared", Some(json!({ "hash": "abc" })), 200),
-                "root: Reject shared",
-            ),
-        ),
-        ("listElicitations", read()),
-        (
-            "answerElicitation",
-            example("ID", Some(json!({ "action": "decline" })), 200),
-        ),
-        ("listTokens", read()),
         (
             "addToken",
-            doing(
-                example("", Some(json!({ "name": "bob", "expiresInDays": 3 })), 201),
-                "root: add token bob",
-            ),
+            doing(example("", Some(token), 201), "root: add token bob"),
         ),
         (
             "revokeToken",
             doing(example("ana", None, 204), "root: revoke ana"),
         ),
-        ("listSessions", read()),
-        ("getAudit", read()),
-    ])
+    ]
+}
+
+fn servers() -> Examples {
+    let new = json!({ "name": "new", "command": "x", "env": { "KEY": "hunter2" } });
+    let files = |status, deed| doing(example("files", None, status), deed);
+    let odd = example("a%2Fb%20%22%C3%A9%22", Some(json!({})), 200);
+    vec![
+        (
+            "addServer",
+            doing(example("", Some(new), 201), "root: add new"),
+        ),
+        ("removeServer", files(204, "root: remove files")),
+        ("enableServer", files(200, "root: Enable files")),
+        ("disableServer", files(200, "root: Disable files")),
+        ("connectServer", files(200, "root: Connect files")),
+        ("disconnectServer", files(200, "root: Disconnect files")),
+        ("restartServer", doing(odd, "root: Restart a/b \"é\"")),
+    ]
+}
+
+fn using() -> Examples {
+    let files = |body, deed| doing(example("files", Some(body), 200), deed);
+    let search = |body, status, deed| doing(example("search", body, status), deed);
+    let completion = json!({ "code": "c", "state": "s" });
+    vec![
+        (
+            "callTool",
+            files(
+                json!({ "tool": "echo", "arguments": { "n": 1 } }),
+                "root: call files echo {\"n\":1}",
+            ),
+        ),
+        (
+            "readResource",
+            files(json!({ "uri": "file:///a" }), "root: read files file:///a"),
+        ),
+        (
+            "getPrompt",
+            files(json!({ "name": "review" }), "root: prompt files review"),
+        ),
+        ("startLogin", search(None, 200, "root: login search None")),
+        (
+            "completeLogin",
+            search(Some(completion), 200, "root: complete search by code"),
+        ),
+        (
+            "dropCredentials",
+            search(None, 204, "root: drop credentials search"),
+        ),
+    ]
+}
+
+fn deciding() -> Examples {
+    let shared = |deed| doing(example("shared", Some(json!({ "hash": "abc" })), 200), deed);
+    let no = json!({ "action": "decline" });
+    vec![
+        ("approve", shared("root: Approve shared")),
+        ("reject", shared("root: Reject shared")),
+        ("answerElicitation", example("ID", Some(no), 200)),
+    ]
 }
 
 /// A place in which every example works; the path and the body of this one there.
@@ -194,9 +177,9 @@ pub(crate) async fn stage(operation: &Operation, example: &Example) -> (Place, S
                 message: "How old?".to_owned(),
                 kind: QuestionKind::Form(raw("{}")),
             };
-            let wait = std::time::Duration::from_secs(60);
+            let wait = std::time::Duration::from_mins(1);
             let asked = place.desk.inbox.ask(question, wait).unwrap();
-            name = place.desk.inbox.pending()[0].id.clone();
+            name = place.desk.inbox.pending().remove(0).id;
             // Somebody waits for the answer while the test goes on.
             let mut waiting = tokio::task::JoinSet::new();
             waiting.spawn(asked.reply());

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use cocode_admin::model::CallProgress;
 use cocode_admin::{
     AdminOptions, CallEnding, LONGEST_WAIT, NewCall, Question, QuestionKind, Reply, TurnedAway,
 };
@@ -62,15 +61,47 @@ print(json.dumps([
     for family in text_string_to_metric_families(sys.stdin.read())]))
 ";
 
-#[tokio::test(start_paused = true)]
-async fn prometheus_reads_the_metrics_peer() {
+/// What Prometheus has read.
+struct Families(Vec<Value>);
+
+impl Families {
+    fn read(text: &str) -> Self {
+        Self(serde_json::from_str(&python(METRICS, text)).unwrap())
+    }
+
+    /// That there is exactly one sample of that name with exactly these labels, of that value.
+    fn check(&self, name: &str, labels: &[(&str, &str)], expected: f64) {
+        let samples = self
+            .0
+            .iter()
+            .flat_map(|one| one["samples"].as_array().unwrap());
+        let fits = |sample: &&Value| {
+            let same = |(key, value): &(&str, &str)| sample[1][*key] == **value;
+            let n_labels = sample[1].as_object().unwrap().len();
+            sample[0] == *name && n_labels == labels.len() && labels.iter().all(same)
+        };
+        let found: Vec<_> = samples.filter(fits).collect();
+        let [sample] = found.as_slice() else {
+            panic!("not one but {} of {name} {labels:?}", found.len());
+        };
+        let value = sample[2].as_f64().unwrap();
+        assert!(
+            (value - expected).abs() < 1e-9,
+            "{name} {labels:?} is {value}"
+        );
+    }
+}
+
+/// A name that would end its label if it could.
+const HOSTILE: &str = "a\"b\\c\nd é";
+
+async fn place_with_calls() -> Place {
     let place = Place::new();
-    let hostile = "a\"b\\c\nd é";
     for (server, milliseconds, ending) in [
         ("files", 2, CallEnding::Ok { bytes: 1 }),
         ("files", 300, CallEnding::ToolError { bytes: 1 }),
         ("files", 1, CallEnding::Denied("no".to_owned())),
-        (hostile, 70_000, CallEnding::Error("boom".to_owned())),
+        (HOSTILE, 70_000, CallEnding::Error("boom".to_owned())),
     ] {
         let call = place.desk.calls.begin(NewCall {
             principal: "ana".to_owned(),
@@ -78,77 +109,55 @@ async fn prometheus_reads_the_metrics_peer() {
             method: "tools/call".to_owned(),
             name: "echo".to_owned(),
         });
-        call.progress(CallProgress {
-            progress: 1.0,
-            total: None,
-            message: None,
-        });
         tokio::time::advance(Duration::from_millis(milliseconds)).await;
         call.end(ending);
     }
     place.desk.calls.turn_away(TurnedAway::Limit);
+    place
+}
+
+#[tokio::test(start_paused = true)]
+async fn prometheus_reads_the_metrics_peer() {
+    let place = place_with_calls().await;
     let answer = place.get("/metrics").admin().send().await;
     assert_eq!(answer.kind(), "text/plain; version=0.0.4; charset=utf-8");
     assert!(!answer.text.contains("echo"), "tools are no labels");
-
-    let families: Value = serde_json::from_str(&python(METRICS, &answer.text)).unwrap();
-    let families = families.as_array().unwrap();
-    let value = |name: &str, labels: &[(&str, &str)]| {
-        let samples = families
-            .iter()
-            .flat_map(|one| one["samples"].as_array().unwrap());
-        let mut found = samples.filter(|sample| {
-            let same = |(key, value): &(&str, &str)| sample[1][*key] == **value;
-            sample[0] == *name
-                && labels.iter().all(same)
-                && sample[1].as_object().unwrap().len() == labels.len()
-        });
-        let sample = found
-            .next()
-            .unwrap_or_else(|| panic!("no {name} {labels:?}"));
-        assert!(found.next().is_none(), "{name} {labels:?} is there twice");
-        sample[2].as_f64().unwrap()
-    };
-    let close = |found: f64, expected: f64| {
-        assert!((found - expected).abs() < 1e-9, "{found} is not {expected}");
-    };
+    let families = Families::read(&answer.text);
     for (server, outcome, count) in [
         ("files", "ok", 1.0),
         ("files", "tool-error", 1.0),
         ("files", "denied", 1.0),
         ("files", "cancelled", 0.0),
-        (hostile, "error", 1.0),
+        (HOSTILE, "error", 1.0),
     ] {
         let labels = [("server", server), ("outcome", outcome)];
-        close(value("cocode_calls_total", &labels), count);
+        families.check("cocode_calls_total", &labels, count);
     }
-    let bucket = |server, le| {
-        value(
-            "cocode_call_seconds_bucket",
-            &[("server", server), ("le", le)],
-        )
-    };
-    close(bucket("files", "0.001"), 0.0);
-    close(bucket("files", "0.005"), 1.0);
-    close(bucket("files", "0.5"), 2.0);
-    close(bucket(hostile, "60"), 0.0);
-    close(bucket(hostile, "+Inf"), 1.0);
-    close(
-        value("cocode_call_seconds_count", &[("server", "files")]),
-        2.0,
-    );
-    close(
-        value("cocode_call_seconds_sum", &[("server", "files")]),
-        0.302,
-    );
-    close(value("cocode_servers", &[("state", "needs-auth")]), 1.0);
-    close(value("cocode_servers", &[("state", "slow")]), 0.0);
-    close(value("cocode_sessions", &[("transport", "http")]), 1.0);
-    close(value("cocode_refused_total", &[("reason", "limit")]), 1.0);
-    close(value("cocode_processes", &[]), 2.0);
-    close(value("cocode_calls_in_flight", &[]), 0.0);
-    close(value("cocode_build_info", &[("version", "1.2.3")]), 1.0);
-    for family in families {
+    for (server, le, count) in [
+        ("files", "0.001", 0.0),
+        ("files", "0.005", 1.0),
+        ("files", "0.5", 2.0),
+        ("files", "+Inf", 2.0),
+        (HOSTILE, "60", 0.0),
+        (HOSTILE, "+Inf", 1.0),
+    ] {
+        let labels = [("server", server), ("le", le)];
+        families.check("cocode_call_seconds_bucket", &labels, count);
+    }
+    for (name, labels, value) in [
+        ("cocode_call_seconds_count", &[("server", "files")][..], 2.0),
+        ("cocode_call_seconds_sum", &[("server", "files")], 0.302),
+        ("cocode_servers", &[("state", "needs-auth")], 1.0),
+        ("cocode_servers", &[("state", "slow")], 0.0),
+        ("cocode_sessions", &[("transport", "http")], 1.0),
+        ("cocode_refused_total", &[("reason", "limit")], 1.0),
+        ("cocode_processes", &[], 2.0),
+        ("cocode_calls_in_flight", &[], 0.0),
+        ("cocode_build_info", &[("version", "1.2.3")], 1.0),
+    ] {
+        families.check(name, labels, value);
+    }
+    for family in &families.0 {
         assert_ne!(family["type"], "unknown", "{family}");
         assert_ne!(family["help"], "", "{family}");
     }
@@ -208,7 +217,7 @@ async fn no_request_that_the_document_suggests_breaks_the_api_peer() {
             .args(["--header", &format!("Authorization: Bearer {ADMIN_TOKEN}")])
             .args(["--max-examples", EXAMPLES, "--seed", SEED])
             .args(["--phases", "examples,coverage,fuzzing,stateful"])
-            .args(["--checks", "all", "--continue-on-failure", "--no-color"])
+            .args(["--continue-on-failure", "--no-color"])
             .args(["--workers", "1", "--request-timeout", "10"])
             .current_dir(&directory)
             .output()

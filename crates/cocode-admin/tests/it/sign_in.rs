@@ -127,7 +127,7 @@ async fn a_session_that_nobody_uses_ends() {
     let place = Place::new();
     let browser = place.sign_in().await;
     let status = place.get("/api/v1/status").page(&browser);
-    tokio::time::advance(SESSION_IDLE - Duration::from_secs(1)).await;
+    tokio::time::advance(SESSION_IDLE.saturating_sub(Duration::from_secs(1))).await;
     assert_eq!(status.clone().send().await.status, 200);
     tokio::time::advance(SESSION_IDLE).await;
     assert_eq!(status.send().await.status, 401);
