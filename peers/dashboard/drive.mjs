@@ -136,6 +136,7 @@ export const placeOfTool = (server, tool) =>
 /** Writes the arguments of the tool that is shown, as JSON, and runs it. */
 export async function runTool(page, args) {
   const form = page.locator('form.try');
+  await form.waitFor();
   if (await form.getByRole('button', { name: 'JSON', exact: true }).isVisible()) {
     await form.getByRole('button', { name: 'JSON', exact: true }).click();
   }

@@ -41,13 +41,8 @@ function row(first) {
   const tokens = metric('tokens');
   const latency = metric('p50');
   const facts = h('p', { class: 'server-facts' });
-  const numbers = h(
-    'div',
-    { class: 'server-numbers' },
-    tools.node,
-    tokens.node,
-    h('span', { class: 'metric with-spark' }, line.node, latency.node),
-  );
+  const calls = h('span', { class: 'metric with-spark' }, line.node, latency.node);
+  const numbers = h('div', { class: 'server-numbers' }, tools.node, tokens.node, calls);
   const flight = h('span', { class: 'flight', hidden: true });
   const description = h('p', { class: 'server-about' });
   const node = h(
@@ -93,6 +88,7 @@ function row(first) {
     const spent = state.latencies.get(next.name);
     write(latency.value, milliseconds(spent?.p50));
     line.update(spent);
+    calls.hidden = !(spent?.recent.length > 0);
     flight.hidden = !(next.inFlight > 0);
     write(flight, `${count(next.inFlight)} running`);
     const parts = [
