@@ -147,5 +147,5 @@ async fn news_are_not_even_made_while_nobody_listens() {
     bulletin.publish_with(|| panic!("nobody listens"));
     let listener = bulletin.listen(None).unwrap();
     assert_eq!(listener.begun(), 0);
-    bulletin.publish_with(|| Some(named("a")));
+    bulletin.publish_with(|| named("a"));
 }

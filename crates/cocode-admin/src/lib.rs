@@ -1,7 +1,12 @@
 //! The management API of a gateway.
 //!
 //! Whoever runs a gateway is a [`House`] to it; everything that the house takes and gives is in
-//! [`model`], and that is also what the API is described by.
+//! [`model`], and that is also what the API is described by. A [`Desk`] is made first: the house
+//! publishes what happens to its [`Bulletin`], keeps its [`CallBook`] and puts questions of servers into
+//! its [`Inbox`]. [`Admin::new`] takes both. [`Admin::answer`] then answers every request that is not
+//! part of MCP: the routes below `/api/v1`, `/healthz`, `/readyz`, `/metrics`, and the files of the
+//! dashboard. Who makes a request is for the caller to say ([`Who`]), but for cookies, which are looked
+//! at here.
 
 #![deny(missing_docs)]
 

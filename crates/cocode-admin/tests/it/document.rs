@@ -1,7 +1,8 @@
 //! The document of the API, as tests read it.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use cocode_client::{Checked, CompiledSchema, RawJson};
 use serde_json::{Value, json};
@@ -114,6 +115,24 @@ async fn the_document_names_everything_it_refers_to() {
         }
     }
     assert!(n_references > 100, "{n_references}");
+}
+
+#[tokio::test]
+async fn the_page_about_the_api_lists_every_route_and_no_other() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/management.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+    let told: BTreeSet<_> = rows
+        .filter_map(|row| row.split('`').next())
+        .filter(|code| code.contains(" /"))
+        .map(str::to_owned)
+        .collect();
+    let document = document(&Place::new()).await;
+    let there: BTreeSet<_> = operations(&document)
+        .iter()
+        .map(|one| format!("{} {}", one.method, one.path.replace("/api/v1", "")))
+        .collect();
+    assert_eq!(told, there);
 }
 
 #[tokio::test]
