@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use tokio::time::timeout;
 
 use super::interior::Interior;
-use super::refusing::refusal;
+use super::refusing::{not_served, refusal};
 use crate::error::{CliError, Code};
 use crate::text::{cut, either};
 
@@ -77,9 +77,11 @@ impl Interior {
     ) -> Result<RawJson, Refusal> {
         let spec = self.served(name)?;
         self.may_call(&spec, &wish.tool)?;
-        let empty = RawValue::from_string("{}".to_owned()).map_err(unwritable)?;
+        let empty = RawValue::from_string("{}".to_owned()).map_err(|error| unwritable(&error))?;
         let arguments = match &wish.arguments {
-            Some(arguments) => arguments.decode::<&RawValue>().map_err(unwritable)?,
+            Some(arguments) => arguments
+                .decode::<&RawValue>()
+                .map_err(|error| unwritable(&error))?,
             None => &*empty,
         };
         let params = RawJson::of(&ToolParams {
@@ -91,7 +93,7 @@ impl Interior {
             .map(|seconds| Duration::from_secs(seconds.get().into()));
         let asked = Asked {
             method: "tools/call",
-            params: params.map_err(unwritable)?,
+            params: params.map_err(|error| unwritable(&error))?,
             limit: limit.unwrap_or(LONGEST_CALL).min(LONGEST_CALL),
             hearing: Some(hearing(listener)),
         };
@@ -106,7 +108,10 @@ impl Interior {
     ) -> Result<RawJson, Refusal> {
         let spec = self.served(name)?;
         let params = RawJson::of(&serde_json::json!({ "uri": uri }));
-        let asked = Asked::quick("resources/read", params.map_err(unwritable)?);
+        let asked = Asked::quick(
+            "resources/read",
+            params.map_err(|error| unwritable(&error))?,
+        );
         self.ask(by, &spec, asked).await
     }
 
@@ -121,14 +126,14 @@ impl Interior {
             name: &wish.name,
             arguments: &wish.arguments.unwrap_or_default(),
         });
-        let asked = Asked::quick("prompts/get", params.map_err(unwritable)?);
+        let asked = Asked::quick("prompts/get", params.map_err(|error| unwritable(&error))?);
         self.ask(by, &spec, asked).await
     }
 
     /// Refuses a tool that is not there, or that rules deny, in words that clients are not told.
     fn may_call(&self, spec: &ServerSpec, tool: &str) -> Result<(), Refusal> {
         let Some(manager) = self.view.manager(&spec.name) else {
-            return Err(self.not_served(&self.present(), spec.name.as_str()));
+            return Err(not_served(&self.present(), spec.name.as_str()));
         };
         let catalog = manager.catalog();
         let listed = catalog.server(&spec.name);
@@ -219,7 +224,7 @@ impl Asked {
     }
 }
 
-fn unwritable(error: serde_json::Error) -> Refusal {
+fn unwritable(error: &serde_json::Error) -> Refusal {
     let message = format!("this cannot be written as JSON: {error}");
     Refusal::new(RefusalStatus::Unfit, "invalid-arguments", message)
 }

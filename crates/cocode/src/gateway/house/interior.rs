@@ -10,7 +10,7 @@ use cocode_client::{ServerLogs, StateKind};
 use cocode_gateway::{Gate, SearchOptions, View};
 use cocode_wire::serve::Door;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
 use super::HouseParts;
 use super::calling::Callers;
@@ -36,7 +36,7 @@ pub(super) struct Interior {
     pub(super) is_closing: AtomicBool,
     began: Moment,
     /// Lets one change of the files through at a time.
-    pub(super) editing: tokio::sync::Mutex<()>,
+    pub(super) editing: Semaphore,
     pub(super) callers: Callers,
     pub(super) costs: Costs,
     pub(super) searched: Mutex<Option<Arc<Searched>>>,
@@ -72,7 +72,7 @@ impl Interior {
             entrance: OnceLock::new(),
             is_closing: AtomicBool::new(false),
             began: Moment::now(),
-            editing: tokio::sync::Mutex::default(),
+            editing: Semaphore::new(1),
             callers: Callers::default(),
             costs: Costs::default(),
             searched: Mutex::default(),

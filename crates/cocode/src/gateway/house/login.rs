@@ -33,11 +33,11 @@ const SIGNED_IN_WITHIN: Duration = Duration::from_mins(5);
 /// The same, with everything that is asked of servers before and after.
 const OVER_WITHIN: Duration = Duration::from_secs(5 * 60 + 45);
 /// How long it may take until it is known where to send the person.
-const ADDRESS_WITHIN: Duration = Duration::from_secs(60);
+const ADDRESS_WITHIN: Duration = Duration::from_mins(1);
 /// How long it may take to look at what somebody brings.
 const LOOKED_AT_WITHIN: Duration = Duration::from_secs(10);
 /// How long tokens may take, once the answer of the authorization server is there.
-const TOKENS_WITHIN: Duration = Duration::from_secs(60);
+const TOKENS_WITHIN: Duration = Duration::from_mins(1);
 /// How long it may take to forget credentials.
 const FORGOTTEN_WITHIN: Duration = Duration::from_secs(30);
 /// Answers that wait to be looked at.

@@ -49,7 +49,7 @@ pub(super) async fn tell(interior: Arc<Interior>) {
                     return;
                 }
                 let present = Arc::clone(&changes.borrow_and_update());
-                teller.configured(present);
+                teller.configured(&present);
             }
             Some(name) = teller.happenings.next() => teller.happened(name.as_str()),
             Some(line) = lines.next() => teller.logged(&line),
@@ -88,9 +88,9 @@ impl Teller {
     }
 
     /// Another configuration is in use.
-    fn configured(&mut self, present: Arc<Present>) {
+    fn configured(&mut self, present: &Arc<Present>) {
         self.happenings = happenings(&self.interior.view, &present.specs);
-        self.present = Arc::clone(&present);
+        self.present = Arc::clone(present);
         let news = &present.news;
         if !news.changes.is_empty() || !news.problems.is_empty() {
             self.publish(&News::Config(ConfigNews {
@@ -98,7 +98,7 @@ impl Teller {
                 problems: news.problems.clone(),
             }));
         }
-        let names = names(&present);
+        let names = names(present);
         let gone: Vec<String> = self
             .told
             .keys()

@@ -3,7 +3,6 @@
 use cocode_admin::{Refusal, RefusalStatus};
 use cocode_config::Config;
 
-use super::interior::Interior;
 use crate::configured;
 use crate::error::{CliError, Code, Exit};
 use crate::gateway::servers::Present;
@@ -65,11 +64,9 @@ pub(super) fn conflict(error: CliError) -> Refusal {
     Refusal { status, ..refusal }
 }
 
-impl Interior {
-    /// Why a server is not served.
-    pub(super) fn not_served(&self, present: &Present, name: &str) -> Refusal {
-        conflict(withheld(&present.config, name))
-    }
+/// Why a server is not served.
+pub(super) fn not_served(present: &Present, name: &str) -> Refusal {
+    conflict(withheld(&present.config, name))
 }
 
 /// Why a server that the configuration may know is not among those that are served.

@@ -56,7 +56,8 @@ impl Interior {
         name: &str,
         work: impl FnOnce(&Workspace) -> Result<T, CliError> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let _one_at_a_time = self.editing.lock().await;
+        // The semaphore is never closed.
+        let _one_at_a_time = self.editing.acquire().await.ok();
         let server = name.to_owned();
         let (outcome, standing) = self
             .blocking(move |workspace| {

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use cocode_access::Token;
 use cocode_admin::model::{Authentication, NewToken};
 use cocode_admin::{House as _, RefusalStatus, Switch};
-use cocode_client::{HttpClient, HttpSettings, Protocol, Session, SessionOptions, http};
+use cocode_client::{Protocol, Session, SessionOptions, http};
 use cocode_testkit::Script;
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ async fn tokens_are_shown_once_listed_and_revoked() {
             expires_in_days: Some(2),
             ..wanted("ci")
         };
-        let made = stage.house.add_token(&ana(), new).await.unwrap();
+        let made = stage.house.add_token(ana(), new).await.unwrap();
         let token = Token::parse(made.token.expose()).unwrap();
         assert!(stage.keeper.find(&token).unwrap().is_admin);
         assert_eq!(stage.house.facts().authentication, Authentication::Tokens);
@@ -44,20 +44,20 @@ async fn tokens_are_shown_once_listed_and_revoked() {
         assert!(left.unwrap().as_secs().abs_diff(2 * 24 * 60 * 60) < 60);
         let taken = stage
             .house
-            .add_token(&ana(), wanted("ci"))
+            .add_token(ana(), wanted("ci"))
             .await
             .unwrap_err();
         assert_eq!(taken.status, RefusalStatus::Conflict);
         let odd = stage
             .house
-            .add_token(&ana(), wanted("no good"))
+            .add_token(ana(), wanted("no good"))
             .await
             .unwrap_err();
         assert_eq!(odd.status, RefusalStatus::Unfit);
-        stage.house.revoke_token(&ana(), "ci").await.unwrap();
+        stage.house.revoke_token(ana(), "ci").await.unwrap();
         assert!(stage.keeper.find(&token).is_none());
         for name in ["ci", "no good"] {
-            let unknown = stage.house.revoke_token(&ana(), name).await.unwrap_err();
+            let unknown = stage.house.revoke_token(ana(), name).await.unwrap_err();
             assert_eq!(unknown.status, RefusalStatus::Unknown, "{name}");
         }
     })
@@ -69,13 +69,12 @@ async fn sessions_of_clients_are_shown_without_their_ids() {
     let files = Files::with(&entry("good", &Script::new(), ""));
     play(files, async |stage| {
         assert_eq!(stage.house.sessions().await.unwrap(), []);
-        let client = HttpClient::new(HttpSettings::default());
         let url = format!("{}/good", stage.url).parse().unwrap();
         let options = SessionOptions {
             protocol: Protocol::Legacy,
             ..SessionOptions::default()
         };
-        let session = Session::connect(http(&client, url), options).await.unwrap();
+        let session = Session::connect(http(url), options).await.unwrap();
         let shown = stage.house.sessions().await.unwrap();
         let [shown] = shown.as_slice() else {
             panic!("{shown:?}");
@@ -98,10 +97,10 @@ async fn what_is_done_is_written_down_with_who_did_it() {
         stage.connected("good").await;
         let refused = stage
             .house
-            .switch_server(&ana(), "none", Switch::Disable)
+            .switch_server(ana(), "none", Switch::Disable)
             .await;
         refused.unwrap_err();
-        stage.house.add_token(&ana(), wanted("ci")).await.unwrap();
+        stage.house.add_token(ana(), wanted("ci")).await.unwrap();
         let entries = stage.house.audit(10).await.unwrap();
         let told: Vec<Value> = entries
             .iter()

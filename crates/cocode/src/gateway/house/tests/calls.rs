@@ -40,7 +40,7 @@ async fn a_call_gives_the_result_and_tells_what_happens_meanwhile() {
         let wished = wish("echo", Some(json!({})));
         let result = stage
             .house
-            .call(&ana(), "good", wished, listener)
+            .call(ana(), "good", wished, listener)
             .await
             .unwrap();
         assert_eq!(value(&result)["content"][0]["text"], "done");
@@ -66,7 +66,7 @@ async fn a_call_gives_the_result_and_tells_what_happens_meanwhile() {
             let wished = wish("echo", given);
             let result = stage
                 .house
-                .call(&ana(), "good", wished, CallListener::deaf())
+                .call(ana(), "good", wished, CallListener::deaf())
                 .await;
             assert_eq!(value(&result.unwrap())["structuredContent"], expected);
         }
@@ -101,7 +101,7 @@ async fn calls_that_cannot_be_made_say_why() {
         let call = async |server: &str, wished: CallWish| {
             stage
                 .house
-                .call(&ana(), server, wished, CallListener::deaf())
+                .call(ana(), server, wished, CallListener::deaf())
                 .await
         };
         stage.connected("good").await;
@@ -156,12 +156,12 @@ async fn resources_are_read_and_prompts_are_got() {
     play(files, async |stage| {
         let read = stage
             .house
-            .read(&ana(), "good", "scripted://hello".to_owned())
+            .read(ana(), "good", "scripted://hello".to_owned())
             .await;
         assert_eq!(value(&read.unwrap())["contents"][0]["text"], "hello");
         let refused = stage
             .house
-            .read(&ana(), "good", "scripted://none".to_owned())
+            .read(ana(), "good", "scripted://none".to_owned())
             .await;
         assert_eq!(refused.unwrap_err().status, RefusalStatus::ServerFailed);
         let arguments = BTreeMap::from([("who".to_owned(), "Ada".to_owned())]);
@@ -171,17 +171,17 @@ async fn resources_are_read_and_prompts_are_got() {
         };
         let got = stage
             .house
-            .prompt(&ana(), "good", wished("greet"))
+            .prompt(ana(), "good", wished("greet"))
             .await
             .unwrap();
         let params = &value(&got)["messages"][0]["content"]["text"];
         assert_eq!(params["name"], "greet");
         assert_eq!(params["arguments"]["who"], "Ada");
-        let refused = stage.house.prompt(&ana(), "good", wished("none")).await;
+        let refused = stage.house.prompt(ana(), "good", wished("none")).await;
         assert_eq!(refused.unwrap_err().status, RefusalStatus::ServerFailed);
         for refused in [
-            stage.house.read(&ana(), "none", String::new()).await,
-            stage.house.prompt(&ana(), "none", wished("greet")).await,
+            stage.house.read(ana(), "none", String::new()).await,
+            stage.house.prompt(ana(), "none", wished("greet")).await,
         ] {
             assert_eq!(refused.unwrap_err().status, RefusalStatus::Unknown);
         }

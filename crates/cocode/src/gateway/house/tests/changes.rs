@@ -38,13 +38,13 @@ async fn a_server_that_is_added_stands_in_its_file_and_is_there() {
             description: Some("Echoes.".to_owned()),
             ..scripted("new", &Script::new())
         };
-        let added = stage.house.add_server(&ana(), new.clone()).await.unwrap();
+        let added = stage.house.add_server(ana(), new.clone()).await.unwrap();
         assert_eq!((added.name.as_str(), added.scope.as_str()), ("new", "user"));
         stage.connected("new").await;
         let file = stage.files.read_user("mcp.toml");
         assert!(file.contains("[mcp_servers.new]"), "{file}");
         assert!(file.contains("${SOME_TOKEN:-none}"), "{file}");
-        let taken = stage.house.add_server(&ana(), new).await.unwrap_err();
+        let taken = stage.house.add_server(ana(), new).await.unwrap_err();
         assert_eq!(
             (taken.status, taken.code.as_str()),
             (RefusalStatus::Conflict, "already-there")
@@ -54,12 +54,12 @@ async fn a_server_that_is_added_stands_in_its_file_and_is_there() {
             scope: Some(Scope::Project),
             ..scripted("shared", &Script::new())
         };
-        let shared = stage.house.add_server(&ana(), shared).await.unwrap();
+        let shared = stage.house.add_server(ana(), shared).await.unwrap();
         // What is written for somebody needs no approval by them.
         assert_ne!(shared.state, ServerState::Pending);
         assert!(shared.file.unwrap().ends_with("project/.mcp.toml"));
 
-        stage.house.remove_server(&ana(), "new").await.unwrap();
+        stage.house.remove_server(ana(), "new").await.unwrap();
         let gone = stage.house.server("new").await.unwrap_err();
         assert_eq!(gone.status, RefusalStatus::Unknown);
         assert!(
@@ -68,7 +68,7 @@ async fn a_server_that_is_added_stands_in_its_file_and_is_there() {
                 .read_user("mcp.toml")
                 .contains("mcp_servers.new")
         );
-        let again = stage.house.remove_server(&ana(), "new").await.unwrap_err();
+        let again = stage.house.remove_server(ana(), "new").await.unwrap_err();
         assert_eq!(again.status, RefusalStatus::Unknown);
     })
     .await;
@@ -84,7 +84,7 @@ async fn what_cannot_be_a_server_is_not_written() {
         };
         let nothing = wanted("nothing");
         for (what, new) in [("url", bad_url), ("nothing", nothing)] {
-            let refused = stage.house.add_server(&ana(), new).await.unwrap_err();
+            let refused = stage.house.add_server(ana(), new).await.unwrap_err();
             assert_eq!(refused.status, RefusalStatus::Unfit, "{what}: {refused:?}");
         }
         assert_eq!(stage.files.read_user("mcp.toml"), "");
@@ -93,7 +93,7 @@ async fn what_cannot_be_a_server_is_not_written() {
 }
 
 async fn switched(stage: &Stage, name: &str, switch: Switch) -> ServerState {
-    let server = stage.house.switch_server(&ana(), name, switch).await;
+    let server = stage.house.switch_server(ana(), name, switch).await;
     server.unwrap().state
 }
 
@@ -114,7 +114,7 @@ async fn servers_are_switched_off_and_on_in_their_file() {
         );
         let refused = stage
             .house
-            .switch_server(&ana(), "good", Switch::Connect)
+            .switch_server(ana(), "good", Switch::Connect)
             .await;
         let refused = refused.unwrap_err();
         assert_eq!(
@@ -133,7 +133,7 @@ async fn servers_are_switched_off_and_on_in_their_file() {
         stage.connected("good").await;
         let unknown = stage
             .house
-            .switch_server(&ana(), "none", Switch::Enable)
+            .switch_server(ana(), "none", Switch::Enable)
             .await;
         assert_eq!(unknown.unwrap_err().status, RefusalStatus::Unknown);
     })
@@ -169,7 +169,7 @@ async fn servers_are_disconnected_connected_and_started_anew() {
         assert_ne!(second, third);
         let unknown = stage
             .house
-            .switch_server(&ana(), "none", Switch::Restart)
+            .switch_server(ana(), "none", Switch::Restart)
             .await;
         assert_eq!(unknown.unwrap_err().status, RefusalStatus::Unknown);
     })

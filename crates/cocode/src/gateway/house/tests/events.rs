@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cocode_admin::model::NewToken;
-use cocode_admin::{Admin, AdminOptions, Decision, House, House as _, Switch, Who};
+use cocode_admin::{Admin, AdminOptions, Decision, House, Switch, Who};
 use cocode_testkit::Script;
 use futures_util::{Stream, StreamExt as _};
 use http::Request;
@@ -74,7 +74,7 @@ async fn changes_of_servers_files_and_logs_are_told() {
         let mut ear = Ear::of(stage).await;
         stage
             .house
-            .switch_server(&ana(), "good", Switch::Disconnect)
+            .switch_server(ana(), "good", Switch::Disconnect)
             .await
             .unwrap();
         let told = ear.until("server", |server| server["name"] == "good").await;
@@ -127,7 +127,7 @@ async fn approvals_and_tokens_are_told() {
         let pending = stage.house.pending_trust().await.unwrap().remove(0);
         let approved = stage
             .house
-            .decide_trust(&ana(), "shared", pending.hash, Decision::Approve);
+            .decide_trust(ana(), "shared", pending.hash, Decision::Approve);
         approved.await.unwrap();
         let told = ear.until("trust", |_| true).await;
         assert_eq!(told["state"], "approved");
@@ -136,13 +136,13 @@ async fn approvals_and_tokens_are_told() {
             admin: None,
             expires_in_days: None,
         };
-        stage.house.add_token(&ana(), new).await.unwrap();
+        stage.house.add_token(ana(), new).await.unwrap();
         let told = ear.until("token", |_| true).await;
         assert_eq!(
             (&told["name"], &told["change"]),
             (&"ci".into(), &"added".into())
         );
-        stage.house.revoke_token(&ana(), "ci").await.unwrap();
+        stage.house.revoke_token(ana(), "ci").await.unwrap();
         let told = ear.until("token", |_| true).await;
         assert_eq!(
             (&told["name"], &told["change"]),

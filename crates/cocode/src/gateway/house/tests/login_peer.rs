@@ -7,7 +7,7 @@ use cocode_testkit::{Decision, OAuthPeer, Script};
 use super::stage::{Files, Stage, ana, entry, play};
 
 async fn begun(stage: &Stage) -> (Login, String) {
-    let login = stage.house.login(&ana(), "notes", None).await.unwrap();
+    let login = stage.house.login(ana(), "notes", None).await.unwrap();
     assert_eq!(login.state, LoginState::Waiting, "{login:?}");
     let url = login.authorization_url.clone().unwrap();
     (login, url)
@@ -40,7 +40,7 @@ async fn a_person_signs_in_comes_back_and_the_server_is_there() {
 
         let (login, url) = begun(stage).await;
         // One at a time.
-        let again = stage.house.login(&ana(), "notes", None).await.unwrap();
+        let again = stage.house.login(ana(), "notes", None).await.unwrap();
         assert_eq!(again, login);
         assert_eq!(stage.house.login_state("notes").await.unwrap(), login);
         let own = peer.clone();
@@ -56,11 +56,11 @@ async fn a_person_signs_in_comes_back_and_the_server_is_there() {
         let after = stage.server_in("notes", ServerState::Ready).await;
         assert_eq!((after.is_signed_in, after.can_login), (Some(true), true));
 
-        stage.house.drop_credentials(&ana(), "notes").await.unwrap();
+        stage.house.drop_credentials(ana(), "notes").await.unwrap();
         let out = stage.server_in("notes", ServerState::NeedsAuth).await;
         assert_eq!(out.is_signed_in, Some(false));
         // Once more is no mistake.
-        stage.house.drop_credentials(&ana(), "notes").await.unwrap();
+        stage.house.drop_credentials(ana(), "notes").await.unwrap();
     })
     .await;
 }
@@ -72,7 +72,7 @@ async fn an_answer_that_somebody_brings_ends_a_login_at_a_peer() {
     play(files, async |stage| {
         let (_, url) = begun(stage).await;
         let wrong = stage.house.complete_login(
-            &ana(),
+            ana(),
             "notes",
             completion("http://127.0.0.1/callback?code=x&state=y"),
         );
@@ -81,13 +81,13 @@ async fn an_answer_that_somebody_brings_ends_a_login_at_a_peer() {
         let redirect = person(move || own.redirect(&url, Decision::Allow)).await;
         let done = stage
             .house
-            .complete_login(&ana(), "notes", completion(&redirect))
+            .complete_login(ana(), "notes", completion(&redirect))
             .await;
         assert_eq!(done.unwrap().state, LoginState::Done);
         stage.server_in("notes", ServerState::Ready).await;
         let late = stage
             .house
-            .complete_login(&ana(), "notes", completion(&redirect))
+            .complete_login(ana(), "notes", completion(&redirect))
             .await;
         assert_eq!(late.unwrap_err().status, RefusalStatus::Conflict);
 
@@ -116,23 +116,23 @@ async fn nobody_signs_in_where_that_is_not_possible_or_of_no_use() {
     ];
     play(Files::with(&servers.concat()), async |stage| {
         for name in ["program", "fixed"] {
-            let refused = stage.house.login(&ana(), name, None).await.unwrap_err();
+            let refused = stage.house.login(ana(), name, None).await.unwrap_err();
             assert_eq!(
                 refused.status,
                 RefusalStatus::Conflict,
                 "{name}: {refused:?}"
             );
         }
-        let refused = stage.house.login(&ana(), "none", None).await.unwrap_err();
+        let refused = stage.house.login(ana(), "none", None).await.unwrap_err();
         assert_eq!(refused.status, RefusalStatus::Unknown);
         let refused = stage
             .house
-            .drop_credentials(&ana(), "program")
+            .drop_credentials(ana(), "program")
             .await
             .unwrap_err();
         assert_eq!(refused.status, RefusalStatus::Conflict);
         assert!(!stage.connected("open").await.can_login);
-        let login = stage.house.login(&ana(), "open", None).await.unwrap();
+        let login = stage.house.login(ana(), "open", None).await.unwrap();
         assert_eq!(login.state, LoginState::Done);
         assert!(login.message.unwrap().contains("asks for no sign-in"));
     })

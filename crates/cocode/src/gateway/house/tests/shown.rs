@@ -113,7 +113,7 @@ async fn servers_that_are_not_selected_and_those_within_the_gateway_are_told_apa
         let built_in = stage.connected("workspace").await;
         assert!(built_in.is_built_in && built_in.tools > 0);
         assert_eq!((built_in.scope.as_str(), built_in.file), ("built-in", None));
-        let removed = stage.house.remove_server(&ana(), "workspace").await;
+        let removed = stage.house.remove_server(ana(), "workspace").await;
         assert_eq!(removed.unwrap_err().status, RefusalStatus::Conflict);
     })
     .await;
@@ -134,17 +134,18 @@ async fn the_gateway_says_what_it_is_and_ends_when_it_is_told() {
         assert_eq!(facts.processes, 1);
         assert!(stage.house.readiness().ready);
         for _twice in 0..2 {
-            stage.house.stop(&ana()).await.unwrap();
+            stage.house.stop(ana()).await.unwrap();
         }
         let readiness = stage.house.readiness();
         assert!(!readiness.ready);
         assert_eq!(readiness.waiting_for, ["the gateway is about to end"]);
-        let mut stopped = stage.stopped.lock().unwrap();
-        assert!(stopped.try_recv().is_ok());
-        assert!(stopped.try_recv().is_err());
-        stopped.close();
-        drop(stopped);
-        let again = stage.house.stop(&ana()).await.unwrap_err();
+        {
+            let mut stopped = stage.stopped.lock().unwrap();
+            assert!(stopped.try_recv().is_ok());
+            assert!(stopped.try_recv().is_err());
+            stopped.close();
+        }
+        let again = stage.house.stop(ana()).await.unwrap_err();
         assert_eq!(again.status, RefusalStatus::Conflict);
     })
     .await;

@@ -3,7 +3,8 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use std::time::Duration;
 
 use cocode_access::{
@@ -11,6 +12,7 @@ use cocode_access::{
 };
 use cocode_admin::model::{Server, ServerState};
 use cocode_admin::{Caller, Credential, Desk, House as _, Refusal, Switch};
+use cocode_client::ServerLogs;
 use cocode_gateway::{Gateway, View, ViewOptions};
 use cocode_testkit::Script;
 use cocode_wire::serve::{HttpServer, HttpServerOptions};
@@ -128,7 +130,6 @@ pub(super) struct Stage {
     pub(super) files: Files,
     pub(super) house: Arc<GatewayHouse>,
     pub(super) desk: Desk,
-    pub(super) view: View,
     pub(super) keeper: Arc<TokenKeeper>,
     /// Where clients connect.
     pub(super) url: String,
@@ -136,20 +137,18 @@ pub(super) struct Stage {
 }
 
 /// Somebody who looks after the gateway.
-pub(super) fn ana() -> Caller {
-    Caller {
+pub(super) fn ana() -> &'static Caller {
+    static ANA: LazyLock<Caller> = LazyLock::new(|| Caller {
         name: "ana".into(),
         by: Credential::Bearer,
-    }
+    });
+    &ANA
 }
 
 impl Stage {
     /// The server, once it is connected.
     pub(super) async fn connected(&self, name: &str) -> Server {
-        let connected = self
-            .house
-            .switch_server(&ana(), name, Switch::Connect)
-            .await;
+        let connected = self.house.switch_server(ana(), name, Switch::Connect).await;
         let connected = connected.unwrap();
         assert_eq!(connected.state, ServerState::Ready, "{connected:?}");
         connected
@@ -184,25 +183,19 @@ impl Stage {
 }
 
 /// Runs a gateway as `cocode gateway` does, for as long as the scene lasts.
-pub(super) async fn play(files: Files, scene: impl AsyncFnOnce(&Stage)) {
+pub(super) fn play<'a>(
+    files: Files,
+    scene: impl AsyncFnOnce(&Stage) + 'a,
+) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+    Box::pin(played(files, scene))
+}
+
+async fn played(files: Files, scene: impl AsyncFnOnce(&Stage)) {
     let workspace = files.workspace();
     let setup = Setup::new(Purpose::Watching, &workspace).unwrap();
-    let config = workspace.config().unwrap();
     let plan = plan(&files, &workspace);
-    let rules = Arc::new(Rules::of(config, None));
-    let args = BuiltInArgs {
-        root: Some(files.project_path("")),
-        ..BuiltInArgs::default()
-    };
-    let built_in = files
-        .has_built_in
-        .then(|| BuiltIn::wanted(&args, &workspace).unwrap());
-    let connector = Arc::new(Ways {
-        configured: Configured::new(&workspace).unwrap(),
-        built_in: built_in.flatten(),
-        agent: None,
-        own: OnceLock::new(),
-    });
+    let rules = Arc::new(Rules::of(workspace.config().unwrap(), None));
+    let connector = Arc::new(ways(&files, &workspace));
     let manager = setup.options(|options| {
         options.connector = Arc::<Ways>::clone(&connector);
         options.log_level = None;
@@ -220,40 +213,17 @@ pub(super) async fn play(files: Files, scene: impl AsyncFnOnce(&Stage)) {
     let (_watcher, mut changes) = workspace.watch().unwrap();
     let before = Present::before(Arc::new(workspace.reloaded()));
     let (publish, present) = watch::channel(Arc::new(before));
-    let keeper = TokenKeeper::open(Arc::new(MemoryTokenStore::new()))
-        .await
-        .unwrap();
-    let keeper = Arc::new(keeper);
-    let ledger = FileLedger::new(FileLedgerOptions::new(files.home().join("audit")));
-    let desk = Desk::new();
-    let (stop, stopped) = mpsc::channel(1);
-    let house = GatewayHouse::new(HouseParts {
+    let url = voice.url();
+    let ground = Ground {
         workspace: workspace.anew(),
         view: view.clone(),
-        rules: Arc::<Rules>::clone(&rules),
+        rules: Arc::clone(&rules),
         present,
         logs,
-        bulletin: desk.bulletin.clone(),
-        search: plan.search.options,
-        tokens: Some(Arc::clone(&keeper)),
-        has_oauth: false,
-        audit: Some(Arc::new(AuditLog::start(
-            Arc::new(ledger),
-            WhenFailing::Refuse,
-        ))),
-        stop,
-    });
-    assert!(!house.readiness().ready);
-    house.open(voice.url(), server.door());
-    let stage = Stage {
-        files,
-        house,
-        desk,
-        view: view.clone(),
-        keeper,
-        url: voice.url(),
-        stopped: Mutex::new(stopped),
+        plan: &plan,
     };
+    let stage = Stage::new(files, ground, url.clone()).await;
+    stage.house.open(url, server.door());
     let servers = Servers::new(&plan, view, connector, rules, &voice, &workspace);
     let mut servers = servers.publishing(publish);
     servers.apply().await;
@@ -273,6 +243,65 @@ pub(super) async fn play(files: Files, scene: impl AsyncFnOnce(&Stage)) {
     }
     drop(stage);
     gateway.finish().await;
+}
+
+/// What a house stands on.
+struct Ground<'a> {
+    workspace: Workspace,
+    view: View,
+    rules: Arc<Rules>,
+    present: watch::Receiver<Arc<Present>>,
+    logs: ServerLogs,
+    plan: &'a Plan,
+}
+
+impl Stage {
+    async fn new(files: Files, ground: Ground<'_>, url: String) -> Self {
+        let keeper = TokenKeeper::open(Arc::new(MemoryTokenStore::new())).await;
+        let keeper = Arc::new(keeper.unwrap());
+        let ledger = FileLedger::new(FileLedgerOptions::new(files.home().join("audit")));
+        let audit = AuditLog::start(Arc::new(ledger), WhenFailing::Refuse);
+        let desk = Desk::new();
+        let (stop, stopped) = mpsc::channel(1);
+        let house = GatewayHouse::new(HouseParts {
+            workspace: ground.workspace,
+            view: ground.view,
+            rules: ground.rules,
+            present: ground.present,
+            logs: ground.logs,
+            bulletin: desk.bulletin.clone(),
+            search: ground.plan.search.options,
+            tokens: Some(Arc::clone(&keeper)),
+            has_oauth: false,
+            audit: Some(Arc::new(audit)),
+            stop,
+        });
+        assert!(!house.readiness().ready);
+        Self {
+            files,
+            house,
+            desk,
+            keeper,
+            url,
+            stopped: Mutex::new(stopped),
+        }
+    }
+}
+
+fn ways(files: &Files, workspace: &Workspace) -> Ways {
+    let args = BuiltInArgs {
+        root: Some(files.project_path("")),
+        ..BuiltInArgs::default()
+    };
+    let built_in = files
+        .has_built_in
+        .then(|| BuiltIn::wanted(&args, workspace).unwrap());
+    Ways {
+        configured: Configured::new(workspace).unwrap(),
+        built_in: built_in.flatten(),
+        agent: None,
+        own: OnceLock::new(),
+    }
 }
 
 fn plan(files: &Files, workspace: &Workspace) -> Plan {

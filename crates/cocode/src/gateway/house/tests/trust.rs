@@ -34,7 +34,7 @@ async fn what_is_approved_is_what_was_shown_and_nothing_else() {
         let decide = async |hash: &str, decision| {
             stage
                 .house
-                .decide_trust(&ana(), "shared", hash.to_owned(), decision)
+                .decide_trust(ana(), "shared", hash.to_owned(), decision)
                 .await
         };
         let refused = decide(&first.hash, Decision::Approve).await.unwrap_err();
@@ -101,12 +101,12 @@ async fn settings_of_a_work_tree_wait_for_approval_too() {
         let hash = settings.hash.clone();
         let decided = stage
             .house
-            .decide_trust(&ana(), "config.toml", hash, Decision::Approve);
+            .decide_trust(ana(), "config.toml", hash, Decision::Approve);
         decided.await.unwrap();
         assert_eq!(stage.house.pending_trust().await.unwrap(), []);
         let unknown = stage
             .house
-            .decide_trust(&ana(), "none", String::new(), Decision::Reject);
+            .decide_trust(ana(), "none", String::new(), Decision::Reject);
         assert_eq!(unknown.await.unwrap_err().status, RefusalStatus::Unknown);
     })
     .await;
