@@ -41,7 +41,7 @@ await scenario(async ({ page, context }) => {
   await calls.goto(page.url());
   await visit(calls, 'calls', 'Calls');
   await calls.locator('[data-feed="live"]').waitFor();
-  await calls.locator('[data-latencies="known"]').waitFor();
+  await calls.locator('[data-latencies="known"]').waitFor({ state: 'attached' });
   const before = await plotFacts(calls);
   say('plot before', before);
 

@@ -157,10 +157,11 @@ async fn serve(
     }
     move_out(&ways, resident).await;
     servers.leave().await;
-    drop((watcher, ways, management, tasks));
+    door.close().await;
+    // Whoever still had a view would keep its servers.
+    drop((watcher, ways, management, tasks, door));
     let exit = end(&gateway, fronts, &mut interrupts).await;
     watch.close().await;
-    door.close().await;
     exit
 }
 

@@ -569,7 +569,10 @@ fn pages_tell_what_is_there_to_those_who_call_it_by_its_name() {
     let index = gateway.get("/", "localhost");
     assert!(index.starts_with("HTTP/1.1 200"), "{index}");
     assert!(index.contains("<!doctype html>"), "{index}");
-    assert!(index.contains("content-security-policy: default-src 'none'"), "{index}");
+    assert!(
+        index.contains("content-security-policy: default-src 'none'"),
+        "{index}"
+    );
     let healthy = gateway.get("/healthz", "127.0.0.1");
     assert!(healthy.ends_with("\r\n\r\nok\n"), "{healthy}");
     assert!(
