@@ -272,6 +272,20 @@ async fn what_a_house_refuses_is_told_as_it_says() {
     }
 }
 
+#[test]
+fn a_refusal_before_the_api_is_asked_looks_like_one_of_its_own() {
+    let page = Refusal::new(RefusalStatus::SignedOut, "token-unknown", "no such token").page();
+    assert_eq!(page.status(), 401);
+    assert_eq!(
+        page.headers()["www-authenticate"],
+        "Bearer realm=\"cocode\""
+    );
+    assert_eq!(page.headers()["x-content-type-options"], "nosniff");
+    let text = page.body().as_whole().unwrap();
+    let expected = r#"{"error":{"code":"token-unknown","message":"no such token","hints":[]}}"#;
+    assert_eq!(text, expected);
+}
+
 #[tokio::test]
 async fn what_is_not_there_is_not_found() {
     let place = Place::new();
