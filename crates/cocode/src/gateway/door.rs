@@ -89,6 +89,22 @@ impl FrontDoor {
         }
     }
 
+    /// Who wants a page, as far as a token says so: what they have open ends with that token. Whether
+    /// they get the page is decided there.
+    pub(crate) fn recognise(&self, visit: &Visit<'_>) -> Admitting<'static> {
+        if !visit.headers.contains_key(header::AUTHORIZATION) {
+            return Admitting::Now(Admission::Welcome(None));
+        }
+        match self.keeper.check(visit.headers, visit.query) {
+            Checked::Now(checked) => Admitting::Now(Admission::Welcome(guest_of(checked))),
+            Checked::Later(work) => {
+                Admitting::Later(Box::pin(
+                    async move { Admission::Welcome(guest_of(work.await)) },
+                ))
+            }
+        }
+    }
+
     /// Who wants to look after the gateway. Somebody who brings no token may have a cookie.
     pub(crate) async fn who(
         &self,
@@ -172,6 +188,12 @@ impl FrontDoor {
     }
 }
 
+/// Who somebody is, if they are anybody in particular.
+fn guest_of(checked: Result<Principal, Refusal>) -> Option<Guest> {
+    let principal = checked.ok()?;
+    (principal.kind != PrincipalKind::Local).then(|| guest(&principal))
+}
+
 /// Somebody who is known gets what they see, and comes in.
 async fn welcomed(views: &Views, principal: &Principal) -> Admission {
     match views.provide(principal.name.shared()).await {
@@ -188,7 +210,7 @@ fn guest(principal: &Principal) -> Guest {
     }
 }
 
-pub(crate) fn response(refusal: &Refusal) -> Response<Bytes> {
+fn response(refusal: &Refusal) -> Response<Bytes> {
     let mut response = Response::new(refusal.body());
     *response.status_mut() = refusal.status();
     *response.headers_mut() = refusal.headers();

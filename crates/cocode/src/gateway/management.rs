@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cocode_admin::{Admin, AdminOptions, Desk};
+use cocode_admin::{Admin, AdminOptions, Desk, Refusal, RefusalStatus};
 use cocode_gateway::View;
-use cocode_wire::serve::{Admission, Admitting, Endpoint, Page, PageBody, Site, Visit};
-use http::{HeaderValue, Request, Response, header};
+use cocode_wire::serve::{Admitting, Endpoint, Page, PageBody, Site, Visit};
+use http::{HeaderValue, Request, Response, StatusCode, header};
 use tokio::sync::{mpsc, watch};
 
-use super::door::{FrontDoor, response};
+use super::door::FrontDoor;
 use super::house::{GatewayHouse, HouseParts};
 use super::oversight::Watch;
 use super::plan::Plan;
@@ -111,7 +111,7 @@ impl Pages {
         let (headers, query) = (request.headers(), request.uri().query());
         match self.door.who(headers, query, &config).await {
             Ok(who) => self.admin.answer(request, who).await,
-            Err(refusal) => response(&refusal).map(PageBody::whole),
+            Err(refusal) => told(&refusal).page(),
         }
     }
 
@@ -124,7 +124,7 @@ impl Pages {
         }
         let text = "there is nothing here; MCP is at /mcp\n";
         let mut response = Response::new(PageBody::from(text));
-        *response.status_mut() = http::StatusCode::NOT_FOUND;
+        *response.status_mut() = StatusCode::NOT_FOUND;
         response
     }
 }
@@ -133,6 +133,17 @@ impl std::fmt::Debug for Pages {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Pages").finish_non_exhaustive()
     }
+}
+
+/// A refusal of the door, as the API tells it.
+fn told(refusal: &cocode_access::Refusal) -> Refusal {
+    let status = match refusal.status() {
+        StatusCode::UNAUTHORIZED => RefusalStatus::SignedOut,
+        StatusCode::FORBIDDEN => RefusalStatus::Forbidden,
+        StatusCode::SERVICE_UNAVAILABLE => RefusalStatus::Unavailable,
+        _ => RefusalStatus::Malformed,
+    };
+    Refusal::new(status, refusal.code(), refusal.message())
 }
 
 fn json(text: Bytes) -> Response<PageBody> {
@@ -147,9 +158,8 @@ fn json(text: Bytes) -> Response<PageBody> {
 pub(crate) struct OfficeSite(pub(crate) Arc<Pages>);
 
 impl Site for OfficeSite {
-    fn admit<'a>(&'a self, _visit: Visit<'a>) -> Admitting<'a> {
-        // Pages look themselves at who comes.
-        Admitting::Now(Admission::Welcome(None))
+    fn admit<'a>(&'a self, visit: Visit<'a>) -> Admitting<'a> {
+        self.0.door.recognise(&visit)
     }
 
     fn endpoint(&self, _name: Option<&str>) -> Option<Arc<dyn Endpoint>> {

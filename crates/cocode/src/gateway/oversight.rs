@@ -84,7 +84,7 @@ impl Oversight {
         let data = json!({ "reason": "limit-reached", "retryAfterSeconds": seconds });
         RpcError {
             code: code::INTERNAL_ERROR,
-            message: reached.to_string().into(),
+            message: reached.to_string(),
             data: RawJson::of(&data).ok(),
         }
     }
@@ -164,7 +164,7 @@ impl Record {
 
 /// What `notifications/progress` says.
 #[derive(Deserialize)]
-struct Progress {
+struct Report {
     progress: f64,
     #[serde(default)]
     total: Option<f64>,
@@ -175,8 +175,8 @@ struct Progress {
 impl Ongoing for Watched {
     fn progress(&self, params: &RawJson) {
         // What is no progress is passed on to the client all the same.
-        if let (Ok(told), Some(call)) = (params.decode::<Progress>(), &self.call) {
-            let Progress {
+        if let (Ok(told), Some(call)) = (params.decode::<Report>(), &self.call) {
+            let Report {
                 progress,
                 total,
                 message,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cocode_gateway::{Announced, View};
-use cocode_wire::serve::{Admission, Admitting, Endpoint, Guest, Page, Site, Visit};
+use cocode_wire::serve::{Admitting, Endpoint, Guest, Page, Site, Visit};
 use http::{HeaderMap, Request};
 use url::form_urlencoded;
 
@@ -59,8 +59,7 @@ impl Site for Endpoints {
         if is_mcp(visit.path) {
             self.door.admit(&visit)
         } else {
-            // Pages look themselves at who comes.
-            Admitting::Now(Admission::Welcome(None))
+            self.door.recognise(&visit)
         }
     }
 
@@ -113,9 +112,7 @@ fn names_in(view: &View) -> Vec<String> {
 /// Whether servers are used at this path.
 fn is_mcp(path: &str) -> bool {
     let begins = |base: &&str| path.strip_prefix(*base).is_some_and(is_end_or_below);
-    ["/mcp", "/sse", "/ws", "/messages"]
-        .iter()
-        .any(|base| begins(&base))
+    ["/mcp", "/sse", "/ws", "/messages"].iter().any(begins)
 }
 
 fn is_end_or_below(rest: &str) -> bool {

@@ -41,7 +41,9 @@ fn once_there_is_a_token_everybody_has_to_show_one() {
         let url = format!("{}{path}", url.strip_suffix("/mcp").unwrap());
         ask(&url, "GET", &[("Accept", "text/event-stream")], "").with_status(401);
     }
-    let wrong = format!("{}x", &ana[..ana.len() - 1]);
+    let mut wrong = ana.clone();
+    wrong.pop();
+    wrong.push('x');
     for bad in ["cocode_nonsense", &wrong, "eyJhbGciOiJub25lIn0.e30."] {
         let refused = ByHand::new(url, Some(bad)).request("initialize", &json!({}));
         let refused = refused.with_status(401);

@@ -1,5 +1,6 @@
 //! Requests as they are on the wire, for what no client would send.
 
+use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -28,8 +29,11 @@ impl Answer {
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         // An answer may come as the one event of a stream.
-        let data = self.body.lines().rfind(|line| line.starts_with("data: "));
-        let text = data.map_or(&*self.body, |line| &line[6..]);
+        let mut data = self
+            .body
+            .lines()
+            .filter_map(|line| line.strip_prefix("data: "));
+        let text = data.next_back().unwrap_or(&self.body);
         serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
@@ -64,9 +68,9 @@ pub(crate) fn open(url: &str, method: &str, headers: &[(&str, &str)], body: &str
     stream.set_read_timeout(Some(BYTE_WITHIN)).unwrap();
     let mut text = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
     for (name, value) in headers {
-        text.push_str(&format!("{name}: {value}\r\n"));
+        write!(text, "{name}: {value}\r\n").unwrap();
     }
-    text.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+    write!(text, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
     stream.write_all(text.as_bytes()).unwrap();
     let mut lines = BufReader::new(stream);
     let mut head = String::new();
@@ -110,8 +114,9 @@ fn unchunked(text: &str) -> String {
         if size == 0 {
             break;
         }
-        whole.push_str(&after[..size]);
-        rest = &after[size + 2..];
+        let (chunk, after) = after.split_at(size);
+        whole.push_str(chunk);
+        rest = after.strip_prefix("\r\n").unwrap();
     }
     whole
 }
