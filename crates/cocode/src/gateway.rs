@@ -7,7 +7,10 @@ pub(crate) mod clients;
 mod connector;
 #[cfg_attr(
     not(test),
-    expect(dead_code, reason = "the gateway has no management API yet that would use its house")
+    expect(
+        dead_code,
+        reason = "the gateway has no management API yet that would use its house"
+    )
 )]
 mod house;
 mod in_process;

@@ -84,6 +84,7 @@ impl Serving {
             gate: Arc::<Rules>::clone(&rules),
             // The connector knows what makes servers others.
             identity: Vec::new(),
+            ..ViewOptions::default()
         });
         let mut followed = Followed {
             live,

@@ -27,7 +27,7 @@ mod trust;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cocode_access::{AuditLedger, TokenKeeper};
+use cocode_access::{AuditLog, TokenKeeper};
 use cocode_admin::model::{
     Budget, CallWish, ClientSession, Completion, Facts, FoundTool, LogLine, Login, MadeToken,
     NewServer, NewToken, PendingTrust, PromptWish, Prompts, Readiness, Resources, Server,
@@ -67,7 +67,7 @@ pub(crate) struct HouseParts {
     /// Whether an authorization server lets clients in.
     pub(crate) has_oauth: bool,
     /// Where what is done is written down, if it is.
-    pub(crate) ledger: Option<Arc<dyn AuditLedger>>,
+    pub(crate) audit: Option<Arc<AuditLog>>,
     /// Ends the gateway. One message is enough.
     pub(crate) stop: mpsc::Sender<()>,
 }
@@ -284,3 +284,6 @@ impl House for GatewayHouse {
         Box::pin(self.interior.written_down(Act::new("stop", by), work))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -110,7 +110,8 @@ async fn add(
     printer.note(&format!(
         "this is the token of `{name}`, {until}; it is shown this once"
     ));
-    printer.note("clients send it as `Authorization: Bearer TOKEN`, and from now on each needs one");
+    printer
+        .note("clients send it as `Authorization: Bearer TOKEN`, and from now on each needs one");
     if let Some(table) = table_of(name, workspace)? {
         printer.note(&table);
     }

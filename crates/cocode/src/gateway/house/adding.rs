@@ -18,8 +18,10 @@ impl Interior {
         let name = wanted.name.clone();
         if names(&self.present()).contains(&name) {
             let message = format!("there is a server `{name}` already");
-            return Err(Refusal::new(RefusalStatus::Conflict, "already-there", message)
-                .hint("choose another name, or remove that one first"));
+            return Err(
+                Refusal::new(RefusalStatus::Conflict, "already-there", message)
+                    .hint("choose another name, or remove that one first"),
+            );
         }
         let scope = match wanted.scope {
             None | Some(Scope::User) => WritableScope::User,

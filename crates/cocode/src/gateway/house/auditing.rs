@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use cocode_access::{AuditEntry, AuditOutcome};
+use cocode_access::{AuditEntry, AuditOutcome, AuditSlot};
 use cocode_admin::{Caller, Refusal, RefusalStatus};
 use cocode_client::RawJson;
 use tokio::time::timeout;
@@ -14,8 +14,8 @@ use super::interior::Interior;
 const PREFIX: &str = "gateway/";
 /// The program that asks.
 const CLIENT: &str = "management API";
-/// How long the log may take to be written or read.
-const LEDGER_WITHIN: Duration = Duration::from_secs(10);
+/// How long the log may take to be read, and what waits to be written first.
+const READ_WITHIN: Duration = Duration::from_secs(10);
 /// Entries that are given at once.
 const MAX_ENTRIES: usize = 10_000;
 
@@ -51,56 +51,78 @@ impl Act {
     }
 }
 
+/// An act that goes on. If whoever asked for it leaves, it may be done nevertheless, so that is written
+/// down, too.
+struct Ongoing {
+    act: Act,
+    began: Instant,
+    outcome: AuditOutcome,
+    slot: Option<AuditSlot>,
+}
+
+impl Drop for Ongoing {
+    fn drop(&mut self) {
+        let Some(slot) = self.slot.take() else {
+            return;
+        };
+        let method = format!("{PREFIX}{}", self.act.method);
+        slot.write(AuditEntry {
+            principal: Some(std::mem::take(&mut self.act.by)),
+            client: Some(CLIENT.to_owned()),
+            server: self.act.server.take(),
+            name: self.act.name.take(),
+            took: self.began.elapsed(),
+            ..AuditEntry::now(method, self.outcome)
+        });
+    }
+}
+
 impl Interior {
-    /// Does something, and writes down who did it and what came of it.
+    /// Does something, and writes down who did it and what came of it. What could not be written down is
+    /// not done.
     pub(super) async fn written_down<T>(
         &self,
         act: Act,
         work: impl Future<Output = Result<T, Refusal>>,
     ) -> Result<T, Refusal> {
-        let began = Instant::now();
+        let slot = self.audit.as_ref().map(|audit| audit.reserve()).transpose();
+        let slot = slot.map_err(|error| unavailable(error.to_string()))?;
+        let mut ongoing = Ongoing {
+            act,
+            began: Instant::now(),
+            outcome: AuditOutcome::Cancelled,
+            slot,
+        };
         let outcome = work.await;
-        if let Some(ledger) = &self.ledger {
-            let ended = match outcome {
-                Ok(_) => AuditOutcome::Ok,
-                Err(_) => AuditOutcome::Error,
-            };
-            let entry = AuditEntry {
-                principal: Some(act.by),
-                client: Some(CLIENT.to_owned()),
-                server: act.server,
-                name: act.name,
-                took: began.elapsed(),
-                ..AuditEntry::now(format!("{PREFIX}{}", act.method), ended)
-            };
-            match timeout(LEDGER_WITHIN, ledger.append(&[entry])).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => tracing::error!(%error, "what was done is not written down"),
-                Err(_elapsed) => tracing::error!("the audit log takes long to be written"),
-            }
-        }
+        ongoing.outcome = match outcome {
+            Ok(_) => AuditOutcome::Ok,
+            Err(_) => AuditOutcome::Error,
+        };
         outcome
     }
 
     /// The newest first. Where nothing is written down, there is nothing.
     pub(super) async fn audit(&self, limit: usize) -> Result<Vec<RawJson>, Refusal> {
-        let Some(ledger) = &self.ledger else {
+        let Some(audit) = &self.audit else {
             return Ok(Vec::new());
         };
-        let unavailable = |message: String| {
-            Refusal::new(RefusalStatus::Unavailable, "audit-unavailable", message)
-        };
-        let lines = timeout(LEDGER_WITHIN, ledger.recent(limit.min(MAX_ENTRIES))).await;
+        // What was just done is to be seen.
+        let flushed = audit.flush(READ_WITHIN).await;
+        flushed.map_err(|error| unavailable(error.to_string()))?;
+        let lines = timeout(READ_WITHIN, audit.ledger().recent(limit.min(MAX_ENTRIES))).await;
         let lines = lines.map_err(|_elapsed| {
             unavailable("the audit log takes too long to be read".to_owned())
         })?;
         let lines = lines.map_err(|error| unavailable(cocode_client::chain(&error)))?;
         let lines = lines.iter().map(|line| {
-            let text = line.text().to_owned();
-            RawJson::parse(text).map_err(|error| {
+            RawJson::parse(line.text().to_owned()).map_err(|error| {
                 unavailable(format!("a line of the audit log is no JSON: {error}"))
             })
         });
         lines.collect()
     }
+}
+
+fn unavailable(message: String) -> Refusal {
+    Refusal::new(RefusalStatus::Unavailable, "audit-unavailable", message)
 }

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use tokio::time::timeout;
 
 use super::interior::Interior;
-use super::refusing::refusal;
+use super::refusing::{not_served, refusal};
 use crate::error::{CliError, Code};
 use crate::text::{cut, either};
 
@@ -77,29 +77,41 @@ impl Interior {
     ) -> Result<RawJson, Refusal> {
         let spec = self.served(name)?;
         self.may_call(&spec, &wish.tool)?;
-        let empty = RawValue::from_string("{}".to_owned()).map_err(unwritable)?;
+        let empty = RawValue::from_string("{}".to_owned()).map_err(|error| unwritable(&error))?;
         let arguments = match &wish.arguments {
-            Some(arguments) => arguments.decode::<&RawValue>().map_err(unwritable)?,
+            Some(arguments) => arguments
+                .decode::<&RawValue>()
+                .map_err(|error| unwritable(&error))?,
             None => &*empty,
         };
         let params = RawJson::of(&ToolParams {
             name: &wish.tool,
             arguments,
         });
-        let limit = wish.timeout_seconds.map(|seconds| Duration::from_secs(seconds.into()));
+        let limit = wish
+            .timeout_seconds
+            .map(|seconds| Duration::from_secs(seconds.into()));
         let asked = Asked {
             method: "tools/call",
-            params: params.map_err(unwritable)?,
+            params: params.map_err(|error| unwritable(&error))?,
             limit: limit.unwrap_or(LONGEST_CALL).min(LONGEST_CALL),
             hearing: Some(hearing(listener)),
         };
         self.ask(by, &spec, asked).await
     }
 
-    pub(super) async fn read(&self, by: &Caller, name: &str, uri: String) -> Result<RawJson, Refusal> {
+    pub(super) async fn read(
+        &self,
+        by: &Caller,
+        name: &str,
+        uri: String,
+    ) -> Result<RawJson, Refusal> {
         let spec = self.served(name)?;
         let params = RawJson::of(&serde_json::json!({ "uri": uri }));
-        let asked = Asked::quick("resources/read", params.map_err(unwritable)?);
+        let asked = Asked::quick(
+            "resources/read",
+            params.map_err(|error| unwritable(&error))?,
+        );
         self.ask(by, &spec, asked).await
     }
 
@@ -114,14 +126,14 @@ impl Interior {
             name: &wish.name,
             arguments: &wish.arguments.unwrap_or_default(),
         });
-        let asked = Asked::quick("prompts/get", params.map_err(unwritable)?);
+        let asked = Asked::quick("prompts/get", params.map_err(|error| unwritable(&error))?);
         self.ask(by, &spec, asked).await
     }
 
     /// Refuses a tool that is not there, or that rules deny, in words that clients are not told.
     fn may_call(&self, spec: &ServerSpec, tool: &str) -> Result<(), Refusal> {
         let Some(manager) = self.view.manager(&spec.name) else {
-            return Err(self.not_served(&self.present(), spec.name.as_str()));
+            return Err(not_served(&self.present(), spec.name.as_str()));
         };
         let catalog = manager.catalog();
         let listed = catalog.server(&spec.name);
@@ -145,7 +157,10 @@ impl Interior {
         if self.verdict(spec, found) != Verdict::Deny {
             return Ok(());
         }
-        let message = format!("rules or filters deny the tool `{tool}` of server `{}`", spec.name);
+        let message = format!(
+            "rules or filters deny the tool `{tool}` of server `{}`",
+            spec.name
+        );
         let error = CliError::new(Code::PermissionDenied, message);
         Err(refusal(error.hint(format!(
             "`cocode permissions test {} {tool}` says which",
@@ -177,7 +192,9 @@ impl Interior {
         let message = format!("server `{}` gave error {code}: {said}", spec.name);
         let refusal = Refusal::new(RefusalStatus::ServerFailed, "server-error", message);
         let server = self.server(spec.name.as_str());
-        let reason = server.ok().filter(|server| server.state != ServerState::Ready);
+        let reason = server
+            .ok()
+            .filter(|server| server.state != ServerState::Ready);
         match reason.and_then(|server| server.reason) {
             Some(reason) => Refusal {
                 code: reason.code,
@@ -207,7 +224,7 @@ impl Asked {
     }
 }
 
-fn unwritable(error: serde_json::Error) -> Refusal {
+fn unwritable(error: &serde_json::Error) -> Refusal {
     let message = format!("this cannot be written as JSON: {error}");
     Refusal::new(RefusalStatus::Unfit, "invalid-arguments", message)
 }
@@ -288,7 +305,10 @@ mod tests {
         };
         assert_eq!(told, Some(expected));
         assert_eq!(progress(&raw(r#"{"progress": "much"}"#)), None);
-        let line = logged(&raw(r#"{"level": "info", "logger": "db", "data": {"a": 1}}"#)).unwrap();
+        let line = logged(&raw(
+            r#"{"level": "info", "logger": "db", "data": {"a": 1}}"#,
+        ))
+        .unwrap();
         assert_eq!(line.level.as_deref(), Some("info"));
         assert_eq!(line.text, r#"db: {"a": 1}"#);
         let line = logged(&raw(r#"{"level": "info", "data": "plain"}"#)).unwrap();

@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use cocode_access::{AuditLedger, TokenKeeper};
+use cocode_access::{AuditLog, TokenKeeper};
 use cocode_admin::model::{Authentication, Facts, Readiness};
 use cocode_admin::{Bulletin, Moment, Refusal, RefusalStatus};
 use cocode_client::{ServerLogs, StateKind};
 use cocode_gateway::{Gate, SearchOptions, View};
 use cocode_wire::serve::Door;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
 use super::HouseParts;
 use super::calling::Callers;
@@ -29,14 +29,14 @@ pub(super) struct Interior {
     pub(super) search: SearchOptions,
     pub(super) tokens: Option<Arc<TokenKeeper>>,
     has_oauth: bool,
-    pub(super) ledger: Option<Arc<dyn AuditLedger>>,
+    pub(super) audit: Option<Arc<AuditLog>>,
     stop: mpsc::Sender<()>,
     /// Where clients come in, once they can.
     pub(super) entrance: OnceLock<(String, Door)>,
     pub(super) is_closing: AtomicBool,
     began: Moment,
     /// Lets one change of the files through at a time.
-    pub(super) editing: tokio::sync::Mutex<()>,
+    pub(super) editing: Semaphore,
     pub(super) callers: Callers,
     pub(super) costs: Costs,
     pub(super) searched: Mutex<Option<Arc<Searched>>>,
@@ -54,7 +54,7 @@ impl Interior {
             search,
             tokens,
             has_oauth,
-            ledger,
+            audit,
             stop,
         } = parts;
         Self {
@@ -67,12 +67,12 @@ impl Interior {
             search,
             tokens,
             has_oauth,
-            ledger,
+            audit,
             stop,
             entrance: OnceLock::new(),
             is_closing: AtomicBool::new(false),
             began: Moment::now(),
-            editing: tokio::sync::Mutex::default(),
+            editing: Semaphore::new(1),
             callers: Callers::default(),
             costs: Costs::default(),
             searched: Mutex::default(),
@@ -91,12 +91,23 @@ impl Interior {
             running.status.state.kind() == StateKind::Ready
                 && connection.is_some_and(|facts| facts.pid.is_some())
         };
-        let processes = self.view.running().iter().filter(|one| has_process(one)).count();
+        let processes = self
+            .view
+            .running()
+            .iter()
+            .filter(|one| has_process(one))
+            .count();
         Facts {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
-            url: self.entrance.get().map(|(url, _)| url.clone()).unwrap_or_default(),
-            directory: directory.map(|at| at.display().to_string()).unwrap_or_default(),
+            url: self
+                .entrance
+                .get()
+                .map(|(url, _)| url.clone())
+                .unwrap_or_default(),
+            directory: directory
+                .map(|at| at.display().to_string())
+                .unwrap_or_default(),
             started_at: self.began,
             authentication: self.authentication(),
             tool_search: self.search.policy.mode.to_string(),
@@ -105,7 +116,10 @@ impl Interior {
     }
 
     fn authentication(&self) -> Authentication {
-        let needs_token = self.tokens.as_ref().is_some_and(|tokens| tokens.is_needed());
+        let needs_token = self
+            .tokens
+            .as_ref()
+            .is_some_and(|tokens| tokens.is_needed());
         if self.has_oauth {
             Authentication::OAuth
         } else if needs_token {

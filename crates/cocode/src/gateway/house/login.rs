@@ -33,11 +33,11 @@ const SIGNED_IN_WITHIN: Duration = Duration::from_mins(5);
 /// The same, with everything that is asked of servers before and after.
 const OVER_WITHIN: Duration = Duration::from_secs(5 * 60 + 45);
 /// How long it may take until it is known where to send the person.
-const ADDRESS_WITHIN: Duration = Duration::from_secs(60);
+const ADDRESS_WITHIN: Duration = Duration::from_mins(1);
 /// How long it may take to look at what somebody brings.
 const LOOKED_AT_WITHIN: Duration = Duration::from_secs(10);
 /// How long tokens may take, once the answer of the authorization server is there.
-const TOKENS_WITHIN: Duration = Duration::from_secs(60);
+const TOKENS_WITHIN: Duration = Duration::from_mins(1);
 /// How long it may take to forget credentials.
 const FORGOTTEN_WITHIN: Duration = Duration::from_secs(30);
 /// Answers that wait to be looked at.
@@ -93,10 +93,16 @@ impl Logins {
         if let Some(known) = all.get(name).filter(|known| known.is_waiting()) {
             return Ok((known.clone(), None));
         }
-        all.retain(|other, attempt| other == name || all_may_stay(attempt));
+        if all.len() >= MAX_LOGINS {
+            all.retain(|_, attempt| attempt.is_waiting());
+        }
         if all.len() >= MAX_LOGINS {
             let message = format!("{MAX_LOGINS} logins are under way, which is too many");
-            return Err(Refusal::new(RefusalStatus::Unavailable, "too-many-logins", message));
+            return Err(Refusal::new(
+                RefusalStatus::Unavailable,
+                "too-many-logins",
+                message,
+            ));
         }
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let (state, watched) = watch::channel(Login {
@@ -128,9 +134,8 @@ impl GatewayHouse {
             let interior = Arc::clone(&self.interior);
             self.spawn(desk.attend(interior, spec, subject, scopes));
         }
-        let is_known = |login: &Login| {
-            login.authorization_url.is_some() || login.state != LoginState::Waiting
-        };
+        let is_known =
+            |login: &Login| login.authorization_url.is_some() || login.state != LoginState::Waiting;
         Ok(attempt.until(ADDRESS_WITHIN, is_known).await)
     }
 
@@ -157,7 +162,10 @@ impl GatewayHouse {
         };
         let (looked, verdict) = oneshot::channel();
         let paste = Paste { answer, looked };
-        attempt.pastes.try_send(paste).map_err(|_over_or_full| not_waiting())?;
+        attempt
+            .pastes
+            .try_send(paste)
+            .map_err(|_over_or_full| not_waiting())?;
         match timeout(LOOKED_AT_WITHIN, verdict).await {
             Ok(Ok(Ok(()))) => Ok(attempt.until(TOKENS_WITHIN, is_over).await),
             Ok(Ok(Err(error))) => {
@@ -165,7 +173,7 @@ impl GatewayHouse {
                 Err(Refusal::new(RefusalStatus::Unfit, "login-failed", message))
             }
             // It was over by then, or did not come so far.
-            Ok(Err(_dropped)) | Err(_) => Err(not_waiting()),
+            Ok(Err(_)) | Err(_) => Err(not_waiting()),
         }
     }
 
@@ -184,10 +192,6 @@ fn is_over(login: &Login) -> bool {
     login.state != LoginState::Waiting
 }
 
-fn all_may_stay(attempt: &Attempt) -> bool {
-    attempt.is_waiting() || attempt.state.has_changed().is_ok()
-}
-
 /// What came back, as the query of an address.
 fn answer_of(completion: &Completion) -> Result<Secret, Refusal> {
     if let Some(redirect) = &completion.redirect {
@@ -195,7 +199,11 @@ fn answer_of(completion: &Completion) -> Result<Secret, Refusal> {
     }
     let (Some(code), Some(state)) = (&completion.code, &completion.state) else {
         let message = "either `redirect` or `code` and `state` have to be given";
-        return Err(Refusal::new(RefusalStatus::Unfit, "invalid-arguments", message));
+        return Err(Refusal::new(
+            RefusalStatus::Unfit,
+            "invalid-arguments",
+            message,
+        ));
     };
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.append_pair("code", code.expose());
@@ -252,7 +260,9 @@ async fn signed_in(
         name, url, remote, ..
     } = subject;
     let oauth = remote.oauth.clone();
-    let site = workspace.admissions()?.site(name, url.clone(), oauth, remote);
+    let site = workspace
+        .admissions()?
+        .site(name, url.clone(), oauth, remote);
     let client_secret = client_secret::kept(&site, workspace).await?;
     let mut work = SigningIn {
         subject,
@@ -296,7 +306,11 @@ impl Interior {
         let forgotten = timeout(FORGOTTEN_WITHIN, sign_out(&subject, false, &workspace)).await;
         let forgotten = forgotten.map_err(|_elapsed| {
             let message = "the store of credentials takes too long";
-            Refusal::new(RefusalStatus::Unavailable, "credentials-unavailable", message)
+            Refusal::new(
+                RefusalStatus::Unavailable,
+                "credentials-unavailable",
+                message,
+            )
         })?;
         let signed_out = forgotten.map_err(refusal)?;
         if let Ok(spec) = self.served(name)

@@ -19,7 +19,8 @@ impl Interior {
         let found = self.blocking(move |_| logs.tail(&server, lines).map_err(not_read));
         let Some(found) = found.await? else {
             let present = self.present();
-            let is_known = present.config.servers.contains_key(name) || present.spec(name).is_some();
+            let is_known =
+                present.config.servers.contains_key(name) || present.spec(name).is_some();
             // A server that was removed may have left a log; one that never was has none.
             return if is_known {
                 Ok(Vec::new())

@@ -36,7 +36,10 @@ struct Teller {
 pub(super) async fn tell(interior: Arc<Interior>) {
     let mut changes = interior.present.clone();
     let mut lines = interior.logs.listen();
-    let mut revocations = interior.tokens.as_ref().map(|tokens| TokenKeeper::revocations(tokens));
+    let mut revocations = interior
+        .tokens
+        .as_ref()
+        .map(|tokens| TokenKeeper::revocations(tokens));
     let present = Arc::clone(&changes.borrow_and_update());
     let mut teller = Teller::new(interior, present);
     loop {
@@ -46,7 +49,7 @@ pub(super) async fn tell(interior: Arc<Interior>) {
                     return;
                 }
                 let present = Arc::clone(&changes.borrow_and_update());
-                teller.configured(present);
+                teller.configured(&present);
             }
             Some(name) = teller.happenings.next() => teller.happened(name.as_str()),
             Some(line) = lines.next() => teller.logged(&line),
@@ -85,9 +88,9 @@ impl Teller {
     }
 
     /// Another configuration is in use.
-    fn configured(&mut self, present: Arc<Present>) {
+    fn configured(&mut self, present: &Arc<Present>) {
         self.happenings = happenings(&self.interior.view, &present.specs);
-        self.present = Arc::clone(&present);
+        self.present = Arc::clone(present);
         let news = &present.news;
         if !news.changes.is_empty() || !news.problems.is_empty() {
             self.publish(&News::Config(ConfigNews {
@@ -95,8 +98,13 @@ impl Teller {
                 problems: news.problems.clone(),
             }));
         }
-        let names = names(&present);
-        let gone: Vec<String> = self.told.keys().filter(|name| !names.contains(*name)).cloned().collect();
+        let names = names(present);
+        let gone: Vec<String> = self
+            .told
+            .keys()
+            .filter(|name| !names.contains(*name))
+            .cloned()
+            .collect();
         for name in gone {
             self.told.remove(&name);
             self.publish(&News::ServerRemoved(name));
@@ -109,12 +117,13 @@ impl Teller {
 
     /// A server may be another than it was told.
     fn happened(&mut self, name: &str) {
-        let Some(server) = self.interior.shown(&self.present, name) else {
+        let Some(mut server) = self.interior.shown(&self.present, name) else {
             return;
         };
         let lasting = lasting(server.clone());
         if self.told.get(name) != Some(&lasting) {
             self.told.insert(name.to_owned(), lasting);
+            server.in_flight = self.interior.in_flight(name);
             self.publish(&News::Server(Box::new(server)));
         }
     }
@@ -191,7 +200,6 @@ fn trust_news(waiting: &Waiting, state: TrustState) -> News {
 fn lasting(server: Server) -> Server {
     Server {
         uptime_seconds: None,
-        in_flight: 0,
         ..server
     }
 }

@@ -12,7 +12,7 @@ use cocode_wire::members::Members;
 use tokio::time::Instant;
 
 use super::interior::Interior;
-use super::refusing::conflict;
+use super::refusing::{conflict, not_served};
 use crate::gateway::servers::MORE_TIME;
 use crate::hints::Doing;
 use crate::trouble::About;
@@ -25,7 +25,7 @@ impl Interior {
     pub(super) fn served(&self, name: &str) -> Result<ServerSpec, Refusal> {
         let present = self.present();
         let spec = present.spec(name).cloned();
-        spec.ok_or_else(|| self.not_served(&present, name))
+        spec.ok_or_else(|| not_served(&present, name))
     }
 
     pub(super) async fn tools(&self, name: &str) -> Result<Vec<ServerTool>, Refusal> {
@@ -44,7 +44,7 @@ impl Interior {
         let costs = self.costs.of(&spec.name, &catalog);
         let tools = listed.tools.iter().map(|tool| {
             let own = || table.name_of(&spec.name, &tool.name);
-            let qualified = seen.get(&tool.name).map(|shown| shown.to_string());
+            let qualified = seen.get(&tool.name).map(ToString::to_string);
             let qualified = qualified.or_else(|| own().map(ToString::to_string));
             ServerTool {
                 qualified_name: qualified.unwrap_or_else(|| tool.name.to_string()),
@@ -87,7 +87,10 @@ impl Interior {
             return Verdict::Deny;
         }
         let annotations = tool.tool.annotations;
-        match self.rules.decide(&spec.name, tool.name.as_str(), annotations) {
+        match self
+            .rules
+            .decide(&spec.name, tool.name.as_str(), annotations)
+        {
             cocode_core::Verdict::Allow => Verdict::Allow,
             cocode_core::Verdict::Ask => Verdict::Ask,
             cocode_core::Verdict::Deny => Verdict::Deny,
@@ -103,7 +106,7 @@ impl Interior {
     ) -> Result<(ServerSpec, Arc<Catalog>), Refusal> {
         let spec = self.served(name)?;
         let manager = self.view.manager(&spec.name);
-        let manager = manager.ok_or_else(|| self.not_served(&self.present(), name))?;
+        let manager = manager.ok_or_else(|| not_served(&self.present(), name))?;
         let is_known = |catalog: &Catalog| {
             let listed = catalog.server(&spec.name);
             listed.is_some_and(|listed| listed.known.contains(&kind))

@@ -3,7 +3,6 @@
 use cocode_admin::{Refusal, RefusalStatus};
 use cocode_config::Config;
 
-use super::interior::Interior;
 use crate::configured;
 use crate::error::{CliError, Code, Exit};
 use crate::gateway::servers::Present;
@@ -28,7 +27,9 @@ const STATUSES: &[(Code, RefusalStatus)] = &[
 
 /// Why something was not done, for whoever asked for it by the API.
 pub(super) fn refusal(error: CliError) -> Refusal {
-    let status = STATUSES.iter().find(|(code, _)| code.as_str() == error.code);
+    let status = STATUSES
+        .iter()
+        .find(|(code, _)| code.as_str() == error.code);
     let status = status.map_or_else(|| by_exit(error.exit), |(_, status)| *status);
     let message = told(&error);
     Refusal::new(status, error.code, message).hints(error.hints)
@@ -46,7 +47,9 @@ fn by_exit(exit: Exit) -> RefusalStatus {
         Exit::Tool | Exit::Server | Exit::Auth | Exit::Timeout => RefusalStatus::ServerFailed,
         Exit::Usage => RefusalStatus::Unfit,
         Exit::Blocked => RefusalStatus::Conflict,
-        Exit::Ok | Exit::HungUp | Exit::Interrupted | Exit::Terminated => RefusalStatus::Unavailable,
+        Exit::Ok | Exit::HungUp | Exit::Interrupted | Exit::Terminated => {
+            RefusalStatus::Unavailable
+        }
     }
 }
 
@@ -61,11 +64,9 @@ pub(super) fn conflict(error: CliError) -> Refusal {
     Refusal { status, ..refusal }
 }
 
-impl Interior {
-    /// Why a server is not served.
-    pub(super) fn not_served(&self, present: &Present, name: &str) -> Refusal {
-        conflict(withheld(&present.config, name))
-    }
+/// Why a server is not served.
+pub(super) fn not_served(present: &Present, name: &str) -> Refusal {
+    conflict(withheld(&present.config, name))
 }
 
 /// Why a server that the configuration may know is not among those that are served.
@@ -100,7 +101,11 @@ mod tests {
         assert_eq!(told.hints, ["take another name"]);
         for (exit, code, expected) in [
             (Exit::Auth, "auth-required", RefusalStatus::ServerFailed),
-            (Exit::Timeout, "connect-timeout", RefusalStatus::ServerFailed),
+            (
+                Exit::Timeout,
+                "connect-timeout",
+                RefusalStatus::ServerFailed,
+            ),
             (Exit::Usage, "not-cached", RefusalStatus::Unfit),
             (Exit::Blocked, "something-else", RefusalStatus::Conflict),
         ] {

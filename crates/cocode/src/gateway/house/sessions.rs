@@ -8,7 +8,9 @@ impl Interior {
     /// The oldest first.
     pub(super) fn sessions(&self) -> Vec<ClientSession> {
         let entrance = self.entrance.get();
-        let mut sessions = entrance.map(|(_, door)| door.sessions()).unwrap_or_default();
+        let mut sessions = entrance
+            .map(|(_, door)| door.sessions())
+            .unwrap_or_default();
         sessions.sort_by_key(|session| std::cmp::Reverse(session.age));
         let shown = sessions.into_iter().map(|session| ClientSession {
             principal: session.guest.map(|guest| guest.to_string()),

@@ -56,7 +56,8 @@ impl Interior {
         name: &str,
         work: impl FnOnce(&Workspace) -> Result<T, CliError> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let _one_at_a_time = self.editing.lock().await;
+        // The semaphore is never closed.
+        let _one_at_a_time = self.editing.acquire().await.ok();
         let server = name.to_owned();
         let (outcome, standing) = self
             .blocking(move |workspace| {
@@ -64,8 +65,10 @@ impl Interior {
                 Ok((outcome, Standing::of(&workspace.reloaded(), &server)))
             })
             .await?;
-        self.until(name, |present| Standing::of(&present.config, name) == standing)
-            .await?;
+        self.until(name, |present| {
+            Standing::of(&present.config, name) == standing
+        })
+        .await?;
         Ok(outcome)
     }
 
@@ -84,11 +87,7 @@ impl Interior {
         done.map_err(refusal)
     }
 
-    async fn until(
-        &self,
-        name: &str,
-        is_so: impl FnMut(&Present) -> bool,
-    ) -> Result<(), Refusal> {
+    async fn until(&self, name: &str, is_so: impl FnMut(&Present) -> bool) -> Result<(), Refusal> {
         let mut is_so = is_so;
         let mut present = self.present.clone();
         let waiting = present.wait_for(|present| is_so(present));
@@ -104,9 +103,11 @@ impl Interior {
                 let message = format!(
                     "the change of `{name}` is written, but was not in use within {seconds} s"
                 );
-                Err(Refusal::new(RefusalStatus::Unavailable, "not-applied-yet", message)
-                    .hint("GET /api/v1/servers shows when it is")
-                    .hint("somebody else may have changed the files at the same time"))
+                Err(
+                    Refusal::new(RefusalStatus::Unavailable, "not-applied-yet", message)
+                        .hint("GET /api/v1/servers shows when it is")
+                        .hint("somebody else may have changed the files at the same time"),
+                )
             }
         }
     }

@@ -44,7 +44,9 @@ impl Interior {
     async fn enable(&self, name: &str, enabled: bool) -> Result<(), Refusal> {
         self.is_not_built_in(name)?;
         let server = name.to_owned();
-        let switched = self.change(name, move |workspace| enable::switch(&server, enabled, workspace));
+        let switched = self.change(name, move |workspace| {
+            enable::switch(&server, enabled, workspace)
+        });
         switched.await.map(drop)
     }
 
@@ -98,6 +100,8 @@ impl Interior {
 
     fn running(&self, spec: &ServerSpec) -> Vec<Running> {
         let running = self.view.running().into_iter();
-        running.filter(|running| running.spec.name == spec.name).collect()
+        running
+            .filter(|running| running.spec.name == spec.name)
+            .collect()
     }
 }

@@ -55,7 +55,11 @@ impl Interior {
         let keeper = self.keeper()?;
         let Ok(name) = parsed(name) else {
             let message = "there is no token of this name";
-            return Err(Refusal::new(RefusalStatus::Unknown, "unknown-token", message));
+            return Err(Refusal::new(
+                RefusalStatus::Unknown,
+                "unknown-token",
+                message,
+            ));
         };
         let revoked = keeper.store().revoke(&name).await;
         revoked.map_err(|error| refusal(token_trouble(&error)))?;
@@ -69,6 +73,7 @@ impl Interior {
 
     pub(super) fn tell_of_token(&self, name: &PrincipalName, change: TokenChange) {
         let name = name.as_str().to_owned();
-        self.bulletin.publish(&News::Token(TokenNews { name, change }));
+        self.bulletin
+            .publish(&News::Token(TokenNews { name, change }));
     }
 }

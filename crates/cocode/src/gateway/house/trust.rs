@@ -59,16 +59,26 @@ impl Interior {
             Found::Decided => Ok(()),
             Found::Another => {
                 let message = format!("`{name}` says something else now than what was shown");
-                Err(Refusal::new(RefusalStatus::Conflict, "changed-since", message)
-                    .hint("look at it again: GET /api/v1/trust"))
+                Err(
+                    Refusal::new(RefusalStatus::Conflict, "changed-since", message)
+                        .hint("look at it again: GET /api/v1/trust"),
+                )
             }
             Found::Nothing if self.server(name).is_ok() => {
                 let message = format!("nothing of `{name}` waits for approval");
-                Err(Refusal::new(RefusalStatus::Conflict, "nothing-waits", message))
+                Err(Refusal::new(
+                    RefusalStatus::Conflict,
+                    "nothing-waits",
+                    message,
+                ))
             }
             Found::Nothing => {
                 let message = "nothing of this name waits for approval";
-                Err(Refusal::new(RefusalStatus::Unknown, "unknown-server", message))
+                Err(Refusal::new(
+                    RefusalStatus::Unknown,
+                    "unknown-server",
+                    message,
+                ))
             }
         }
     }
@@ -112,7 +122,8 @@ pub(super) fn waiting(config: &Config) -> BTreeSet<Waiting> {
         hash: item.hash(),
         is_settings,
     };
-    let servers = undecided_servers(config).map(|(_, candidate)| of(&trust::item(candidate), false));
+    let servers =
+        undecided_servers(config).map(|(_, candidate)| of(&trust::item(candidate), false));
     let settings = undecided_settings(config).map(|file| of(&file.item(), true));
     servers.chain(settings).collect()
 }
@@ -160,7 +171,9 @@ fn of_server(name: &str, candidate: &Candidate) -> PendingTrust {
 
 fn of_settings(file: &PendingSettings) -> PendingTrust {
     let lines = file.text().lines();
-    let lines: Vec<String> = lines.map(|line| visible(&line.replace('\t', "    "))).collect();
+    let lines: Vec<String> = lines
+        .map(|line| visible(&line.replace('\t', "    ")))
+        .collect();
     PendingTrust {
         name: file.name().to_owned(),
         scope: SETTINGS_SCOPE.to_owned(),

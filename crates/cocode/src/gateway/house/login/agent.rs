@@ -46,7 +46,11 @@ impl UserAgent for HandingAgent {
     fn prepare<'a>(&'a self, wish: RedirectWish<'a>) -> Work<'a, Box<dyn Visit>> {
         Box::pin(async move {
             let callback = LoopbackCallback::bind(&self.callback, wish.kept).await?;
-            let pasted = self.pasted.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let pasted = self
+                .pasted
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
             let pasted = pasted.ok_or(UserAgentError::GivenUp)?;
             let visit = HandedVisit {
                 callback,
