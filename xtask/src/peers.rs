@@ -7,10 +7,12 @@
 //! | `agents` | `peers/agents/package-lock.json` | agents whose configuration cocode takes over |
 //! | `agent-servers` | `peers/agent-servers/package-lock.json` | an agent beside which ours is timed, for `bench agent` alone |
 //! | `clients` | `peers/clients/package-lock.json` | the Inspector, both TypeScript SDKs |
+//! | `dashboard` | `peers/dashboard/package-lock.json` | a driver for browsers, a checker of accessibility |
 //! | `oauth` | `peers/oauth/package-lock.json` | an authorization server, a driver for browsers |
 //! | `python` | `peers/python/requirements.lock` | Python reference servers, FastMCP |
 //! | `websocket` | `peers/python/websocket.lock` | the Python SDK with its WebSocket server |
 //! | `catalog` | `peers/catalog/package-lock.json` | servers of which only the tools are listed |
+//! | `admin-python` | `peers/python/admin.lock` | what judges the management API: schemathesis, a parser of metrics |
 //! | `catalog-python` | `peers/python/catalog.lock` | the same, in Python |
 
 use std::fs::{self, File};
@@ -81,6 +83,16 @@ const GROUPS: &[Group] = &[
         install: |directory| run_npm("clients", directory, &["--ignore-scripts"]),
     },
     Group {
+        name: "dashboard",
+        inputs: &[
+            "dashboard/package.json",
+            "dashboard/package-lock.json",
+            "dashboard/.npmrc",
+        ],
+        program: "node_modules/axe-core",
+        install: |directory| run_npm("dashboard", directory, &["--ignore-scripts"]),
+    },
+    Group {
         name: "oauth",
         inputs: &[
             "oauth/package.json",
@@ -101,6 +113,12 @@ const GROUPS: &[Group] = &[
         inputs: &["python/websocket.lock"],
         program: "bin/python",
         install: |directory| install_python(directory, "websocket.lock"),
+    },
+    Group {
+        name: "admin-python",
+        inputs: &["python/admin.lock"],
+        program: "bin/schemathesis",
+        install: |directory| install_python(directory, "admin.lock"),
     },
     Group {
         name: "catalog",

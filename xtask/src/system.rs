@@ -14,7 +14,7 @@ const PACKAGES: &[Package] = &[
     Package {
         name: "chromium",
         probe: &["chromium", "--version"],
-        reason: "a real browser, which logs in and clicks through consent",
+        reason: "a real browser, which logs in, clicks through consent, and uses the dashboard",
     },
     Package {
         name: "dbus-daemon",
@@ -32,6 +32,11 @@ const PACKAGES: &[Package] = &[
         reason: "a real Secret Service, which keeps secrets",
     },
     Package {
+        name: "nginx-light",
+        probe: &["/usr/sbin/nginx", "-v"],
+        reason: "reads packaging/nginx, and stands before two gateways",
+    },
+    Package {
         name: "npm",
         probe: &["npm", "--version"],
         reason: "installs Node 24 and the npm peers",
@@ -45,6 +50,11 @@ const PACKAGES: &[Package] = &[
         name: "strace",
         probe: &["strace", "--version"],
         reason: "sees whether listing servers starts or contacts anything",
+    },
+    Package {
+        name: "systemd",
+        probe: &["systemd-analyze", "--version"],
+        reason: "judges packaging/systemd",
     },
     Package {
         name: "tmux",

@@ -32,6 +32,8 @@ pub struct Limits {
 /// How much may be done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LimitPlan {
+    /// By everybody together, with all servers.
+    pub all: ServerLimit,
     /// By principals.
     pub principals: Policies,
     /// With servers that have limits of their own.
@@ -40,7 +42,7 @@ pub struct LimitPlan {
     pub other_servers: ServerLimit,
 }
 
-/// How much may be done with a server by all together.
+/// How much may be done by all together, with a server or with all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerLimit {
     /// Calls in a minute; any number, if not given.
@@ -100,6 +102,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     plan: Arc<LimitPlan>,
+    all: Count,
     principals: HashMap<PrincipalName, Count>,
     servers: HashMap<ServerName, Count>,
 }
@@ -148,6 +151,7 @@ impl Limits {
         let servers = plan.servers.get(server).copied();
         let servers = servers.unwrap_or(plan.other_servers);
         let State {
+            all,
             principals: by_principal,
             servers: by_server,
             plan: _,
@@ -162,8 +166,10 @@ impl Limits {
             });
         }
         let (by, with) = (by_principal.get(principal), by_server.get(server));
+        refuses(Some(all), plan.all, now, || Whose::Gateway)?;
         refuses(by, own, now, || Whose::Principal(principal.clone()))?;
         refuses(with, servers, now, || Whose::Server(server.clone()))?;
+        all.begin(plan.all, now);
         let by = by_principal.entry(principal.clone()).or_default();
         by.begin(own, now);
         by_server
@@ -180,12 +186,7 @@ impl Limits {
 
     /// How many calls are going on.
     pub fn running(&self) -> u64 {
-        let state = self.shared.state();
-        let running = state
-            .principals
-            .values()
-            .map(|count| u64::from(count.running));
-        running.sum()
+        u64::from(self.shared.state().all.running)
     }
 }
 
@@ -261,10 +262,12 @@ impl Drop for CallGuard {
         let now = Instant::now();
         let mut state = self.shared.state();
         let State {
+            all,
             principals,
             servers,
             plan: _,
         } = &mut *state;
+        all.running = all.running.saturating_sub(1);
         if let Some(count) = principals.get_mut(&self.principal) {
             count.running = count.running.saturating_sub(1);
             if !count.matters(now) {
@@ -285,7 +288,7 @@ impl fmt::Display for Whose {
         match self {
             Self::Principal(name) => write!(formatter, "`{name}` may make"),
             Self::Server(name) => write!(formatter, "the server `{name}` takes"),
-            Self::Gateway => formatter.write_str("the gateway counts"),
+            Self::Gateway => formatter.write_str("the gateway takes"),
         }
     }
 }

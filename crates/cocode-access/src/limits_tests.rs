@@ -265,3 +265,28 @@ proptest! {
         })?;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_gateway_has_a_limit_for_everybody_with_all_servers() {
+    let limits = Limits::new(LimitPlan {
+        all: ServerLimit {
+            calls_per_minute: NonZeroU32::new(3),
+            max_concurrent: NonZeroU32::new(2),
+        },
+        ..LimitPlan::default()
+    });
+    let first = begin(&limits, "alice", "files").unwrap();
+    let second = begin(&limits, "bob", "other").unwrap();
+    let reached = begin(&limits, "carol", "third").unwrap_err();
+    assert_eq!(
+        (reached.whose, reached.what),
+        (Whose::Gateway, Limit::Concurrent(2))
+    );
+    drop((first, second));
+    drop(begin(&limits, "carol", "third").unwrap());
+    let reached = begin(&limits, "carol", "third").unwrap_err();
+    assert_eq!(
+        reached.to_string(),
+        "the gateway takes 3 calls per minute: try again in 20 s"
+    );
+}

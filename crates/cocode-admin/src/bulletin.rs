@@ -159,21 +159,23 @@ impl Bulletin {
 
     /// Tells everybody who listens.
     pub fn publish(&self, news: &News) {
-        self.publish_with(|| Some(news.clone()));
+        self.tell(|id| news.written(id));
     }
 
     /// The same for news that are not made unless somebody may hear them.
-    pub fn publish_with(&self, news: impl FnOnce() -> Option<News>) {
+    pub fn publish_with(&self, news: impl FnOnce() -> News) {
+        self.tell(|id| news().written(id));
+    }
+
+    fn tell(&self, written: impl FnOnce(u64) -> Bytes) {
         let mut ring = self.0.lock();
         if !ring.is_watched() {
             ring.forget();
             ring.next += 1;
             return;
         }
-        let Some(news) = news() else {
-            return;
-        };
-        let text = news.written(ring.next);
+        // Made while nobody else can publish, so that what is told last is how it is.
+        let text = written(ring.next);
         ring.add(text);
         let next = ring.next;
         drop(ring);

@@ -101,12 +101,12 @@ async fn a_listener_that_is_too_slow_is_told_what_it_missed_and_goes_on() {
 
     // A few that are large are as many that are small.
     let large = "x".repeat(MAX_EVENT_BYTES_KEPT / 2);
-    for _ in 0..4 {
+    for _ in 0..2 {
         publish(&bulletin, &large);
     }
     let all = heard(&mut slow);
-    assert_eq!(all.len(), 2, "one is kept, and one word about the rest");
-    assert!(all[0].ends_with("missed 3"), "{}", all[0]);
+    assert_eq!(all.len(), 2, "one is kept, and one word about the other");
+    assert!(all[0].ends_with("missed 1"), "{}", all[0]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,5 +147,5 @@ async fn news_are_not_even_made_while_nobody_listens() {
     bulletin.publish_with(|| panic!("nobody listens"));
     let listener = bulletin.listen(None).unwrap();
     assert_eq!(listener.begun(), 0);
-    bulletin.publish_with(|| Some(named("a")));
+    bulletin.publish_with(|| named("a"));
 }

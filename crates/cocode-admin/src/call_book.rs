@@ -188,7 +188,7 @@ impl Shared {
 
     fn tell(&self, call: &Mutex<Call>) {
         self.bulletin
-            .publish_with(|| Some(News::Call(Box::new(entry(call).clone()))));
+            .publish_with(|| News::Call(Box::new(entry(call).clone())));
     }
 }
 

@@ -70,7 +70,7 @@ async fn a_call_is_told_of_from_its_beginning_to_its_end() {
     let last = &told[3];
     assert_eq!(last.milliseconds, Some(250.0));
     assert_eq!(last.bytes, Some(7));
-    assert_eq!(book.recent(9), [last.clone()]);
+    assert_eq!(book.recent(9), std::slice::from_ref(last));
     assert_eq!(book.in_flight(), 0);
 }
 

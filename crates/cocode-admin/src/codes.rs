@@ -167,7 +167,7 @@ mod tests {
             assert_eq!(codes.redeem("wrong"), Redeemed::Wrong);
             tokio::time::advance(Duration::from_secs(1)).await;
         }
-        let wait = GUESS_WINDOW - Duration::from_secs(MAX_GUESSES as u64);
+        let wait = GUESS_WINDOW.saturating_sub(Duration::from_secs(MAX_GUESSES as u64));
         assert_eq!(codes.redeem("wrong"), Redeemed::TooMany(wait));
         assert_eq!(codes.redeem(code.code.expose()), Redeemed::TooMany(wait));
         tokio::time::advance(wait).await;

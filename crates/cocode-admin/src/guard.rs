@@ -55,14 +55,14 @@ pub(crate) fn admit(
     headers: &HeaderMap,
 ) -> Result<Option<Visitor>, Refusal> {
     let visitor = identify(inner, who, headers);
-    if let Some(session) = visitor
-        .as_ref()
-        .and_then(|visitor| visitor.session.as_ref())
-    {
-        check_cookie_use(inner.is_https, session, route, headers)?;
-    } else if route.is_changing() && route.access == Access::Anyone {
+    let session = visitor.as_ref().and_then(|one| one.session.as_ref());
+    match (route.access, session) {
+        // What everybody may read, every page may read.
+        (Access::Anyone, _) if !route.is_changing() => {}
         // Signing in has to be meant: no other page may do it behind somebody's back.
-        check_origin(inner.is_https, headers, Missing::IsFine)?;
+        (Access::Anyone, _) => check_origin(inner.is_https, headers, Missing::IsFine)?,
+        (_, Some(session)) => check_cookie_use(inner.is_https, session, route, headers)?,
+        (_, None) => {}
     }
     let is_admin = visitor.as_ref().is_some_and(|visitor| visitor.is_admin);
     match route.access {
@@ -209,86 +209,70 @@ mod tests {
         pairs.iter().map(pair).collect()
     }
 
+    /// What a request says, over https or not, and whether it may read and change then.
+    type Case = (bool, &'static [(&'static str, &'static str)], bool, bool);
+
+    const HOST: (&str, &str) = ("host", "localhost:7777");
+    const OWN: (&str, &str) = ("origin", "http://localhost:7777");
+    const CROSS: (&str, &str) = ("sec-fetch-site", "cross-site");
+
+    const CASES: [Case; 15] = [
+        (false, &[HOST], true, false),
+        (
+            false,
+            &[HOST, ("sec-fetch-site", "same-origin")],
+            true,
+            true,
+        ),
+        (false, &[HOST, ("sec-fetch-site", "none")], true, false),
+        (
+            false,
+            &[HOST, ("sec-fetch-site", "same-site")],
+            false,
+            false,
+        ),
+        (false, &[HOST, CROSS], false, false),
+        (false, &[HOST, OWN], true, true),
+        (true, &[HOST, OWN], false, false),
+        (
+            true,
+            &[HOST, ("origin", "https://localhost:7777")],
+            true,
+            true,
+        ),
+        (
+            false,
+            &[HOST, ("origin", "http://localhost:3000")],
+            false,
+            false,
+        ),
+        (
+            false,
+            &[HOST, ("origin", "http://127.0.0.1:7777")],
+            false,
+            false,
+        ),
+        (false, &[HOST, ("origin", "null")], false, false),
+        (
+            false,
+            &[HOST, ("origin", "file://localhost:7777")],
+            false,
+            false,
+        ),
+        (
+            false,
+            &[("host", "example.com"), ("origin", "http://example.com:80")],
+            true,
+            true,
+        ),
+        // What the browser says of the page counts, whatever the page says.
+        (false, &[HOST, OWN, CROSS], false, false),
+        (false, &[OWN], false, false),
+    ];
+
     #[test]
     fn only_pages_of_the_same_origin_change_something() {
-        let host = ("host", "localhost:7777");
-        for (is_https, pairs, may_read, may_change) in [
-            (false, &[host][..], true, false),
-            (
-                false,
-                &[host, ("sec-fetch-site", "same-origin")],
-                true,
-                true,
-            ),
-            (false, &[host, ("sec-fetch-site", "none")], true, false),
-            (
-                false,
-                &[host, ("sec-fetch-site", "same-site")],
-                false,
-                false,
-            ),
-            (
-                false,
-                &[host, ("sec-fetch-site", "cross-site")],
-                false,
-                false,
-            ),
-            (
-                false,
-                &[host, ("origin", "http://localhost:7777")],
-                true,
-                true,
-            ),
-            (
-                true,
-                &[host, ("origin", "http://localhost:7777")],
-                false,
-                false,
-            ),
-            (
-                true,
-                &[host, ("origin", "https://localhost:7777")],
-                true,
-                true,
-            ),
-            (
-                false,
-                &[host, ("origin", "http://localhost:3000")],
-                false,
-                false,
-            ),
-            (
-                false,
-                &[host, ("origin", "http://127.0.0.1:7777")],
-                false,
-                false,
-            ),
-            (false, &[host, ("origin", "null")], false, false),
-            (
-                false,
-                &[host, ("origin", "file://localhost:7777")],
-                false,
-                false,
-            ),
-            (
-                false,
-                &[("host", "example.com"), ("origin", "http://example.com:80")],
-                true,
-                true,
-            ),
-            // What the browser says of the page counts, whatever the page says.
-            (
-                false,
-                &[
-                    host,
-                    ("origin", "http://localhost:7777"),
-                    ("sec-fetch-site", "cross-site"),
-                ],
-                false,
-                false,
-            ),
-            (false, &[("origin", "http://localhost:7777")], false, false),
-        ] {
+        for (is_https, pairs, may_read, may_change) in CASES {
             let headers = headers(pairs);
             let check = |missing| check_origin(is_https, &headers, missing).is_ok();
             assert_eq!(check(Missing::IsFine), may_read, "{pairs:?}");

@@ -186,7 +186,7 @@ impl Shared {
 
     fn tell(&self, elicitation: Elicitation) {
         self.bulletin
-            .publish_with(|| Some(News::Elicitation(Box::new(elicitation))));
+            .publish_with(|| News::Elicitation(Box::new(elicitation)));
     }
 
     /// A question that nobody has answered is over.

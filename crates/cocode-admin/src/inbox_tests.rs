@@ -9,7 +9,7 @@ use crate::bulletin::Bulletin;
 use crate::model::{Elicitation, ElicitationAction, ElicitationReply, ElicitationState};
 use crate::refusal::{Refusal, RefusalStatus};
 
-const WAIT: Duration = Duration::from_secs(60);
+const WAIT: Duration = Duration::from_mins(1);
 
 fn raw(text: &str) -> RawJson {
     RawJson::parse(text.to_owned()).unwrap()

@@ -1,7 +1,12 @@
 //! The management API of a gateway.
 //!
 //! Whoever runs a gateway is a [`House`] to it; everything that the house takes and gives is in
-//! [`model`], and that is also what the API is described by.
+//! [`model`], and that is also what the API is described by. A [`Desk`] is made first: the house
+//! publishes what happens to its [`Bulletin`], keeps its [`CallBook`] and puts questions of servers into
+//! its [`Inbox`]. [`Admin::new`] takes both. [`Admin::answer`] then answers every request that is not
+//! part of MCP: the routes below `/api/v1`, `/healthz`, `/readyz`, `/metrics`, and the files of the
+//! dashboard. Who makes a request is for the caller to say ([`Who`]), but for cookies, which are looked
+//! at here.
 
 #![deny(missing_docs)]
 
@@ -31,6 +36,7 @@ mod schema;
 mod secret;
 mod sessions;
 mod sse;
+mod whole;
 
 pub use admin::{Admin, AdminOptions, Answering, Desk};
 pub use bulletin::{
@@ -51,3 +57,4 @@ pub use refusal::{Problem, ProblemFacts, Refusal, RefusalStatus};
 pub use route::{MAX_BODY_BYTES, MAX_CALL_BYTES};
 pub use secret::Secret;
 pub use sessions::{MAX_SESSIONS, SESSION_COOKIE, SESSION_IDLE, SESSION_LIFETIME};
+pub use whole::Whole;

@@ -191,9 +191,9 @@ mod tests {
     }
 
     #[test]
-    fn every_day_of_five_centuries_follows_the_one_before() {
+    fn every_day_of_two_centuries_follows_the_one_before() {
         let mut before = String::new();
-        for day in 0..180_000 {
+        for day in 0..73_000 {
             let moment = at(day * DAY_SECONDS, 0);
             let text = moment.to_string();
             assert!(text > before, "{text} does not follow {before}");

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::parameter::Parameter;
 use crate::refusal::{Problem, RefusalStatus};
-use crate::reply::{AnswerKind, JSON};
+use crate::reply::{AnswerKind, EVENTS, JSON};
 use crate::route::{Access, Area, Route};
 use crate::routes;
 use crate::schema::{Described as _, Shelf};
@@ -108,14 +108,6 @@ fn operation(route: &Route, shelf: &mut Shelf) -> Value {
         });
         put(&mut operation, "requestBody", described);
     }
-    if !route.events.is_empty() {
-        let events: Map<_, _> = route
-            .events
-            .iter()
-            .map(|(name, schema)| ((*name).to_owned(), schema(shelf)))
-            .collect();
-        put(&mut operation, "x-events", events.into());
-    }
     operation
 }
 
@@ -128,23 +120,48 @@ fn responses(route: &Route, shelf: &mut Shelf) -> Value {
     }
     // An answer of its own counts more than the way in which all routes refuse.
     for answer in &route.answers {
-        let described = described(answer, shelf);
+        let described = described(route, answer, shelf);
         responses.insert(answer.status.as_str().to_owned(), described);
     }
     responses.into()
 }
 
-fn described(answer: &AnswerKind, shelf: &mut Shelf) -> Value {
+fn described(route: &Route, answer: &AnswerKind, shelf: &mut Shelf) -> Value {
     let mut described = json!({ "description": answer.about });
-    let content: Map<_, _> = answer
-        .content
-        .iter()
-        .map(|(kind, schema)| ((*kind).to_owned(), json!({ "schema": schema(shelf) })))
-        .collect();
+    let mut content = Map::new();
+    for (kind, schema) in &answer.content {
+        let schema = if *kind == EVENTS {
+            event_schema(route, shelf)
+        } else {
+            schema(shelf)
+        };
+        content.insert((*kind).to_owned(), json!({ "schema": schema }));
+    }
     if let (Value::Object(members), false) = (&mut described, content.is_empty()) {
         members.insert("content".to_owned(), content.into());
     }
     described
+}
+
+/// The schema of each event of a stream.
+fn event_schema(route: &Route, shelf: &mut Shelf) -> Value {
+    let events: Vec<_> = route
+        .events
+        .iter()
+        .map(|(name, schema)| {
+            let data = json!({
+                "type": "string", "contentMediaType": JSON, "contentSchema": schema(shelf),
+            });
+            json!({ "properties": { "event": { "const": name }, "data": data } })
+        })
+        .collect();
+    json!({
+        "type": "object",
+        "description": "One event of the stream.",
+        "required": ["event", "data"],
+        "properties": { "id": { "type": "string" } },
+        "oneOf": events,
+    })
 }
 
 fn refusal(status: RefusalStatus, problem: &Value) -> Value {

@@ -5,6 +5,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::headers;
 use crate::refusal::{Refusal, RefusalStatus};
 use crate::schema::{Described, SchemaOf, Shelf};
 use crate::sse::json_text;
@@ -133,6 +134,13 @@ pub(crate) fn event_response(body: PageBody) -> Response<PageBody> {
 }
 
 impl Refusal {
+    /// The answer that says so, for those who refuse before [`Admin::answer`](crate::Admin::answer) is asked.
+    pub fn page(self) -> Response<PageBody> {
+        let mut response = self.response();
+        headers::secure(response.headers_mut());
+        response
+    }
+
     /// The response that says so.
     pub(crate) fn response(self) -> Response<PageBody> {
         let (status, retry_after) = (self.status, self.retry_after);

@@ -299,6 +299,10 @@ macro_rules! words {
 pub(crate) use {record, words};
 
 #[cfg(test)]
+#[expect(
+    unreachable_pub,
+    reason = "the macros make types of the API, and these are none"
+)]
 mod tests {
     use serde_json::json;
 

@@ -195,7 +195,7 @@ mod tests {
         let (idle, _) = sessions.open().unwrap();
         let (used, _) = sessions.open().unwrap();
         let (idle, used) = (bringing(idle.expose()), bringing(used.expose()));
-        let step = SESSION_IDLE - Duration::from_secs(1);
+        let step = SESSION_IDLE.saturating_sub(Duration::from_secs(1));
         tokio::time::advance(step).await;
         assert!(sessions.find(&used).is_some());
         tokio::time::advance(Duration::from_secs(1)).await;
@@ -207,7 +207,7 @@ mod tests {
             age += step;
         }
         assert!(sessions.find(&used).is_some());
-        tokio::time::advance(SESSION_LIFETIME - age).await;
+        tokio::time::advance(SESSION_LIFETIME.saturating_sub(age)).await;
         assert!(sessions.find(&used).is_none());
     }
 

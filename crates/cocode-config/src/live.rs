@@ -52,6 +52,7 @@ type OwnVariables = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 pub struct Live {
     places: Places,
     variables: OwnVariables,
+    /// Never changed: another takes its place.
     config: Arc<Config>,
     servers: BTreeMap<String, Good>,
     kept: Vec<Kept>,
@@ -162,7 +163,7 @@ impl Live {
         &self.config
     }
 
-    /// The same, for those who look at it while it is read again.
+    /// The same, for whoever keeps it while the files are read again.
     pub fn shared_config(&self) -> Arc<Config> {
         Arc::clone(&self.config)
     }

@@ -8,6 +8,8 @@ use cocode_wire::{RawJson, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::view::Entry;
+
 /// A client, as it presented itself: at the beginning of its session, or with its request.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
@@ -211,6 +213,24 @@ fn is_of_mode_url(params: Option<&RawJson>) -> bool {
     let members = params.and_then(|params| params.decode::<Members<'_>>().ok());
     let mode = members.and_then(|members| members.get("mode"));
     mode.is_some_and(|mode| mode.get() == "\"url\"")
+}
+
+/// What a client is told whose request belongs to no session, where sessions must not share.
+pub(crate) fn needs_session(entry: &Entry, caller: &Caller) -> RpcError {
+    let legacy = Revision::ALL.into_iter().rev();
+    let legacy = legacy.filter(|revision| revision.era() == Era::Legacy);
+    let supported: Vec<_> = legacy.map(Revision::as_str).collect();
+    let requested = caller.revision.as_str();
+    let data = serde_json::json!({ "supported": supported, "requested": requested });
+    RpcError {
+        code: code::UNSUPPORTED_PROTOCOL_VERSION,
+        message: format!(
+            "server `{}` runs for each session (`isolation = \"per-session\"`), and this request \
+             belongs to none: use a revision with sessions, or a connection that stays open",
+            entry.spec.name
+        ),
+        data: RawJson::of(&data).ok(),
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! nobody goes to the inbox of its view, if somebody reads that.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cocode_core::{Era, ServerName};
@@ -24,6 +24,8 @@ use crate::request::Request;
 const HOLDS_FOR: Duration = Duration::from_mins(10);
 /// Calls that may wait for an answer, or have got one.
 const MAX_CALLS: usize = 1024;
+/// Those of them that may wait for an answer for one principal: nobody keeps others from asking.
+const MAX_CALLS_OF_ONE: usize = 256;
 /// What the question is called.
 const KEY: &str = "consent";
 
@@ -36,11 +38,20 @@ pub(crate) struct Consents {
 
 #[derive(Debug, Default)]
 struct State {
-    /// By the handle under which the client comes back: which call, and until when.
-    asked: HashMap<String, (Vec<u8>, Instant)>,
+    /// By the handle under which the client comes back.
+    asked: HashMap<String, Asked>,
     /// Calls that were allowed and have to come back for another reason: which, with the state that
     /// they come back with, and until when.
     given: HashMap<Vec<u8>, Instant>,
+}
+
+/// A call that somebody is asked about.
+#[derive(Debug)]
+struct Asked {
+    call: Vec<u8>,
+    until: Instant,
+    /// For whom it is.
+    principal: Option<Arc<str>>,
 }
 
 impl Consents {
@@ -96,10 +107,10 @@ impl Consents {
         let handle = request.said.request_state.as_ref();
         let handle = handle.and_then(|state| state.decode::<String>().ok());
         let mut state = self.lock();
-        state.asked.retain(|_, (_, until)| *until > now);
+        state.asked.retain(|_, asked| asked.until > now);
         let asked = handle.filter(|handle| {
             let known = state.asked.get(handle);
-            known.is_some_and(|(asked, _)| *asked == call)
+            known.is_some_and(|asked| asked.call == call)
         });
         if let Some(handle) = asked {
             state.asked.remove(&handle);
@@ -115,12 +126,21 @@ impl Consents {
             request.said.input_responses = None;
             return Ok(None);
         }
-        if state.asked.len() + state.given.len() >= MAX_CALLS {
+        let principal = request.from.party().shared_principal();
+        let own = state.asked.values();
+        let own = own.filter(|asked| asked.principal == principal).count();
+        let all = state.asked.len() + state.given.len();
+        if all >= MAX_CALLS || own >= MAX_CALLS_OF_ONE {
             let what = "too many calls wait for somebody to allow them";
             return Err(RpcError::new(code::INTERNAL_ERROR, what));
         }
         let handle = self.handles.new_handle()?;
-        state.asked.insert(handle.clone(), (call, now + HOLDS_FOR));
+        let asked = Asked {
+            call,
+            until: now + HOLDS_FOR,
+            principal,
+        };
+        state.asked.insert(handle.clone(), asked);
         drop(state);
         let mut text = b"{".to_vec();
         push_request(&mut text, KEY, "elicitation/create", Some(question));

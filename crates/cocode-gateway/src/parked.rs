@@ -209,11 +209,16 @@ impl Parking {
         let mut given_up = Vec::new();
         let mut spots = self.lock();
         let of_server = |other: &Parked| Weak::ptr_eq(&other.server, &parked.server);
+        // One's own go first, so that nobody takes the places of others.
+        let principal = request.from.party().principal();
+        let is_own = |other: &Parked| other.from.party().principal() == principal;
         if spots.values().filter(|other| of_server(other)).count() >= MAX_PARKED_BY_SERVER {
-            given_up.extend(take_oldest(&mut spots, of_server));
+            let own = take_oldest(&mut spots, |other| of_server(other) && is_own(other));
+            given_up.extend(own.or_else(|| take_oldest(&mut spots, of_server)));
         }
         if spots.len() >= MAX_PARKED {
-            given_up.extend(take_oldest(&mut spots, |_| true));
+            let own = take_oldest(&mut spots, is_own);
+            given_up.extend(own.or_else(|| take_oldest(&mut spots, |_| true)));
         }
         spots.insert(handle.clone(), parked);
         drop(spots);

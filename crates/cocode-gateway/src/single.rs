@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::audience::{Audience, Hears, Member};
-use crate::caller::Caller;
+use crate::caller::{Caller, needs_session};
 use crate::deeds::Watched;
 use crate::downstream::{Downstream, unknown_method};
 use crate::hello::Presentation;
@@ -23,7 +23,7 @@ use crate::passing::pass;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::room::{Replying, Room};
-use crate::view::{Entry, Inner, needs_session};
+use crate::view::{Entry, Inner};
 
 /// The room of one server.
 #[derive(Debug)]

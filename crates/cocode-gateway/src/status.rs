@@ -115,6 +115,12 @@ impl View {
         all
     }
 
+    /// Whether any client has a session or a connection here.
+    pub fn has_sessions(&self) -> bool {
+        let clients = self.inner().clients();
+        clients.iter().any(|client| !client.has_ended())
+    }
+
     /// How the clients of this view share a server, if there is such a server.
     pub fn terms(&self, name: &ServerName) -> Option<Terms> {
         self.inner().entry(name).map(|entry| Terms::of(&entry))

@@ -255,13 +255,11 @@ impl Traffic {
             return Err(internal("the client is gone"));
         };
         let newest = self.lock().calls.newest();
-        match newest {
-            Some(witness) => witness.asked(method, params).await,
-            None => {
-                let asked = owner.ask_outside(&self.name, method, params.as_ref());
-                asked.await
-            }
+        if let Some(witness) = newest {
+            return witness.asked(method, params).await;
         }
+        let asked = owner.ask_outside(&self.name, method, params.as_ref());
+        asked.await
     }
 
     fn learn(&self, needed: Abilities) {

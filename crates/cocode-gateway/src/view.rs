@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
 use cocode_client::{Connector, ListKind, Manager, ManagerOptions};
 use cocode_core::{
-    Era, OutputLimits, Prefix, Revision, ServerName, ServerSpec, Shadowed, ShownNames, Verdict,
+    Era, OutputLimits, Prefix, ServerName, ServerSpec, Shadowed, ShownNames, Verdict,
 };
+use cocode_wire::RpcError;
 use cocode_wire::serve::Endpoint;
-use cocode_wire::{RawJson, RpcError, code};
 use tokio::sync::watch;
 
-use crate::caller::Caller;
+use crate::caller::{Caller, needs_session};
 use crate::consent::Consents;
 use crate::downstream::Downstream;
 use crate::gate::{Gate, Open};
@@ -439,24 +439,6 @@ impl Inner {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         clients.retain(|client| client.strong_count() > 0);
         clients.push(Arc::downgrade(client));
-    }
-}
-
-/// What a client is told whose request belongs to no session, where sessions must not share.
-pub(crate) fn needs_session(entry: &Entry, caller: &Caller) -> RpcError {
-    let legacy = Revision::ALL.into_iter().rev();
-    let legacy = legacy.filter(|revision| revision.era() == Era::Legacy);
-    let supported: Vec<_> = legacy.map(Revision::as_str).collect();
-    let requested = caller.revision.as_str();
-    let data = serde_json::json!({ "supported": supported, "requested": requested });
-    RpcError {
-        code: code::UNSUPPORTED_PROTOCOL_VERSION,
-        message: format!(
-            "server `{}` runs for each session (`isolation = \"per-session\"`), and this request \
-             belongs to none: use a revision with sessions, or a connection that stays open",
-            entry.spec.name
-        ),
-        data: RawJson::of(&data).ok(),
     }
 }
 

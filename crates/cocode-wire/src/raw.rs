@@ -124,6 +124,18 @@ mod tests {
     use super::RawJson;
 
     #[test]
+    fn a_value_within_another_is_read_and_written_as_it_is() {
+        let text = r#"[{ "b": 1.50, "a":12345678901234567890123 },null]"#;
+        let values: Vec<RawJson> = serde_json::from_str(text).unwrap();
+        assert_eq!(
+            values[0].as_str(),
+            r#"{ "b": 1.50, "a":12345678901234567890123 }"#
+        );
+        assert_eq!(serde_json::to_string(&values).unwrap(), text);
+        assert!(serde_json::from_str::<RawJson>("{").is_err());
+    }
+
+    #[test]
     fn a_part_is_replaced_and_everything_else_stays_as_it_is() {
         let whole = RawJson::parse(r#" {"a": {"b" :1.10}, "b":1e400 ,"\u0063":[ ]} "#).unwrap();
         let members: Members<'_> = whole.decode().unwrap();

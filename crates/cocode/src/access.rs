@@ -1,9 +1,11 @@
 //! Who may connect to a gateway: whether it has a way to tell, and where what it knows is kept.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cocode_access::{FileTokenStore, TokenStore, TokenStoreError};
+use cocode_access::{
+    AuditLedger, FileLedger, FileLedgerOptions, FileTokenStore, TokenStore, TokenStoreError,
+};
 use cocode_config::{Config, GatewayStore, Setting, SettingOrigin};
 
 use crate::error::{CliError, Code};
@@ -101,4 +103,27 @@ pub(crate) fn token_trouble(error: &TokenStoreError) -> CliError {
         _ => Code::FileError,
     };
     CliError::new(code, error.to_string())
+}
+
+/// The audit log of this user's gateways, or the one in another directory.
+pub(crate) fn audit_ledger(
+    directory: Option<&Path>,
+    workspace: &Workspace,
+) -> Result<Arc<dyn AuditLedger>, CliError> {
+    let directory = match directory {
+        None => audit_directory(workspace)?,
+        Some(given) => {
+            let here = workspace.places.directory.as_deref();
+            let directory = here.map_or_else(|| given.to_owned(), |here| here.join(given));
+            // What is not there would be found in order.
+            let found = std::fs::metadata(&directory);
+            let found = found.map_err(|error| CliError::file("read", &directory, &error))?;
+            if !found.is_dir() {
+                let message = format!("`{}` is no directory of a log", directory.display());
+                return Err(CliError::new(Code::InvalidUsage, message));
+            }
+            directory
+        }
+    };
+    Ok(Arc::new(FileLedger::new(FileLedgerOptions::new(directory))))
 }

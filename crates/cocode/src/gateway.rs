@@ -1,46 +1,48 @@
 //! `cocode gateway`: every server at one address. Listens first, starts servers then, follows the
 //! files of configuration, and ends in order.
 
-mod agent;
-mod builtin;
+pub(crate) mod agent;
+pub(crate) mod builtin;
 pub(crate) mod clients;
 mod connector;
-#[cfg_attr(
-    not(test),
-    expect(
-        dead_code,
-        reason = "the gateway has no management API yet that would use its house"
-    )
-)]
+mod door;
 mod house;
 mod in_process;
+mod inbox;
 pub(crate) mod listen;
+mod management;
 mod occupant;
+mod opening;
+mod oversight;
 pub(crate) mod plan;
+mod principals;
 mod servers;
 mod site;
+mod views;
 mod voice;
+mod watching;
 
-use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cocode_client::chain;
 use cocode_config::Config;
-use cocode_gateway::{Gateway, View, ViewOptions};
-use cocode_wire::serve::{BindError, HttpServer, UnixServerError};
+use cocode_gateway::{Gateway, View};
+use cocode_wire::serve::UnixServerError;
 use futures_util::FutureExt as _;
 use futures_util::future::Fuse;
-use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use self::agent::{AgentPlace, Resident};
 use self::builtin::BuiltIn;
 use self::connector::Ways;
+use self::management::Management;
+use self::opening::{Listening, Made, Opened, Within};
 use self::plan::Plan;
+use self::principals::Principals;
 use self::servers::Servers;
-use self::site::Endpoints;
-use self::voice::Voice;
+use self::voice::{Office, Voice};
 use crate::access::Access;
 use crate::args::gateway::GatewayArgs;
 use crate::configured::warn_of_entries;
@@ -48,8 +50,6 @@ use crate::daemon::{Hosting, Own, Place, holder};
 use crate::error::{CliError, Code, Exit};
 use crate::interrupt::Interrupts;
 use crate::managing::{Purpose, Setup};
-use crate::reach::Configured;
-use crate::serving::gate::Rules;
 use crate::session::on_runtime;
 use crate::workspace::Workspace;
 
@@ -66,16 +66,14 @@ pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, Cli
     let built_in = BuiltIn::wanted(&args.tools, workspace)?;
     let agent = AgentPlace::wanted(args, workspace)?;
     let setup = Setup::new(Purpose::Watching, workspace)?;
-    let within = Within { built_in, agent };
+    let within = Within {
+        built_in,
+        agent,
+        access,
+    };
     let outcome = on_runtime(workspace, serve(&plan, within, &setup, workspace));
     setup.end();
     outcome
-}
-
-/// Servers within this process.
-struct Within {
-    built_in: Option<BuiltIn>,
-    agent: Option<AgentPlace>,
 }
 
 async fn serve(
@@ -85,83 +83,110 @@ async fn serve(
     workspace: &Workspace,
 ) -> Result<Exit, CliError> {
     let mut interrupts = Interrupts::catch()?;
-    let config = workspace.config()?;
-    let rules = Arc::new(Rules::of(config, None));
-    let Within { built_in, agent } = within;
-    let connector = Arc::new(Ways {
-        configured: Configured::new(workspace)?,
-        built_in,
-        agent,
-        own: OnceLock::new(),
-    });
-    let gateway = Gateway::new();
-    let manager = setup.options(|options| {
-        options.connector = Arc::<Ways>::clone(&connector);
-        // Clients say what they want to hear.
-        options.log_level = None;
-        if connector.agent.is_some() {
-            options.max_input_rounds = agent::MAX_INPUT_ROUNDS;
-        }
-    });
-    let view = gateway.view(ViewOptions {
-        manager,
-        gate: Arc::<Rules>::clone(&rules),
-        prefix: plan.prefix,
-        search: plan.search.options,
-        ..ViewOptions::default()
-    });
-    let server = listen(plan, &view)?;
-    connector.own.get_or_init(|| server.local_addr());
-    let voice = Voice::new(plan, server.local_addr(), &workspace.printer);
-    voice.listening(&plan.search)?;
-    if let Some(built_in) = &connector.built_in {
-        built_in.introduce(config, &workspace.printer);
-    }
-    warn(plan, config, workspace);
+    let Opened {
+        gateway,
+        made,
+        watch,
+        door,
+        mut management,
+        views,
+        listening,
+    } = Opened::open(plan, within, setup, workspace).await?;
+    let Made {
+        options,
+        view,
+        ways,
+        rules,
+    } = made;
+    let voice = Voice::new(plan, listening.address(), &workspace.printer);
+    introduce(&voice, (plan, &listening, &management), &ways, workspace)?;
     let (watcher, mut changes) = workspace.watch()?;
-    let resident = move_in(&connector, &view, setup, workspace).await?;
+    let resident = move_in(&ways, &view, setup, workspace).await?;
     let own = own(&voice, &view, workspace);
     let mut fronts = host(&gateway, setup, workspace, own).await;
-    let ways = Arc::clone(&connector);
-    let mut servers = Servers::new(plan, view, connector, rules, &voice, workspace);
+    let shared = (&gateway, setup, workspace);
+    let principals = Principals::new(shared, (options, Arc::clone(&ways), watch.clone()), views);
+    let told = (plan, &voice, workspace);
+    let servers = Servers::new(told, view, Arc::clone(&ways), rules, principals);
+    let mut servers = servers.publishing(management.present());
     // Who connects meanwhile waits: nobody is told that there is no such server.
     servers.apply().await;
-    let (stop, stopped) = oneshot::channel::<()>();
-    let mut serving = JoinSet::new();
-    serving.spawn(server.serve(async { stopped.await.unwrap_or_default() }));
-    let mut stop = Some(stop);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(door.evictions(listening.door()));
+    management.house.open(voice.url(), listening.door());
+    let stop = CancellationToken::new();
+    let mut serving = listening.serve(&stop);
     let mut parted = std::pin::pin!(Fuse::terminated());
     loop {
-        tokio::select! {
+        let is_wanted = tokio::select! {
             biased;
             exit = interrupts.next() => {
                 workspace.printer.leave_line();
-                if stop.take().is_none() {
+                if stop.is_cancelled() {
                     return Ok(exit);
                 }
-                parted.set(part(fronts.as_mut()).fuse());
-                voice.ending();
+                true
             }
-            Some(ended) = serving.join_next() => {
-                ended.map_err(|error| {
-                    CliError::new(Code::SetupFailed, "the gateway failed").because(&error)
-                })?;
-                break;
+            ended = serving.join_next() => match ended {
+                Some(Ok(())) => false,
+                Some(Err(error)) => return Err(failed(&error)),
+                None => break,
+            },
+            () = &mut parted => {
+                gateway.begin_end();
+                false
             }
-            () = &mut parted => gateway.begin_end(),
-            Some(()) = changes.recv(), if stop.is_some() => servers.reload().await,
-            () = servers.happened() => servers.tell(),
-            () = welcome(fronts.as_mut()), if stop.is_some() => {
-                // As if it were told by a signal.
-                stop = None;
-                parted.set(part(fronts.as_mut()).fuse());
-                voice.ending();
+            Some(()) = changes.recv(), if !stop.is_cancelled() => {
+                servers.reload().await;
+                false
             }
+            happening = servers.happened() => {
+                servers.see_to(happening).await;
+                false
+            }
+            // As if it were told by a signal.
+            () = welcome(fronts.as_mut()), if !stop.is_cancelled() => true,
+            () = management.wants_end(), if !stop.is_cancelled() => true,
+        };
+        if is_wanted {
+            stop.cancel();
+            management.house.close();
+            parted.set(part(fronts.as_mut()).fuse());
+            voice.ending();
         }
     }
     move_out(&ways, resident).await;
-    drop((servers, watcher, ways));
-    end(&gateway, fronts, &mut interrupts).await
+    servers.leave().await;
+    door.close().await;
+    // Whoever still had a view would keep its servers.
+    drop((watcher, ways, management, tasks, door));
+    let exit = end(&gateway, fronts, &mut interrupts).await;
+    watch.close().await;
+    exit
+}
+
+fn failed(error: &tokio::task::JoinError) -> CliError {
+    CliError::new(Code::SetupFailed, "the gateway failed").because(error)
+}
+
+/// Says where it listens and what is there, and warns of whatever is wrong.
+fn introduce(
+    voice: &Voice<'_>,
+    (plan, listening, management): (&Plan, &Listening, &Management),
+    ways: &Ways,
+    workspace: &Workspace,
+) -> Result<(), CliError> {
+    let config = workspace.config()?;
+    let office = Office {
+        url: listening.office_url(plan),
+        code: management.pages.new_code()?,
+    };
+    voice.listening(&plan.search, &office)?;
+    if let Some(built_in) = &ways.built_in {
+        built_in.introduce(config, &workspace.printer);
+    }
+    warn(plan, config, workspace);
+    Ok(())
 }
 
 /// Brings the agent in, if there is to be one.
@@ -278,35 +303,4 @@ fn part(fronts: Option<&mut Hosting>) -> impl Future<Output = ()> + use<> {
             tracing::debug!("fronts take long to leave");
         }
     }
-}
-
-fn listen(plan: &Plan, view: &View) -> Result<HttpServer, CliError> {
-    let site = Arc::new(Endpoints::new(view.clone()));
-    HttpServer::bind(plan.http.clone(), site).map_err(|error| match &error {
-        BindError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
-            in_use(*address)
-        }
-        other => CliError::new(Code::SetupFailed, "the gateway cannot listen").because(other),
-    })
-}
-
-fn in_use(address: std::net::SocketAddr) -> CliError {
-    let occupant = occupant::of(address);
-    let whose = match &occupant {
-        Some(occupant) => format!(
-            "`{}` (process {}) listens there",
-            occupant.program, occupant.pid
-        ),
-        None => "another program listens there".to_owned(),
-    };
-    let message = format!("the address {address} is taken: {whose}");
-    let mut error = CliError::new(Code::AddressInUse, message);
-    if occupant.is_some_and(|occupant| occupant.program == "cocode") {
-        error = error.hint(format!(
-            "a gateway may be running already: see http://{address}/"
-        ));
-    }
-    error
-        .hint("`--listen :0` takes any free port, `--listen :PORT` another one")
-        .hint("`listen` in [gateway] of config.toml chooses one for always")
 }

@@ -56,7 +56,7 @@ pub(crate) fn gateways(config: &Config, workspace: &Workspace) -> Vec<SocketAddr
     let of_profiles = of_profiles.filter_map(|profile| profile.listen.as_ref());
     let set = set.into_iter().chain(of_profiles);
     let mut addresses: Vec<SocketAddr> = set
-        .filter_map(|text| listen::address(text).ok())
+        .filter_map(|text| listen::address(text, true).ok())
         .chain([listen::DEFAULT])
         .collect();
     addresses.extend(running(workspace));

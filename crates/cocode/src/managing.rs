@@ -77,6 +77,11 @@ impl Setup {
         })
     }
 
+    /// What the managers log to.
+    pub(crate) fn logs(&self) -> &ServerLogs {
+        &self.logs
+    }
+
     /// What decides about managers of other workspaces.
     pub(crate) fn for_others(&self) -> SetupForOthers {
         SetupForOthers(self.options.clone())

@@ -5,6 +5,7 @@ use cocode_wire::RawJson;
 use crate::moment::Moment;
 use crate::schema::record;
 use crate::secret::Secret;
+use crate::whole::Whole;
 
 record! {
     /// A one-time code.
@@ -66,12 +67,15 @@ record! {
 record! {
     /// A token to make.
     pub body NewToken {
-        /// The name of whoever will bring it.
-        name: String where { "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9][A-Za-z0-9._@-]*$" },
+        /// The name of whoever will bring it, without spaces. `local` and `*` mean others already.
+        name: String where {
+            "minLength": 1, "maxLength": 255, "pattern": "^[^\\s\\x00-\\x1F\\x7F-\\x9F]+$",
+            "not": { "enum": [".", "..", "*", "local"] }
+        },
         /// Whether it opens this API.
         admin: Option<bool>,
         /// For how many days it is good; for ever unless given.
-        expires_in_days: Option<u32> where { "minimum": 1, "maximum": 36500 },
+        expires_in_days: Option<Whole> where { "minimum": 1, "maximum": 36500 },
     }
 }
 

@@ -6,6 +6,7 @@ use cocode_wire::RawJson;
 
 use crate::moment::Moment;
 use crate::schema::{record, words};
+use crate::whole::Whole;
 
 record! {
     /// A call to make.
@@ -15,7 +16,7 @@ record! {
         /// Its arguments; none unless given.
         arguments: Option<RawJson> where { "type": "object" },
         /// How long to wait for the result; as the server's entry says unless given.
-        timeout_seconds: Option<u32> where { "minimum": 1, "maximum": 3600 },
+        timeout_seconds: Option<Whole> where { "minimum": 1, "maximum": 3600 },
     }
 }
 

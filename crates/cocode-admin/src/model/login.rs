@@ -44,8 +44,8 @@ record! {
     /// the two values that matter of it.
     pub body Completion where {
         "oneOf": [
-            { "required": ["redirect"], "maxProperties": 1 },
-            { "required": ["code", "state"], "maxProperties": 2 }
+            { "required": ["redirect"], "properties": { "code": false, "state": false } },
+            { "required": ["code", "state"], "properties": { "redirect": false } }
         ]
     } {
         /// The address that the browser was sent to.

@@ -154,12 +154,14 @@ record! {
     /// A server to add: either `command` or `url` has to be given.
     pub body NewServer where {
         "oneOf": [
-            { "required": ["command"], "not": { "anyOf": [
-                { "required": ["headers"] }, { "required": ["transport"] }
-            ] } },
-            { "required": ["url"], "not": { "anyOf": [
-                { "required": ["args"] }, { "required": ["env"] }, { "required": ["cwd"] }
-            ] } }
+            {
+                "required": ["command"],
+                "properties": { "url": false, "headers": false, "transport": false }
+            },
+            {
+                "required": ["url"],
+                "properties": { "command": false, "args": false, "env": false, "cwd": false }
+            }
         ]
     } {
         /// Its name, which no other server has.

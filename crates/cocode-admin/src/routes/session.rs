@@ -78,7 +78,10 @@ async fn sign_in(ask: Ask, body: SignIn) -> Result<Welcome, Refusal> {
                 "code-wrong",
                 "this code is wrong, was used already, or is too old",
             )
-            .hint("start the gateway anew, or make another code with `cocode gateway code`"));
+            .hint(
+                "the gateway prints a code when it starts; whoever is signed in makes another: \
+                 POST /api/v1/sign-in/code",
+            ));
         }
         Redeemed::TooMany(wait) => {
             inner.desk.calls.turn_away(TurnedAway::Limit);

@@ -106,7 +106,7 @@ pub struct GatewayProfile {
 pub enum GatewayStore {
     /// In files of this user.
     Sqlite,
-    /// Nowhere but in its own memory.
+    /// Sessions and conversations nowhere but in its own memory; tokens and the audit log in files.
     Memory,
     /// In a `PostgreSQL` database that several gateways may share. The address as it is written: with
     /// `${VAR}`, `keyring:` or `cmd:` in the place of what is secret.
@@ -192,7 +192,7 @@ pub struct AuditSettings {
     pub arguments: Setting<bool>,
     /// Megabytes of one file.
     pub max_file_mb: Option<Setting<u64>>,
-    /// How many files are kept; all, if not given.
+    /// How many full files are kept.
     pub keep_files: Option<Setting<u64>>,
     /// What happens to a call that cannot be written down.
     pub on_failure: Setting<AuditFailure>,

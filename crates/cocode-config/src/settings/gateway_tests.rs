@@ -457,7 +457,7 @@ fn no_remembered_answer_answers_for_somebody_else() {
 
 #[test]
 fn the_files_of_the_audit_log_are_where_somebody_says() {
-    let (home, state) = (Some(Path::new("/home/ana")), Path::new("/state"));
+    let (home, state) = (Some(Path::new("/people/ana")), Path::new("/state"));
     let directory = |text: &str| {
         let gateway = good(&format!("[gateway.audit]\n{text}"));
         let directory = gateway.audit.directory_in(home, state);
@@ -468,7 +468,7 @@ fn the_files_of_the_audit_log_are_where_somebody_says() {
         directory("directory = '/var/log/cocode'"),
         "/var/log/cocode"
     );
-    assert_eq!(directory("directory = '~/audit'"), "/home/ana/audit");
+    assert_eq!(directory("directory = '~/audit'"), "/people/ana/audit");
     assert_eq!(
         directory("directory = 'audit'"),
         "audit",

@@ -77,6 +77,54 @@ async fn the_handle_of_a_parked_request_is_unknown_to_others() {
 }
 
 #[tokio::test]
+async fn nobody_takes_the_places_of_requests_that_others_have_parked() {
+    let script = Script::new()
+        .on("tools/call")
+        .ask("elicitation/create", FORM)
+        .text_result("done");
+    let server = Server::Http(script.http());
+    let spec = server.spec();
+    let rig = Rig::with(server, spec, ViewOptions::default()).await;
+    let ann = view_for(&rig, rig.server(), ViewOptions::default(), Some("ann")).await;
+    let bob = view_for(&rig, rig.server(), ViewOptions::default(), Some("bob")).await;
+    let (mut anns, mut bobs) = (client(&rig, &ann), client(&rig, &bob));
+    let asked = anns.modern(1, "tools/call", params()).await;
+    // More than a server may have parked at all.
+    for _ in 0..40 {
+        let asked = bobs.modern(1, "tools/call", params()).await;
+        assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+    }
+    let back = back(&asked, "question-1");
+    let done = anns.modern(2, "tools/call", back).await;
+    assert_eq!(done["result"]["content"][0]["text"], "done", "{done}");
+}
+
+#[tokio::test]
+async fn nobody_keeps_others_from_asking_for_consent() {
+    let server = Server::Stdio(Script::modern().stdio());
+    let spec = server.spec();
+    let rig = Rig::with(server, spec, ViewOptions::default()).await;
+    let options = || ViewOptions {
+        gate: std::sync::Arc::new(Always(cocode_core::Verdict::Ask)),
+        ..ViewOptions::default()
+    };
+    let ann = view_for(&rig, rig.server(), options(), Some("ann")).await;
+    let bob = view_for(&rig, rig.server(), options(), Some("bob")).await;
+    let (mut anns, mut bobs) = (client(&rig, &ann), client(&rig, &bob));
+    let mut n_asked = 0;
+    let refused = loop {
+        let answer = bobs.modern(1, "tools/call", params()).await;
+        if answer["result"].is_null() {
+            break answer;
+        }
+        n_asked += 1;
+    };
+    assert_eq!(n_asked, 256, "{refused}");
+    let asked = anns.modern(1, "tools/call", params()).await;
+    assert!(asked["result"]["inputRequests"]["consent"].is_object());
+}
+
+#[tokio::test]
 async fn a_consent_is_good_for_whom_it_was_given() {
     // Allowed once, the call comes back for the server, with a state that anybody can guess.
     let question = format!(

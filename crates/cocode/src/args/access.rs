@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Subcommand, ValueHint};
 
 /// The longest time that a token may be told to be good for.
-const MAX_EXPIRES: Duration = Duration::from_secs(3660 * 24 * 60 * 60);
+const MAX_EXPIRES: Duration = Duration::from_hours(3660 * 24);
 
 const TOKEN_HELP: &str = "\
 Clients show a token with every request: `Authorization: Bearer cocode_…`. As soon as there is one, \
@@ -63,12 +63,12 @@ pub(crate) enum AuditVerb {
     /// Show the last entries, the newest last
     Show {
         /// How many at most
-        #[arg(long, value_name = "N", default_value = "50", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+        #[arg(long, value_name = "N", default_value = "50", value_parser = clap::value_parser!(u64).range(1..=1000))]
         limit: u64,
-        /// Only what this one did
+        /// Only what this one did, among the last 1000 entries
         #[arg(long, value_name = "NAME")]
         principal: Option<String>,
-        /// Only what was done with this server
+        /// Only what was done with this server, among the last 1000 entries
         #[arg(long, value_name = "NAME")]
         server: Option<String>,
         /// The directory of the log, if it is another than that of your gateways
@@ -131,8 +131,18 @@ mod tests {
             assert_eq!(expires(text), Ok(Duration::from_secs(seconds)), "{text}");
         }
         for wrong in [
-            "", "d", "30", "30 d", "-1d", "1.5d", "1y", "0d", "3661d", "é",
-            "99999999999999999999d", "9999999999999999999w",
+            "",
+            "d",
+            "30",
+            "30 d",
+            "-1d",
+            "1.5d",
+            "1y",
+            "0d",
+            "3661d",
+            "é",
+            "99999999999999999999d",
+            "9999999999999999999w",
         ] {
             assert!(expires(wrong).is_err(), "{wrong}");
         }

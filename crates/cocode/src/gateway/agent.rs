@@ -21,7 +21,7 @@ use crate::managing::{Purpose, Setup};
 use crate::workspace::Workspace;
 
 /// What the server is called.
-const NAME: &str = "cocode";
+pub(crate) const NAME: &str = "cocode";
 /// What stands in the place of a program.
 const PROGRAM: &str = "cocode-agent";
 /// A turn may take as long as it takes; whoever waits for it can end it.
@@ -35,6 +35,8 @@ pub(crate) struct AgentPlace {
     spec: ServerSpec,
     root: PathBuf,
     ceiling: SandboxMode,
+    /// Whose conversations it has, if not the owner's.
+    principal: Option<Arc<str>>,
     /// The agent, while it is there.
     server: RwLock<Option<Arc<AgentServer>>>,
     connections: Connections,
@@ -90,9 +92,22 @@ impl AgentPlace {
                 .agent
                 .max_sandbox
                 .unwrap_or(SandboxMode::WorkspaceWrite),
+            principal: None,
             server: RwLock::default(),
             connections: Connections::default(),
         }))
+    }
+
+    /// The same place for a principal: its agent has conversations that are theirs alone.
+    pub(super) fn of_principal(&self, principal: &Arc<str>) -> Self {
+        Self {
+            spec: self.spec.clone(),
+            root: self.root.clone(),
+            ceiling: self.ceiling,
+            principal: Some(Arc::clone(principal)),
+            server: RwLock::default(),
+            connections: Connections::default(),
+        }
     }
 
     pub(super) fn spec(&self) -> &ServerSpec {
@@ -133,7 +148,7 @@ impl AgentPlace {
         house.follow(workspace)?;
         let server = Arc::new(AgentServer::new(AgentServerOptions {
             agent: house.agent.clone(),
-            owner: format!("clients of the gateway in {}", self.root.display()),
+            owner: self.owner(),
             setup: Arc::new(Callers {
                 setup: house.setup.clone().working_in(self.root.clone()),
                 model: None,
@@ -146,6 +161,15 @@ impl AgentPlace {
         let own = Arc::clone(&server);
         *self.server.write().unwrap_or_else(PoisonError::into_inner) = Some(own);
         Ok(Resident { house, server })
+    }
+
+    /// Whose conversations are shown, and gone on with.
+    fn owner(&self) -> String {
+        let root = self.root.display();
+        match &self.principal {
+            Some(principal) => format!("{principal} at the gateway in {root}"),
+            None => format!("clients of the gateway in {root}"),
+        }
     }
 
     /// Nobody reaches it any more.

@@ -1,7 +1,7 @@
 //! Reaches everything that a gateway serves: servers that stand in files, the built-in tools, the agent.
 
 use std::net::SocketAddr;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use cocode_client::{Answer, Connector, ReachError, Reached};
 use cocode_core::{Reach, ServerSpec};
@@ -14,16 +14,33 @@ use crate::reach::{Configured, for_manager};
 
 #[derive(Debug)]
 pub(crate) struct Ways {
-    pub(crate) configured: Configured,
-    pub(crate) built_in: Option<BuiltIn>,
+    pub(crate) configured: Arc<Configured>,
+    pub(crate) built_in: Option<Arc<BuiltIn>>,
+    /// The agent of whoever these are the ways of.
     pub(crate) agent: Option<AgentPlace>,
     /// Where the gateway itself listens, once it does.
-    pub(crate) own: OnceLock<SocketAddr>,
+    pub(crate) own: Arc<OnceLock<SocketAddr>>,
+    /// Whose they are, if not the owner's.
+    pub(crate) principal: Option<Arc<str>>,
 }
 
 impl Ways {
+    /// The ways of a principal. All servers are the same but for the agent, which is their own.
+    pub(crate) fn of_principal(&self, principal: &Arc<str>) -> Self {
+        let agent = self.agent.as_ref();
+        Self {
+            configured: Arc::clone(&self.configured),
+            built_in: self.built_in.clone(),
+            agent: agent.map(|agent| agent.of_principal(principal)),
+            own: Arc::clone(&self.own),
+            principal: Some(Arc::clone(principal)),
+        }
+    }
+
     fn built_in(&self, spec: &ServerSpec) -> Option<&BuiltIn> {
-        self.built_in.as_ref().filter(|built_in| built_in.is(spec))
+        self.built_in
+            .as_deref()
+            .filter(|built_in| built_in.is(spec))
     }
 
     fn agent(&self, spec: &ServerSpec) -> Option<&AgentPlace> {
@@ -71,6 +88,15 @@ impl Connector for Ways {
     }
 
     fn sharing(&self, spec: &ServerSpec) -> Option<Vec<String>> {
+        if self.agent(spec).is_some() {
+            let whose = self.principal.as_deref();
+            return Some(
+                whose
+                    .map(|name| format!("agent of {name}"))
+                    .into_iter()
+                    .collect(),
+            );
+        }
         // What it is made of is all in its specification.
         if self.is_here(spec) {
             return Some(Vec::new());

@@ -40,7 +40,11 @@ pub(crate) fn is_reached_by_others(address: SocketAddr) -> bool {
 }
 
 /// What to say of an address before it is listened at: who can read along, and what clients may call it.
-pub(crate) fn warnings(address: SocketAddr, has_tls: bool, allowed_hosts: &[String]) -> Vec<String> {
+pub(crate) fn warnings(
+    address: SocketAddr,
+    has_tls: bool,
+    allowed_hosts: &[String],
+) -> Vec<String> {
     if !is_reached_by_others(address) {
         return Vec::new();
     }
@@ -141,9 +145,15 @@ mod tests {
         assert_eq!(warned("0.0.0.0:1", true, &["gate.example"]), [""; 0]);
         assert_eq!(warned("192.0.2.1:1", true, &[]), [""; 0]);
         let in_the_clear = warned("192.0.2.1:1", false, &[]);
-        assert!(in_the_clear.join("").contains("--tls-cert"), "{in_the_clear:?}");
+        assert!(
+            in_the_clear.join("").contains("--tls-cert"),
+            "{in_the_clear:?}"
+        );
         let without_name = warned("[::]:1", true, &[]);
-        assert!(without_name.join("").contains("--allow-host"), "{without_name:?}");
+        assert!(
+            without_name.join("").contains("--allow-host"),
+            "{without_name:?}"
+        );
         assert_eq!(warned("0.0.0.0:1", false, &[]).len(), 2);
     }
 

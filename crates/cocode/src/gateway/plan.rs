@@ -20,6 +20,8 @@ use crate::workspace::{Workspace, with_problems};
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) http: HttpServerOptions,
+    /// Where it is looked after, if not where clients find it.
+    pub(crate) office: Option<SocketAddr>,
     pub(crate) selection: Selection,
     pub(crate) prefix: cocode_gateway::Prefix,
     pub(crate) search: ToolSearch,
@@ -60,6 +62,7 @@ impl Plan {
             variables,
         )?;
         Ok(Self {
+            office: office(&http, access, config)?,
             http,
             selection: selection(args, profile, config)?,
             prefix: of_gateway(prefix.unwrap_or(settings.prefix.value)),
@@ -171,6 +174,29 @@ fn address(
             None => error,
         }),
     }
+}
+
+/// Where the gateway is looked after, if that is another address: what others can reach is for clients
+/// alone, unless somebody says so.
+fn office(
+    http: &HttpServerOptions,
+    access: &Access,
+    config: &Config,
+) -> Result<Option<SocketAddr>, CliError> {
+    if let Some(Setting { value, from }) = &config.settings.gateway.admin_listen {
+        let address = listen::address(value, access.is_asked());
+        let address = address.map_err(|error| match from {
+            Some(from) => error.hint(written_in(from)),
+            None => error,
+        })?;
+        return Ok((address != http.listen).then_some(address));
+    }
+    if !listen::is_reached_by_others(http.listen) {
+        return Ok(None);
+    }
+    let port = http.listen.port();
+    let port = if port == 0 { 0 } else { port.wrapping_add(1) };
+    Ok(Some(SocketAddr::new(listen::DEFAULT.ip(), port)))
 }
 
 fn written_in(from: &cocode_config::SettingOrigin) -> String {

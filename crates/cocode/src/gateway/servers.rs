@@ -14,11 +14,14 @@ use cocode_gateway::{Shadowed, View};
 use futures_util::StreamExt as _;
 use futures_util::stream::{BoxStream, SelectAll};
 use tokio::sync::watch;
+use tokio::time::Interval;
 
 use super::agent::AgentPlace;
 use super::builtin::{self, BuiltIn};
 use super::connector::Ways;
 use super::plan::Plan;
+use super::principals::Principals;
+use super::views::Wish;
 use super::voice::Voice;
 use crate::manage::overview::view::Line;
 use crate::serving::Selection;
@@ -31,6 +34,9 @@ pub(crate) use present::{ConfigurationNews, Present};
 /// How long the start waits for the stores of credentials, which may ask their user something.
 /// Without what they say, servers are not shared with other gateways.
 const RECALLED_WITHIN: Duration = Duration::from_secs(2);
+
+/// How often it is looked who has not come for a while.
+const SWEPT_EVERY: Duration = Duration::from_mins(1);
 
 pub(crate) struct Servers<'a> {
     selection: &'a Selection,
@@ -46,6 +52,9 @@ pub(crate) struct Servers<'a> {
     shadowed: Vec<String>,
     /// Something goes on as it was, because what is written now cannot be used.
     keeps: bool,
+    /// Everybody who is served something of their own.
+    principals: Principals<'a>,
+    sweep: Interval,
     /// What became of the last change of the files, until it is published.
     news: ConfigurationNews,
     present: watch::Sender<Arc<Present>>,
@@ -53,14 +62,23 @@ pub(crate) struct Servers<'a> {
     voice: &'a Voice<'a>,
 }
 
+/// Something that has to be seen to.
+pub(crate) enum Happening {
+    /// A server may be in another state, or offer something else.
+    State,
+    /// Somebody has come for the first time.
+    Came(Wish),
+    /// It is time to look who has left.
+    Left,
+}
+
 impl<'a> Servers<'a> {
     pub(crate) fn new(
-        plan: &'a Plan,
+        (plan, voice, workspace): (&'a Plan, &'a Voice<'a>, &Workspace),
         view: View,
         connector: Arc<Ways>,
         rules: Arc<Rules>,
-        voice: &'a Voice<'a>,
-        workspace: &Workspace,
+        principals: Principals<'a>,
     ) -> Self {
         let live = workspace.live();
         let before = Present::before(live.shared_config());
@@ -77,18 +95,13 @@ impl<'a> Servers<'a> {
             news: ConfigurationNews::default(),
             present: watch::Sender::new(Arc::new(before)),
             happenings: SelectAll::new(),
+            principals,
+            sweep: tokio::time::interval(SWEPT_EVERY),
             voice,
         }
     }
 
     /// Publishes what is served here.
-    #[cfg_attr(
-        not(test),
-        expect(
-            dead_code,
-            reason = "the gateway has no house yet that would follow it"
-        )
-    )]
     #[must_use]
     pub(crate) fn publishing(mut self, present: watch::Sender<Arc<Present>>) -> Self {
         self.present = present;
@@ -98,7 +111,7 @@ impl<'a> Servers<'a> {
     /// Serves what the configuration says now.
     pub(crate) async fn apply(&mut self) {
         self.rules.replace(self.live.config());
-        let built_in = self.connector.built_in.as_ref();
+        let built_in = self.connector.built_in.as_deref();
         let specs = self.live.specs();
         let specs = specs.filter(|spec| self.selection.has(spec.name.as_str()));
         // A name that was free at the start stays with whoever has it.
@@ -111,6 +124,8 @@ impl<'a> Servers<'a> {
         let configured = &self.connector.configured;
         configured.recall_within(RECALLED_WITHIN, &self.specs).await;
         self.view.apply(self.specs.clone()).await;
+        let config = self.live.config();
+        self.principals.apply(config, &self.specs).await;
         self.happenings = happenings(&self.view, &self.specs);
         self.publish();
         self.tell();
@@ -118,7 +133,7 @@ impl<'a> Servers<'a> {
 
     /// Lets those who look after the gateway know what is served now.
     fn publish(&mut self) {
-        let built_in = self.connector.built_in.as_ref().map(BuiltIn::spec);
+        let built_in = self.connector.built_in.as_deref().map(BuiltIn::spec);
         let agent = self.connector.agent.as_ref().map(AgentPlace::spec);
         let built_in = built_in.into_iter().chain(agent);
         let present = Present {
@@ -138,11 +153,30 @@ impl<'a> Servers<'a> {
         self.apply().await;
     }
 
-    /// Ends when a server may be in another state, or offer something else. Cancel safe.
-    pub(crate) async fn happened(&mut self) {
-        if self.happenings.next().await.is_none() {
-            std::future::pending::<()>().await;
+    /// What has to be seen to next. Cancel safe.
+    pub(crate) async fn happened(&mut self) -> Happening {
+        tokio::select! {
+            Some(_name) = self.happenings.next() => Happening::State,
+            wish = self.principals.wish() => Happening::Came(wish),
+            _ = self.sweep.tick() => Happening::Left,
         }
+    }
+
+    /// Sees to it.
+    pub(crate) async fn see_to(&mut self, happening: Happening) {
+        match happening {
+            Happening::State => self.tell(),
+            Happening::Came(wish) => {
+                let config = self.live.config();
+                self.principals.fulfil(wish, config, &self.specs).await;
+            }
+            Happening::Left => self.principals.sweep().await,
+        }
+    }
+
+    /// Lets go of everybody who is served something of their own.
+    pub(crate) async fn leave(self) {
+        self.principals.leave().await;
     }
 
     /// Says what is other than it was said last.

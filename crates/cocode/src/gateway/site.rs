@@ -1,14 +1,17 @@
-//! What is found at which path: the servers, and two pages for people and machines that look
-//! whether the gateway is there.
+//! What is found at which path: the servers for those who are let in, and pages for people and machines
+//! that look after the gateway.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use cocode_gateway::{Announced, View};
-use cocode_wire::serve::{Endpoint, Page, PageBody, Site, Visit};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use cocode_wire::serve::{Admission, Admitting, Endpoint, Guest, Page, Site, Visit};
+use http::{HeaderMap, Request};
 use url::form_urlencoded;
+
+use super::door::FrontDoor;
+use super::management::Pages;
+use super::views::Views;
 
 /// How clients say how many tokens their model sees.
 const WINDOW_HEADER: &str = "cocode-context-window";
@@ -20,32 +23,52 @@ const MODE_PARAMETER: &str = "tool_search";
 /// The paths of a gateway.
 #[derive(Debug)]
 pub(crate) struct Endpoints {
-    view: View,
+    views: Arc<Views>,
+    door: Arc<FrontDoor>,
+    pages: Arc<Pages>,
+    /// Whether everything that there is to look after the gateway is found here, too.
+    has_office: bool,
 }
 
 impl Endpoints {
-    pub(crate) fn new(view: View) -> Self {
-        Self { view }
+    pub(crate) fn new(
+        views: Arc<Views>,
+        door: Arc<FrontDoor>,
+        pages: Arc<Pages>,
+        has_office: bool,
+    ) -> Self {
+        Self {
+            views,
+            door,
+            pages,
+            has_office,
+        }
     }
 
-    fn introduction(&self) -> String {
-        let mut text = format!(
-            "cocode gateway {}\n\nMCP, for clients of every protocol revision:\n\n  /mcp\n",
-            env!("CARGO_PKG_VERSION")
-        );
-        for name in self.view.names() {
-            // Writing to a text does not fail.
-            let _written = writeln!(text, "  /mcp/{name}");
+    /// What somebody sees. Whoever is let in has a view; where everybody is the same, it is the owner's.
+    fn view_of(&self, guest: Option<&Guest>) -> Option<View> {
+        match guest {
+            Some(guest) => self.views.known(guest.id()),
+            None => Some(self.views.own().clone()),
         }
-        text
     }
 }
 
 impl Site for Endpoints {
+    fn admit<'a>(&'a self, visit: Visit<'a>) -> Admitting<'a> {
+        if is_mcp(visit.path) {
+            self.door.admit(&visit)
+        } else {
+            // Pages look themselves at who comes.
+            Admitting::Now(Admission::Welcome(None))
+        }
+    }
+
     fn endpoint(&self, name: Option<&str>) -> Option<Arc<dyn Endpoint>> {
+        let view = self.views.own();
         match name {
-            Some(name) => self.view.server(name),
-            None => Some(self.view.all()),
+            Some(name) => view.server(name),
+            None => Some(view.all()),
         }
     }
 
@@ -54,40 +77,49 @@ impl Site for Endpoints {
         name: Option<&str>,
         visit: &Visit<'_>,
     ) -> Result<Option<Arc<dyn Endpoint>>, String> {
-        // One server by itself is as it is, whoever comes.
-        if name.is_some() {
-            return Ok(self.endpoint(name));
+        let Some(view) = self.view_of(visit.guest) else {
+            return Ok(None);
+        };
+        // One server by itself is as it is, whatever is said of models.
+        match name {
+            Some(name) => Ok(view.server(name)),
+            None => Ok(Some(view.all_for(announced(visit)?))),
         }
-        Ok(Some(self.view.all_for(announced(visit)?)))
     }
 
     fn names(&self) -> Vec<String> {
-        self.view
-            .names()
-            .into_iter()
-            .map(|name| name.to_string())
-            .collect()
+        names_in(self.views.own())
+    }
+
+    fn names_for(&self, visit: &Visit<'_>) -> Vec<String> {
+        let view = self.view_of(visit.guest);
+        view.as_ref().map(names_in).unwrap_or_default()
     }
 
     fn page(&self, request: Request<Bytes>) -> Page<'_> {
-        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-        let (status, text) = match request.uri().path() {
-            "/" | "/healthz" if !is_read => {
-                (StatusCode::METHOD_NOT_ALLOWED, "GET only\n".to_owned())
-            }
-            "/" => (StatusCode::OK, self.introduction()),
-            "/healthz" => (StatusCode::OK, "ok\n".to_owned()),
-            _ => (
-                StatusCode::NOT_FOUND,
-                "there is nothing here; / lists what there is\n".to_owned(),
-            ),
-        };
-        let mut response = Response::new(PageBody::from(text));
-        *response.status_mut() = status;
-        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-        response.headers_mut().insert(header::CONTENT_TYPE, plain);
-        Box::pin(std::future::ready(response))
+        if self.has_office {
+            Box::pin(self.pages.answer(request))
+        } else {
+            Box::pin(self.pages.answer_in_public(request))
+        }
     }
+}
+
+fn names_in(view: &View) -> Vec<String> {
+    let names = view.names().into_iter();
+    names.map(|name| name.to_string()).collect()
+}
+
+/// Whether servers are used at this path.
+fn is_mcp(path: &str) -> bool {
+    let begins = |base: &&str| path.strip_prefix(*base).is_some_and(is_end_or_below);
+    ["/mcp", "/sse", "/ws", "/messages"]
+        .iter()
+        .any(|base| begins(&base))
+}
+
+fn is_end_or_below(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('/')
 }
 
 /// What somebody says of their model by how they come. Headers count more than the address.

@@ -24,6 +24,14 @@ pub(crate) struct Voice<'a> {
     begun: Instant,
 }
 
+/// Where the gateway is looked after.
+#[derive(Debug, Serialize)]
+pub(crate) struct Office {
+    pub(crate) url: String,
+    /// Lets somebody in, once.
+    pub(crate) code: String,
+}
+
 /// One thing that happened, as scripts see it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -40,6 +48,8 @@ struct Happened<'a> {
 enum What<'a> {
     Listening {
         url: &'a str,
+        /// Where it is looked after, and what to sign in with there, once.
+        dashboard: &'a Office,
         /// What to type or paste, by tool.
         clients: BTreeMap<&'static str, &'a str>,
         tool_search: ToolSearchReport,
@@ -68,7 +78,7 @@ impl<'a> Voice<'a> {
     }
 
     /// Clients can connect.
-    pub(crate) fn listening(&self, search: &ToolSearch) -> Result<(), CliError> {
+    pub(crate) fn listening(&self, search: &ToolSearch, office: &Office) -> Result<(), CliError> {
         let url = self.url();
         let clients = clients::lines(&url);
         if self.printer.json() {
@@ -78,6 +88,7 @@ impl<'a> Voice<'a> {
                 "listening",
                 What::Listening {
                     url: &url,
+                    dashboard: office,
                     clients: clients.collect(),
                     tool_search: search.report(),
                 },
@@ -91,8 +102,12 @@ impl<'a> Voice<'a> {
         );
         let clients = clients.iter().filter(|_| !self.printer.quiet());
         let clients = clients.map(|client| format!("  {}\n", client.told(paint)));
-        let search = (!self.printer.quiet()).then(|| format!("{search}\n"));
-        let text: String = std::iter::once(head).chain(clients).chain(search).collect();
+        let rest = (!self.printer.quiet()).then(|| {
+            let Office { url, code } = office;
+            let (url, code) = (bold(url), bold(code));
+            format!("dashboard at {url}, sign in with {code}\n{search}\n")
+        });
+        let text: String = std::iter::once(head).chain(clients).chain(rest).collect();
         self.printer.out(text)
     }
 

@@ -19,6 +19,8 @@ pub(crate) struct Running {
     lines: BufReader<ChildStdout>,
     /// The address of all servers.
     pub(crate) url: String,
+    /// What it said first.
+    pub(crate) first: Value,
 }
 
 impl Running {
@@ -35,10 +37,12 @@ impl Running {
             child,
             lines,
             url: String::new(),
+            first: Value::Null,
         };
         let first = running.next(|_| true);
         assert_eq!(first["event"], "listening", "{first}");
         first["url"].as_str().unwrap().clone_into(&mut running.url);
+        running.first = first;
         running
     }
 
@@ -182,6 +186,10 @@ fn people_are_told_where_it_listens_and_what_to_paste() {
         let line = next();
         assert!(line.contains(part) && line.contains(&url), "{line}");
     }
+    let dashboard = next();
+    let address = url.strip_suffix("mcp").unwrap();
+    let told = format!("dashboard at {address}, sign in with ");
+    assert!(dashboard.starts_with(&told), "{dashboard}");
     let search = next();
     assert!(
         search.starts_with("tool search: auto (the default)"),
@@ -560,7 +568,11 @@ fn pages_tell_what_is_there_to_those_who_call_it_by_its_name() {
     gateway.until_state("workspace", "ready");
     let index = gateway.get("/", "localhost");
     assert!(index.starts_with("HTTP/1.1 200"), "{index}");
-    assert!(index.contains("/mcp/workspace"), "{index}");
+    assert!(index.contains("<!doctype html>"), "{index}");
+    assert!(
+        index.contains("content-security-policy: default-src 'none'"),
+        "{index}"
+    );
     let healthy = gateway.get("/healthz", "127.0.0.1");
     assert!(healthy.ends_with("\r\n\r\nok\n"), "{healthy}");
     assert!(

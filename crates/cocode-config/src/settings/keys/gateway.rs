@@ -47,7 +47,8 @@ pub(super) const GATEWAY: &[SettingKey] = &[
         "store",
         Kind::Store,
         "Where sessions, conversations, tokens and the audit log are kept: \"sqlite\" (files of this \
-         user, the default), \"memory\" (nowhere), or a database that several gateways share, as in \
+         user, the default), \"memory\" (sessions and conversations nowhere, the rest in files), or a \
+         database that several gateways share, as in \
          \"postgres://cocode:${DB_PASSWORD}@db.example.com/cocode\". Its password is a `${VAR}` or a \
          `${keyring:NAME}`; the whole may be one, too. Only in your own config.toml and in that of the \
          organization.",
@@ -241,12 +242,12 @@ const AUDIT: &[SettingKey] = &[
         "max_file_mb",
         Kind::Count,
         "How many megabytes a file may have before the log goes on in the next one. Without it, as \
-         `retention.audit_max_mb`.",
+         `retention.audit_max_mb` (64).",
     ),
     key(
         "keep_files",
         Kind::Count,
-        "How many files are kept. Without it, all of them.",
+        "How many full files are kept; the oldest go first (16).",
     ),
     key(
         "on_failure",

@@ -90,7 +90,7 @@ impl Interior {
         });
         let limit = wish
             .timeout_seconds
-            .map(|seconds| Duration::from_secs(seconds.into()));
+            .map(|seconds| Duration::from_secs(seconds.get().into()));
         let asked = Asked {
             method: "tools/call",
             params: params.map_err(|error| unwritable(&error))?,

@@ -36,7 +36,7 @@ impl Interior {
     pub(super) async fn add_token(&self, wanted: NewToken) -> Result<MadeToken, Refusal> {
         let keeper = self.keeper()?;
         let name = parsed(&wanted.name).map_err(refusal)?;
-        let days = wanted.expires_in_days.map(u64::from);
+        let days = wanted.expires_in_days.map(|days| u64::from(days.get()));
         let expires = days.map(|days| Duration::from_hours(24 * days));
         let made = made(&name, wanted.admin.unwrap_or_default(), expires);
         let (token, record) = made.map_err(refusal)?;

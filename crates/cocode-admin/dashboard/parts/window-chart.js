@@ -1,0 +1,66 @@
+// A context window as one long bar, and what the tools of each server take of it.
+import { h } from '../lib/dom.js';
+import { percent, short } from '../lib/format.js';
+import { plain } from '../lib/text.js';
+
+const MAX_PARTS = 30;
+/** From this share on, cocode lets models search for tools by itself. */
+const SEARCH_SHARE = 0.1;
+
+/** The parts in order, those beyond the bounds together. */
+function parts(servers) {
+  if (servers.length <= MAX_PARTS) return servers;
+  const rest = servers.slice(MAX_PARTS - 1);
+  return [
+    ...servers.slice(0, MAX_PARTS - 1),
+    { name: `${rest.length} others`, tokens: rest.reduce((sum, server) => sum + server.tokens, 0) },
+  ];
+}
+
+/** Where something stands, in percent of the bar. */
+function mark(share, kind) {
+  const node = h('span', { class: `window-mark ${kind}` });
+  node.style.left = `${share * 100}%`;
+  return node;
+}
+
+export function windowChart(servers, total, window) {
+  const all = Math.max(total, window);
+  const shown = parts(servers);
+  const words = shown
+    .slice(0, 8)
+    .map((server) => `${plain(server.name, 40)} ${percent(server.tokens, window)}`);
+  const bar = h('div', {
+    class: 'window-chart',
+    role: 'img',
+    'aria-label': `${percent(total, window)} of the window is taken: ${words.join(', ')}`,
+  });
+  for (const server of shown) {
+    const name = plain(server.name, 60);
+    const part = h(
+      'div',
+      {
+        class: 'window-part',
+        title: `${name}: ${short(server.tokens)} tokens, ${percent(server.tokens, window)}`,
+      },
+      h('span', null, name),
+    );
+    part.style.width = `${(server.tokens / all) * 100}%`;
+    bar.append(part);
+  }
+  bar.append(mark((window / all) * SEARCH_SHARE, 'search'));
+  if (total > window) bar.append(mark(window / all, 'end'));
+  return h(
+    'div',
+    { class: 'window-frame' },
+    bar,
+    h(
+      'p',
+      { class: 'legend' },
+      h('span', { class: 'legend-part' }, 'a server each'),
+      h('span', { class: 'legend-free' }, 'free'),
+      h('span', { class: 'legend-search' }, '10%: tool search begins by itself'),
+      total > window && h('span', { class: 'legend-end' }, 'end of the window'),
+    ),
+  );
+}

@@ -1,0 +1,236 @@
+//! What becomes of every call: it is let through by limits, written into the book of calls, and, where
+//! that is wanted, into the audit log.
+
+use std::sync::Arc;
+
+use cocode_access::{
+    AuditEntry, AuditLog, AuditOutcome, AuditSlot, CallGuard, LimitReached, Limits, Principal,
+    PrincipalName,
+};
+use cocode_admin::model::CallProgress;
+use cocode_admin::{CallBook, CallEnding, NewCall, OngoingCall, TurnedAway};
+use cocode_gateway::{Deed, Ongoing, Outcome, Overseer};
+use cocode_wire::{RawJson, RpcError, code};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::Instant;
+
+/// Arguments that are written down, in bytes; of larger ones, it is written how large they were.
+const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
+
+/// What watches over the calls of all principals.
+#[derive(Clone, Debug)]
+pub(crate) struct Watch {
+    pub(crate) calls: CallBook,
+    pub(crate) limits: Limits,
+    /// Where calls are written down, if they are.
+    pub(crate) audit: Option<Arc<Audit>>,
+}
+
+/// An audit log, and how much is written down.
+#[derive(Debug)]
+pub(crate) struct Audit {
+    pub(crate) log: Arc<AuditLog>,
+    pub(crate) with_arguments: bool,
+}
+
+/// Watches over the calls of one principal.
+#[derive(Debug)]
+pub(crate) struct Oversight {
+    watch: Watch,
+    principal: PrincipalName,
+}
+
+impl Watch {
+    /// Watches over whoever needs not say who they are.
+    pub(crate) fn over_owner(&self) -> Arc<Oversight> {
+        self.over(Principal::local().name)
+    }
+
+    /// Watches over a principal.
+    pub(crate) fn over(&self, principal: PrincipalName) -> Arc<Oversight> {
+        Arc::new(Oversight {
+            watch: self.clone(),
+            principal,
+        })
+    }
+}
+
+impl Oversight {
+    /// What will be said of a deed.
+    fn entry(&self, deed: &Deed<'_>, audit: &Audit) -> AuditEntry {
+        let arguments = deed.arguments.filter(|_| audit.with_arguments);
+        AuditEntry {
+            principal: Some(self.principal.to_string()),
+            client: deed.client.map(str::to_owned),
+            server: Some(deed.server.to_string()),
+            name: Some(deed.name.to_owned()).filter(|name| !name.is_empty()),
+            arguments: arguments.map(written),
+            ..AuditEntry::now(deed.method, AuditOutcome::Cancelled)
+        }
+    }
+
+    fn limited(&self, deed: &Deed<'_>, reached: &LimitReached) -> RpcError {
+        self.watch.calls.turn_away(TurnedAway::Limit);
+        if let Some(audit) = &self.watch.audit
+            && let Ok(slot) = audit.log.reserve()
+        {
+            slot.write(AuditEntry {
+                outcome: AuditOutcome::Limited,
+                ..self.entry(deed, audit)
+            });
+        }
+        let seconds = reached.retry_after.as_secs();
+        let data = json!({ "reason": "limit-reached", "retryAfterSeconds": seconds });
+        RpcError {
+            code: code::INTERNAL_ERROR,
+            message: reached.to_string().into(),
+            data: RawJson::of(&data).ok(),
+        }
+    }
+}
+
+impl Overseer for Oversight {
+    fn begin(&self, deed: &Deed<'_>) -> Result<Box<dyn Ongoing>, RpcError> {
+        let Watch {
+            calls,
+            limits,
+            audit,
+        } = &self.watch;
+        // Before it counts: what cannot be written down is not done.
+        let slot = audit.as_ref().map(|audit| audit.log.reserve()).transpose();
+        let slot = slot.map_err(|unavailable| {
+            tracing::error!(why = unavailable.why, "the audit log cannot be written");
+            let what = "this gateway writes down every call, and cannot do so now: try again later";
+            RpcError::new(code::INTERNAL_ERROR, what)
+        })?;
+        let guard = limits.begin(&self.principal, deed.server);
+        let guard = guard.map_err(|reached| self.limited(deed, &reached))?;
+        let call = calls.begin(NewCall {
+            principal: self.principal.to_string(),
+            server: deed.server.to_string(),
+            method: deed.method.to_owned(),
+            name: deed.name.to_owned(),
+        });
+        let entry = audit.as_ref().map(|audit| self.entry(deed, audit));
+        Ok(Box::new(Watched {
+            call: Some(call),
+            record: slot.zip(entry).map(|(slot, entry)| Record {
+                slot,
+                entry,
+                begun: Instant::now(),
+            }),
+            _guard: guard,
+        }))
+    }
+}
+
+/// Arguments as they are written down.
+fn written(arguments: &RawJson) -> String {
+    let text = arguments.as_str();
+    if text.len() > MAX_ARGUMENT_BYTES {
+        return format!("\"({} bytes)\"", text.len());
+    }
+    text.to_owned()
+}
+
+/// A call that goes on. Dropped before it has ended, it was given up by its client, which is written
+/// down, too.
+struct Watched {
+    call: Option<OngoingCall>,
+    record: Option<Record>,
+    _guard: CallGuard,
+}
+
+/// What is to be written down.
+struct Record {
+    slot: AuditSlot,
+    entry: AuditEntry,
+    begun: Instant,
+}
+
+impl Record {
+    fn write(self, outcome: AuditOutcome, code: Option<i64>, bytes: u64) {
+        self.slot.write(AuditEntry {
+            at: std::time::SystemTime::now(),
+            outcome,
+            code,
+            bytes,
+            took: self.begun.elapsed(),
+            ..self.entry
+        });
+    }
+}
+
+/// What `notifications/progress` says.
+#[derive(Deserialize)]
+struct Progress {
+    progress: f64,
+    #[serde(default)]
+    total: Option<f64>,
+    #[serde(default)]
+    message: Option<String>,
+}
+
+impl Ongoing for Watched {
+    fn progress(&self, params: &RawJson) {
+        // What is no progress is passed on to the client all the same.
+        if let (Ok(told), Some(call)) = (params.decode::<Progress>(), &self.call) {
+            let Progress {
+                progress,
+                total,
+                message,
+            } = told;
+            call.progress(CallProgress {
+                progress,
+                total,
+                message,
+            });
+        }
+    }
+
+    fn ended(mut self: Box<Self>, outcome: Outcome) {
+        let (record, call) = (self.record.take(), self.call.take());
+        let (ending, kind, code, bytes) = match outcome {
+            Outcome::Ok { bytes } => {
+                let bytes = counted(bytes);
+                (CallEnding::Ok { bytes }, AuditOutcome::Ok, None, bytes)
+            }
+            Outcome::ToolError { bytes } => {
+                let bytes = counted(bytes);
+                let ending = CallEnding::ToolError { bytes };
+                (ending, AuditOutcome::ToolError, None, bytes)
+            }
+            Outcome::Error { code, message } => {
+                let ending = CallEnding::Error(message);
+                (ending, AuditOutcome::Error, Some(code), 0)
+            }
+            Outcome::AsksForInput => {
+                let ending = CallEnding::Ok { bytes: 0 };
+                (ending, AuditOutcome::AsksForInput, None, 0)
+            }
+            Outcome::Denied => {
+                let ending = CallEnding::Denied("a rule denies this tool".to_owned());
+                (ending, AuditOutcome::Denied, None, 0)
+            }
+        };
+        if let Some(record) = record {
+            record.write(kind, code, bytes);
+        }
+        if let Some(call) = call {
+            call.end(ending);
+        }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if let Some(record) = self.record.take() {
+            record.write(AuditOutcome::Cancelled, None, 0);
+        }
+    }
+}
+
+fn counted(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,132 @@
+//! What watches over calls, as the settings of the gateway say.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cocode_access::{
+    AuditLog, FileLedger, FileLedgerOptions, LimitPlan, Limits, Policies, PrincipalPolicy,
+    ServerLimit, WhenFailing,
+};
+use cocode_admin::CallBook;
+use cocode_config::{AuditFailure, Config, OTHERS, PrincipalSettings};
+
+use super::oversight::{Audit, Watch};
+use crate::access::audit_directory;
+use crate::error::CliError;
+use crate::workspace::Workspace;
+
+/// How long the end waits for what was done to be written down.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(5);
+/// Bytes of a megabyte, as people who set limits for files mean it.
+const MEGABYTE: u64 = 1_000_000;
+
+impl Watch {
+    /// By the settings, for a gateway whose clients have to say who they are, or not.
+    pub(crate) fn new(
+        calls: &CallBook,
+        is_authenticated: bool,
+        workspace: &Workspace,
+    ) -> Result<Self, CliError> {
+        let config = workspace.config()?;
+        let settings = &config.settings.gateway.audit;
+        let audit = if settings.is_enabled(is_authenticated) {
+            let mut options = FileLedgerOptions::new(audit_directory(workspace)?);
+            if let Some(most) = &settings.max_file_mb {
+                options.max_file_bytes = most.value.saturating_mul(MEGABYTE);
+            }
+            if let Some(keep) = &settings.keep_files {
+                options.max_full_files = usize::try_from(keep.value).unwrap_or(usize::MAX);
+            }
+            let when_failing = match settings.on_failure.value {
+                AuditFailure::Refuse => WhenFailing::Refuse,
+                AuditFailure::Continue => WhenFailing::GoOn,
+            };
+            let ledger = Arc::new(FileLedger::new(options));
+            Some(Arc::new(Audit {
+                log: Arc::new(AuditLog::start(ledger, when_failing)),
+                with_arguments: settings.arguments.value,
+            }))
+        } else {
+            None
+        };
+        Ok(Self {
+            calls: calls.clone(),
+            limits: Limits::new(plan(config)),
+            audit,
+        })
+    }
+
+    /// Limits are as this configuration says from now on.
+    pub(crate) fn follow(&self, config: &Config) {
+        self.limits.replace(plan(config));
+    }
+
+    /// Writes down what is still to be written down.
+    pub(crate) async fn close(&self) {
+        if let Some(audit) = &self.audit
+            && let Err(error) = audit.log.flush(WRITTEN_WITHIN).await
+        {
+            tracing::error!(%error, "what was done is not written down to its end");
+        }
+    }
+}
+
+/// How much may be done.
+fn plan(config: &Config) -> LimitPlan {
+    let gateway = &config.settings.gateway;
+    let limits = &gateway.limits;
+    let value = |setting: &Option<cocode_config::Setting<u64>>| {
+        setting.as_ref().map(|setting| setting.value)
+    };
+    let named = gateway.principals.iter();
+    let named = named.filter(|(name, _)| *name != OTHERS);
+    // A name that nobody can have limits nobody.
+    let named: BTreeMap<_, _> = named
+        .filter_map(|(name, settings)| Some((name.parse().ok()?, policy(settings))))
+        .collect();
+    let servers = limits.servers.iter();
+    let servers: BTreeMap<_, _> = servers
+        .filter_map(|(name, limit)| {
+            let limit = limit_of(limit.calls_per_minute, limit.max_concurrent);
+            Some((name.parse().ok()?, limit))
+        })
+        .collect();
+    LimitPlan {
+        all: limit_of(
+            value(&limits.calls_per_minute),
+            value(&limits.max_concurrent),
+        ),
+        principals: Policies {
+            default: gateway
+                .principals
+                .get(OTHERS)
+                .map(policy)
+                .unwrap_or_default(),
+            named,
+        },
+        servers,
+        other_servers: ServerLimit::default(),
+    }
+}
+
+/// What limits a principal; which servers and tools are theirs is decided where those are known.
+fn policy(settings: &PrincipalSettings) -> PrincipalPolicy {
+    PrincipalPolicy {
+        calls_per_minute: number(settings.calls_per_minute),
+        max_concurrent: number(settings.max_concurrent),
+        ..PrincipalPolicy::default()
+    }
+}
+
+fn limit_of(calls_per_minute: Option<u64>, max_concurrent: Option<u64>) -> ServerLimit {
+    ServerLimit {
+        calls_per_minute: number(calls_per_minute),
+        max_concurrent: number(max_concurrent),
+    }
+}
+
+fn number(wanted: Option<u64>) -> Option<NonZeroU32> {
+    NonZeroU32::new(u32::try_from(wanted?).unwrap_or(u32::MAX))
+}

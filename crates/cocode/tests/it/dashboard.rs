@@ -1,0 +1,243 @@
+//! The dashboard of a real gateway, used by a person with a real browser: Debian's Chromium, driven by
+//! the scripts of `peers/dashboard`, each of which ends with an error if the page complains of anything.
+
+use std::path::Path;
+use std::process::Command;
+
+use cocode_testkit::{Script, StdioServer};
+use serde_json::{Value, json};
+
+use crate::gateway::Running;
+use crate::gateway_peers::{NODE, installed, script};
+use crate::harness::Finished;
+use crate::home::Home;
+use crate::sign_in::{NOTES, SignIn};
+use crate::status::entry;
+
+/// The reference server, which reports progress and asks questions.
+const EVERYTHING: &str = "everything";
+
+/// Adds the reference server.
+fn with_everything(home: &Home) {
+    let program = installed(NODE);
+    let directory = "npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js";
+    let program = [program, installed(directory)].map(|path| path.to_str().unwrap().to_owned());
+    let words = ["mcp", "add", EVERYTHING, "--"].map(str::to_owned);
+    home.run(words.iter().chain(&program)).with_code(0);
+}
+
+/// A gateway, in which the reference server is ready.
+fn gateway_with_everything(home: &Home) -> Running {
+    with_everything(home);
+    let mut gateway = Running::start(home, &[]);
+    gateway.until_state(EVERYTHING, "ready");
+    gateway
+}
+
+/// Runs a scenario, which has to go through to its end, and gives its steps.
+#[track_caller]
+fn drive(gateway: &Running, scenario: &str, settings: &[(&str, &str)]) -> Vec<Value> {
+    let mut command = driver(gateway, scenario);
+    for (name, value) in settings {
+        command.env(format!("COCODE_DASHBOARD_{name}"), value);
+    }
+    let finished = Finished::of(command.output().unwrap());
+    assert_eq!(finished.code, Some(0), "{scenario}: {finished:#?}");
+    let steps = finished.stdout.lines().map(serde_json::from_str);
+    let steps: Vec<Value> = steps.map(Result::unwrap).collect();
+    let last = steps.last().unwrap();
+    assert_eq!(last["step"], "end", "{steps:#?}");
+    for complaints in ["console_errors", "csp_violations", "foreign_requests"] {
+        assert_eq!(last[complaints], json!([]), "{steps:#?}");
+    }
+    steps
+}
+
+#[expect(clippy::disallowed_methods, reason = "the script is the test")]
+fn driver(gateway: &Running, scenario: &str) -> Command {
+    let mut command = Command::new(installed(NODE));
+    let dashboard = &gateway.first["dashboard"];
+    command
+        .arg(script(&format!("dashboard/{scenario}.mjs")))
+        .env("COCODE_PEERS", installed("."))
+        .env("COCODE_DASHBOARD_URL", dashboard["url"].as_str().unwrap())
+        .env("COCODE_DASHBOARD_CODE", dashboard["code"].as_str().unwrap());
+    command
+}
+
+#[test]
+fn system_a_server_is_added_and_seen_to_connect() {
+    let home = Home::new();
+    let gateway = Running::start(&home, &[]);
+    let everything = "npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js";
+    let command = format!(
+        "{} {}",
+        installed(NODE).display(),
+        installed(everything).display()
+    );
+    drive(&gateway, "add-server-and-connect", &[("COMMAND", &command)]);
+    let listed = home.json(&["mcp", "list"]);
+    assert!(listed.to_string().contains("added"), "{listed}");
+}
+
+#[test]
+fn system_a_tool_is_called_with_progress_and_the_plot_moves() {
+    let home = Home::new();
+    let gateway = gateway_with_everything(&home);
+    let settings = [
+        ("SERVER", EVERYTHING),
+        ("TOOL", "trigger-long-running-operation"),
+        ("ARGUMENTS", r#"{"duration":3,"steps":6}"#),
+    ];
+    drive(&gateway, "call-with-progress-and-plot", &settings);
+}
+
+#[test]
+fn system_a_server_of_the_project_is_approved() {
+    let home = Home::new();
+    let good = Script::new().stdio();
+    home.project_file(".mcp.toml", &entry("shared", &good));
+    let mut gateway = Running::start(&home, &[]);
+    drive(&gateway, "approve-trust", &[("SERVER", "shared")]);
+    gateway.until_state("shared", "ready");
+}
+
+#[test]
+fn system_the_question_of_a_server_is_answered_in_the_inbox() {
+    let home = Home::new();
+    let gateway = gateway_with_everything(&home);
+    let settings = [
+        ("SERVER", EVERYTHING),
+        ("TOOL", "trigger-elicitation-request"),
+        ("ANSWER", r#"{"name":"Ana of the inbox"}"#),
+        ("EXPECT", "Ana of the inbox"),
+    ];
+    drive(&gateway, "answer-elicitation", &settings);
+}
+
+#[test]
+fn system_somebody_logs_in_to_a_server_that_wants_it() {
+    let signing = SignIn::new();
+    let mut gateway = Running::start(&signing.home, &[]);
+    gateway.until_state(NOTES, "needs-auth");
+    drive(&gateway, "log-in", &[("SERVER", NOTES)]);
+    gateway.until_state(NOTES, "ready");
+}
+
+#[test]
+fn system_a_token_is_made_works_and_is_revoked() {
+    let home = Home::new();
+    let gateway = Running::start(&home, &[]);
+    drive(&gateway, "revoke-token", &[]);
+}
+
+/// A server that says nothing but what is to be obeyed.
+fn hostile() -> StdioServer {
+    let payloads = std::fs::read_to_string(script("dashboard/payloads.json")).unwrap();
+    // Halves of pairs are no text in Rust; they are for the tests of the pages.
+    let payloads: Vec<&str> = payloads
+        .lines()
+        .filter(|line| !line.contains("\\ud800"))
+        .collect();
+    let payloads: Vec<String> = serde_json::from_str(&payloads.join("\n")).unwrap();
+    let tools: Vec<Value> = payloads
+        .iter()
+        .enumerate()
+        .map(|(index, text)| {
+            json!({
+                "name": format!("tool-{index}"), "title": text, "description": text,
+                "annotations": { "title": text },
+                "inputSchema": {
+                    "type": "object", "title": text, "description": text,
+                    "properties": { text: { "type": "string", "title": text, "description": text, "default": text, "enum": [text] } },
+                },
+            })
+        })
+        .collect();
+    let all = payloads.join(" ");
+    let resources: Vec<Value> = payloads
+        .iter()
+        .enumerate()
+        .map(|(index, text)| json!({ "uri": format!("x://{index}"), "name": text, "description": text, "mimeType": text }))
+        .collect();
+    let prompts: Vec<Value> = payloads
+        .iter()
+        .map(|text| json!({ "name": text, "description": text, "arguments": [{ "name": text, "description": text }] }))
+        .collect();
+    Script::new()
+        .on("tools/list")
+        .result(json!({ "tools": tools }))
+        .on("resources/list")
+        .result(json!({ "resources": resources }))
+        .on("prompts/list")
+        .result(json!({ "prompts": prompts }))
+        .on("tools/call")
+        .result(json!({ "content": [{ "type": "text", "text": all }], "isError": true }))
+        .stdio()
+}
+
+#[test]
+fn system_nothing_that_a_server_says_is_obeyed() {
+    let home = Home::new();
+    let server = hostile();
+    home.user_file("mcp.toml", &entry("hostile", &server));
+    let mut gateway = Running::start(&home, &[]);
+    gateway.until_state("hostile", "ready");
+    drive(
+        &gateway,
+        "xss",
+        &[("SERVER", "hostile"), ("TOOL", "tool-0")],
+    );
+}
+
+#[test]
+fn system_every_view_can_be_used_by_everybody() {
+    let home = Home::new();
+    let gateway = gateway_with_everything(&home);
+    let settings = [("SERVER", EVERYTHING), ("TOOL", "echo")];
+    drive(&gateway, "axe-all-views", &settings);
+}
+
+#[test]
+fn system_the_keyboard_is_enough() {
+    let home = Home::new();
+    let gateway = gateway_with_everything(&home);
+    drive(&gateway, "keyboard", &[("SERVER", EVERYTHING)]);
+}
+
+#[test]
+fn system_a_lost_stream_is_said_and_found_again() {
+    let home = Home::new();
+    let gateway = gateway_with_everything(&home);
+    drive(&gateway, "lost-stream", &[]);
+}
+
+#[test]
+fn system_pictures_are_taken_of_every_view() {
+    let home = Home::new();
+    let gateway = gateway_with_everything(&home);
+    let directory = home.home().join("pictures");
+    std::fs::create_dir(&directory).unwrap();
+    let settings = [
+        ("DIRECTORY", directory.to_str().unwrap()),
+        ("SERVER", EVERYTHING),
+        ("TOOL", "echo"),
+    ];
+    drive(&gateway, "screenshots", &settings);
+    let pictures = std::fs::read_dir(&directory).unwrap().count();
+    assert!(pictures >= 8, "{pictures}");
+    keep(&directory);
+}
+
+/// Keeps the pictures where somebody has asked for them, to be looked at.
+#[expect(clippy::disallowed_methods, reason = "who runs the test asks for it")]
+fn keep(directory: &Path) {
+    let Some(wanted) = std::env::var_os("COCODE_TEST_PICTURES") else {
+        return;
+    };
+    for picture in std::fs::read_dir(directory).unwrap() {
+        let picture = picture.unwrap();
+        let to = Path::new(&wanted).join(picture.file_name());
+        std::fs::copy(picture.path(), to).unwrap();
+    }
+}
