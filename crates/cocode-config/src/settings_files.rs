@@ -144,6 +144,9 @@ fn keep(
             })
         };
         is_kept |= settings.keep_values(earlier, is_broken);
+        if found.iter().any(is_about_access) {
+            is_kept |= settings.keep_access(earlier);
+        }
     }
     is_kept.then(|| Kept {
         what: KeptPart::Settings,

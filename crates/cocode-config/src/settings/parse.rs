@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cocode_core::{Verdict, nearest};
 
-use super::gateway::OTHERS;
+use super::gateway::{OTHERS, is_owners_alone};
 use super::keys::{PERMISSIONS, SCHEMA_KEY, SETTINGS, SettingKey, SettingKind};
 use super::permissions::{RawPermissions, permissions};
 use super::reader::{Given, Reader};
@@ -114,15 +114,21 @@ impl RawSettings {
             self.named.clone_from(&earlier.named);
             is_kept = true;
         }
-        is_kept | self.keep_strict_entries(earlier, is_broken)
+        is_kept
     }
 
-    /// Takes over entries without which more would be allowed, where what is written now says nothing.
-    fn keep_strict_entries(&mut self, earlier: &Self, is_broken: impl Fn(&str) -> bool) -> bool {
+    /// Takes over who may use a gateway and how much, where what is written now cannot be understood: a
+    /// table that is misspelled is a table that is missing. Tells whether there was anything.
+    pub(crate) fn keep_access(&mut self, earlier: &Self) -> bool {
         let mut is_kept = false;
+        for (path, value) in &earlier.values {
+            if is_owners_alone(path) && !self.values.contains_key(path) {
+                self.values.insert(path.clone(), value.clone());
+                is_kept = true;
+            }
+        }
         for (place, entry) in &earlier.named {
-            let is_lost = self.broken.contains_key(place) || is_broken(place.0);
-            if STRICT.contains(&place.0) && is_lost && !self.named.contains_key(place) {
+            if STRICT.contains(&place.0) && !self.named.contains_key(place) {
                 self.broken.remove(place);
                 self.named.insert(place.clone(), entry.clone());
                 is_kept = true;

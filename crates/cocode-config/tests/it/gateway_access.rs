@@ -130,6 +130,9 @@ fn an_edit_that_cannot_be_understood_lets_nobody_do_more() {
         good.replace("max_concurrent = 1", "max_concurrent = 0"),
         good.replace("['https://i']", "['http://i']"),
         good.replace("[gateway.oauth]", "[gateway.oauth"),
+        good.replace("[gateway.oauth]", "[gateway.oaut]"),
+        good.replace("principals", "principal"),
+        good.replace("gateway.limits", "gateway.limit"),
     ] {
         assert_ne!(edit, good);
         room.write(SETTINGS, &edit);

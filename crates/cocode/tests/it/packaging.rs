@@ -66,10 +66,8 @@ impl Site {
         let site = scratch.file("cocode.conf", &text);
         let directory = scratch.path().display();
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-        let temporary: String = temporary
-            .iter()
-            .map(|name| format!("    {name}_temp_path {directory}/{name};\n"))
-            .collect();
+        let temporary = temporary.map(|name| format!("    {name}_temp_path {directory}/{name};\n"));
+        let temporary = temporary.concat();
         let main = format!(
             "pid {directory}/nginx.pid;\nerror_log {directory}/error.log;\ndaemon off;\n\
              events {{ worker_connections 256; }}\nhttp {{\n{temporary}    include {site};\n}}\n"
