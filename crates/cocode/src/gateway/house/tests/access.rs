@@ -24,7 +24,7 @@ async fn tokens_are_shown_once_listed_and_revoked() {
     play(Files::with(""), async |stage| {
         let new = NewToken {
             admin: Some(true),
-            expires_in_days: Some(2),
+            expires_in_days: Some(2.into()),
             ..wanted("ci")
         };
         let made = stage.house.add_token(ana(), new).await.unwrap();
@@ -93,6 +93,7 @@ async fn sessions_of_clients_are_shown_without_their_ids() {
 #[tokio::test]
 async fn what_is_done_is_written_down_with_who_did_it() {
     let files = Files::with(&entry("good", &Script::new(), ""));
+    files.user("config.toml", "[gateway.audit]\nenabled = true\n");
     play(files, async |stage| {
         stage.connected("good").await;
         let refused = stage

@@ -118,7 +118,7 @@ async fn calls_that_cannot_be_made_say_why() {
             "{refused:?}"
         );
         let hurried = CallWish {
-            timeout_seconds: Some(1),
+            timeout_seconds: Some(1.into()),
             ..wish("echo", None)
         };
         let refused = call("good", hurried).await.unwrap_err();
@@ -144,6 +144,29 @@ async fn calls_that_cannot_be_made_say_why() {
         );
         let refused = call("none", wish("echo", None)).await.unwrap_err();
         assert_eq!(refused.status, RefusalStatus::Unknown);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn those_who_look_after_a_gateway_are_held_to_its_limits() {
+    let files = Files::with(&entry("good", &Script::new(), ""));
+    files.user("config.toml", "[gateway.limits]\ncalls_per_minute = 1\n");
+    play(files, async |stage| {
+        stage.connected("good").await;
+        let call = async || {
+            let wished = wish("echo", None);
+            let call = stage
+                .house
+                .call(ana(), "good", wished, CallListener::deaf());
+            call.await
+        };
+        call().await.unwrap();
+        let refused = call().await.unwrap_err();
+        assert_eq!(
+            (refused.status, refused.code.as_str()),
+            (RefusalStatus::TooMany, "limit-reached")
+        );
     })
     .await;
 }

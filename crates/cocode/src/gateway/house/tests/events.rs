@@ -1,15 +1,14 @@
 //! What is told as it happens, to somebody who listens by the management API.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use cocode_admin::model::NewToken;
-use cocode_admin::{Admin, AdminOptions, Decision, House, Switch, Who};
+use cocode_admin::{Decision, House as _, Switch};
 use cocode_testkit::Script;
 use futures_util::{Stream, StreamExt as _};
-use http::Request;
+use http::{Request, header};
 use serde_json::Value;
 
 use super::stage::{Files, Stage, ana, entry, play};
@@ -25,10 +24,16 @@ struct Ear {
 
 impl Ear {
     async fn of(stage: &Stage) -> Self {
-        let house: Arc<dyn House> = Arc::<super::super::GatewayHouse>::clone(&stage.house);
-        let admin = Admin::new(house, stage.desk.clone(), AdminOptions::default());
-        let request = Request::get("/api/v1/events").body(Bytes::new()).unwrap();
-        let response = admin.answer(request, Who::Local).await;
+        let code = serde_json::json!({ "code": stage.pages.new_code().unwrap() });
+        let sign_in = Request::post("/api/v1/sign-in")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(code.to_string().into());
+        let signed_in = stage.pages.answer(sign_in.unwrap()).await;
+        assert_eq!(signed_in.status(), 200);
+        let cookie = signed_in.headers()[header::SET_COOKIE].to_str().unwrap();
+        let (cookie, _attributes) = cookie.split_once(';').unwrap();
+        let listen = Request::get("/api/v1/events").header(header::COOKIE, cookie);
+        let response = stage.pages.answer(listen.body(Bytes::new()).unwrap()).await;
         assert_eq!(response.status(), 200);
         let mut ear = Self {
             pieces: response.into_body().into_stream(),

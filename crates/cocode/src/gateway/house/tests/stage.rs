@@ -4,38 +4,34 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, LazyLock, Mutex, OnceLock};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use cocode_access::{
-    AuditLog, FileLedger, FileLedgerOptions, MemoryTokenStore, TokenKeeper, WhenFailing,
-};
+use cocode_access::TokenKeeper;
 use cocode_admin::model::{Server, ServerState};
-use cocode_admin::{Caller, Credential, Desk, House as _, Refusal, Switch};
-use cocode_client::ServerLogs;
-use cocode_gateway::{Gateway, View, ViewOptions};
+use cocode_admin::{Caller, Credential, House as _, Refusal, Switch};
 use cocode_testkit::Script;
-use cocode_wire::serve::{HttpServer, HttpServerOptions};
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use cocode_wire::serve::HttpServerOptions;
+use tokio_util::sync::CancellationToken;
 
+use crate::access::Access;
 use crate::args::gateway::BuiltInArgs;
 use crate::args::govern::CredentialStoreArg;
 use crate::args::tool_search::ToolSearchArgs;
 use crate::args::{ConfigArgs, OutputArgs};
 use crate::environment::Environment;
 use crate::gateway::builtin::BuiltIn;
-use crate::gateway::connector::Ways;
-use crate::gateway::house::{GatewayHouse, HouseParts};
+use crate::gateway::house::GatewayHouse;
+use crate::gateway::management::Pages;
+use crate::gateway::opening::{Made, Opened, Within};
 use crate::gateway::plan::Plan;
-use crate::gateway::servers::{Present, Servers};
-use crate::gateway::site::Endpoints;
+use crate::gateway::principals::Principals;
+use crate::gateway::servers::Servers;
 use crate::gateway::voice::Voice;
 use crate::managing::{Purpose, Setup};
 use crate::printer::Printer;
-use crate::reach::Configured;
 use crate::serving::Selection;
-use crate::serving::gate::Rules;
 use crate::tool_search::ToolSearch;
 use crate::workspace::Workspace;
 
@@ -129,11 +125,13 @@ pub(super) fn entry(name: &str, script: &Script, more: &str) -> String {
 pub(super) struct Stage {
     pub(super) files: Files,
     pub(super) house: Arc<GatewayHouse>,
-    pub(super) desk: Desk,
+    /// The management API and its dashboard.
+    pub(super) pages: Arc<Pages>,
     pub(super) keeper: Arc<TokenKeeper>,
     /// Where clients connect.
     pub(super) url: String,
-    pub(super) stopped: Mutex<mpsc::Receiver<()>>,
+    /// How often somebody wanted the gateway to end.
+    pub(super) n_ends: AtomicUsize,
 }
 
 /// Somebody who looks after the gateway.
@@ -194,46 +192,49 @@ async fn played(files: Files, scene: impl AsyncFnOnce(&Stage)) {
     let workspace = files.workspace();
     let setup = Setup::new(Purpose::Watching, &workspace).unwrap();
     let plan = plan(&files, &workspace);
-    let rules = Arc::new(Rules::of(workspace.config().unwrap(), None));
-    let connector = Arc::new(ways(&files, &workspace));
-    let manager = setup.options(|options| {
-        options.connector = Arc::<Ways>::clone(&connector);
-        options.log_level = None;
-    });
-    let logs = manager.logs.clone();
-    let gateway = Gateway::new();
-    let view = gateway.view(ViewOptions {
-        manager,
-        gate: Arc::<Rules>::clone(&rules),
-        ..ViewOptions::default()
-    });
-    let site = Arc::new(Endpoints::new(view.clone()));
-    let server = HttpServer::bind(plan.http.clone(), site).unwrap();
-    let voice = Voice::new(&plan, server.local_addr(), &workspace.printer);
+    let within = within(&files, &workspace).await;
+    let opened = Opened::open(&plan, within, &setup, &workspace).await;
+    let Opened {
+        gateway,
+        made,
+        watch,
+        door,
+        mut management,
+        views,
+        listening,
+    } = opened.unwrap();
+    let Made {
+        options,
+        view,
+        ways,
+        rules,
+    } = made;
+    let voice = Voice::new(&plan, listening.address(), &workspace.printer);
     let (_watcher, mut changes) = workspace.watch().unwrap();
-    let before = Present::before(Arc::new(workspace.reloaded()));
-    let (publish, present) = watch::channel(Arc::new(before));
-    let url = voice.url();
-    let ground = Ground {
-        workspace: workspace.anew(),
-        view: view.clone(),
-        rules: Arc::clone(&rules),
-        present,
-        logs,
-        plan: &plan,
-    };
-    let stage = Stage::new(files, ground, url.clone()).await;
-    stage.house.open(url, server.door());
-    let servers = Servers::new(&plan, view, connector, rules, &voice, &workspace);
-    let mut servers = servers.publishing(publish);
+    let shared = (&gateway, &setup, &workspace);
+    let principals = Principals::new(shared, (options, Arc::clone(&ways), watch), views);
+    let servers = Servers::new((&plan, &voice, &workspace), view, ways, rules, principals);
+    let mut servers = servers.publishing(management.present());
+    assert!(!management.house.readiness().ready);
     servers.apply().await;
-    let mut serving = JoinSet::new();
-    serving.spawn(server.serve(std::future::pending()));
+    management.house.open(voice.url(), listening.door());
+    let _serving = listening.serve(&CancellationToken::new());
+    let stage = Stage {
+        files,
+        house: Arc::clone(&management.house),
+        pages: Arc::clone(&management.pages),
+        keeper: Arc::clone(door.tokens()),
+        url: voice.url(),
+        n_ends: AtomicUsize::new(0),
+    };
     let running = async {
         loop {
             tokio::select! {
                 Some(()) = changes.recv() => servers.reload().await,
-                () = servers.happened() => servers.tell(),
+                happening = servers.happened() => servers.see_to(happening).await,
+                () = management.wants_end() => {
+                    stage.n_ends.fetch_add(1, Ordering::Relaxed);
+                }
             }
         }
     };
@@ -242,53 +243,12 @@ async fn played(files: Files, scene: impl AsyncFnOnce(&Stage)) {
         () = scene(&stage) => {}
     }
     drop(stage);
+    servers.leave().await;
+    drop((management, door));
     gateway.finish().await;
 }
 
-/// What a house stands on.
-struct Ground<'a> {
-    workspace: Workspace,
-    view: View,
-    rules: Arc<Rules>,
-    present: watch::Receiver<Arc<Present>>,
-    logs: ServerLogs,
-    plan: &'a Plan,
-}
-
-impl Stage {
-    async fn new(files: Files, ground: Ground<'_>, url: String) -> Self {
-        let keeper = TokenKeeper::open(Arc::new(MemoryTokenStore::new())).await;
-        let keeper = Arc::new(keeper.unwrap());
-        let ledger = FileLedger::new(FileLedgerOptions::new(files.home().join("audit")));
-        let audit = AuditLog::start(Arc::new(ledger), WhenFailing::Refuse);
-        let desk = Desk::new();
-        let (stop, stopped) = mpsc::channel(1);
-        let house = GatewayHouse::new(HouseParts {
-            workspace: ground.workspace,
-            view: ground.view,
-            rules: ground.rules,
-            present: ground.present,
-            logs: ground.logs,
-            bulletin: desk.bulletin.clone(),
-            search: ground.plan.search.options,
-            tokens: Some(Arc::clone(&keeper)),
-            has_oauth: false,
-            audit: Some(Arc::new(audit)),
-            stop,
-        });
-        assert!(!house.readiness().ready);
-        Self {
-            files,
-            house,
-            desk,
-            keeper,
-            url,
-            stopped: Mutex::new(stopped),
-        }
-    }
-}
-
-fn ways(files: &Files, workspace: &Workspace) -> Ways {
+async fn within(files: &Files, workspace: &Workspace) -> Within {
     let args = BuiltInArgs {
         root: Some(files.project_path("")),
         ..BuiltInArgs::default()
@@ -296,11 +256,10 @@ fn ways(files: &Files, workspace: &Workspace) -> Ways {
     let built_in = files
         .has_built_in
         .then(|| BuiltIn::wanted(&args, workspace).unwrap());
-    Ways {
-        configured: Configured::new(workspace).unwrap(),
+    Within {
         built_in: built_in.flatten(),
         agent: None,
-        own: OnceLock::new(),
+        access: Access::of(workspace).await.unwrap(),
     }
 }
 
@@ -312,6 +271,7 @@ fn plan(files: &Files, workspace: &Workspace) -> Plan {
     let servers = servers.map(|names| names.iter().map(ToString::to_string).collect());
     Plan {
         http: HttpServerOptions::new("127.0.0.1:0".parse().unwrap()),
+        office: None,
         selection: Selection { servers },
         prefix: cocode_gateway::Prefix::default(),
         search: search.unwrap(),
