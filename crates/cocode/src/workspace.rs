@@ -83,6 +83,8 @@ impl Workspace {
     /// what lets us in at servers stays shared.
     #[must_use]
     pub(crate) fn anew(&self) -> Self {
+        // Without them, whoever needs them finds out why.
+        let admissions = self.admissions().ok().cloned();
         Self {
             environment: self.environment.clone(),
             printer: Arc::clone(&self.printer),
@@ -91,7 +93,7 @@ impl Workspace {
             store: self.store,
             strict: self.strict,
             config: OnceLock::new(),
-            admissions: self.admissions.clone(),
+            admissions: admissions.map(OnceLock::from).unwrap_or_default(),
         }
     }
 

@@ -284,3 +284,6 @@ impl House for GatewayHouse {
         Box::pin(self.interior.written_down(Act::new("stop", by), work))
     }
 }
+
+#[cfg(test)]
+mod tests;

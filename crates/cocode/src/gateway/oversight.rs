@@ -15,6 +15,9 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::Instant;
 
+/// What is said of a call that is one too many.
+pub(crate) const LIMIT_REACHED: &str = "limit-reached";
+
 /// Arguments that are written down, in bytes; of larger ones, it is written how large they were.
 const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
 
@@ -81,7 +84,7 @@ impl Oversight {
             });
         }
         let seconds = reached.retry_after.as_secs();
-        let data = json!({ "reason": "limit-reached", "retryAfterSeconds": seconds });
+        let data = json!({ "reason": LIMIT_REACHED, "retryAfterSeconds": seconds });
         RpcError {
             code: code::INTERNAL_ERROR,
             message: reached.to_string(),

@@ -101,7 +101,7 @@ impl<'a> Servers<'a> {
         }
     }
 
-    /// Publishes what is served here, too.
+    /// Publishes what is served here.
     #[must_use]
     pub(crate) fn publishing(mut self, present: watch::Sender<Arc<Present>>) -> Self {
         self.present = present;

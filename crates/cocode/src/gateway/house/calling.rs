@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use super::interior::Interior;
 use super::refusing::{not_served, refusal};
 use crate::error::{CliError, Code};
+use crate::gateway::oversight::LIMIT_REACHED;
 use crate::text::{cut, either};
 
 /// The longest that anybody waits for a result.
@@ -187,6 +188,9 @@ impl Interior {
 
     /// Why there is no answer. If the server is not there, that says more than what a client is told.
     fn failed(&self, spec: &ServerSpec, error: &RpcError) -> Refusal {
+        if let Some(refusal) = limited(error) {
+            return refusal;
+        }
         let code = error.code;
         let said = cut(&error.message, MAX_ERROR_CHARACTERS);
         let message = format!("server `{}` gave error {code}: {said}", spec.name);
@@ -203,6 +207,17 @@ impl Interior {
             None => refusal,
         }
     }
+}
+
+/// A limit that was reached, if that is why there is no answer.
+fn limited(error: &RpcError) -> Option<Refusal> {
+    #[derive(Deserialize)]
+    struct Data {
+        reason: String,
+    }
+    let data: Data = error.data.as_ref()?.decode().ok()?;
+    let is_limit = data.reason == LIMIT_REACHED;
+    is_limit.then(|| Refusal::new(RefusalStatus::TooMany, LIMIT_REACHED, error.message.clone()))
 }
 
 /// Something that is asked of a server.

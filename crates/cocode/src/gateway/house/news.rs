@@ -117,12 +117,13 @@ impl Teller {
 
     /// A server may be another than it was told.
     fn happened(&mut self, name: &str) {
-        let Some(server) = self.interior.shown(&self.present, name) else {
+        let Some(mut server) = self.interior.shown(&self.present, name) else {
             return;
         };
         let lasting = lasting(server.clone());
         if self.told.get(name) != Some(&lasting) {
             self.told.insert(name.to_owned(), lasting);
+            server.in_flight = self.interior.in_flight(name);
             self.publish(&News::Server(Box::new(server)));
         }
     }
@@ -199,7 +200,6 @@ fn trust_news(waiting: &Waiting, state: TrustState) -> News {
 fn lasting(server: Server) -> Server {
     Server {
         uptime_seconds: None,
-        in_flight: 0,
         ..server
     }
 }

@@ -1,5 +1,6 @@
 //! Finds tools of all servers by what they are for, as `mcp search` does.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use cocode_admin::model::FoundTool;
@@ -23,28 +24,29 @@ pub(super) struct Searched {
 impl Interior {
     pub(super) fn search(&self, query: &str, limit: usize) -> Vec<FoundTool> {
         let searched = self.searched();
+        let hits = searched.index.search(query, limit);
         let found: Vec<(&str, &ToolEntry, f64)> = if query.trim().is_empty() {
             searched.first(limit)
         } else {
-            let hits = searched.index.search(query, limit);
             let found = hits.iter().filter_map(|hit| {
-                let server = searched.toolbox.servers.iter();
-                let server = server.map(|one| one.name.as_str());
-                let server = server.into_iter().find(|name| *name == &*hit.server)?;
-                Some((server, searched.toolbox.tool(server, &hit.tool)?, hit.score))
+                let tool = searched.toolbox.tool(&hit.server, &hit.tool)?;
+                Some((&*hit.server, tool, hit.score))
             });
             found.collect()
         };
         let names = self.view.tool_names();
+        let names: BTreeMap<(&str, &str), &Arc<str>> = names
+            .iter()
+            .map(|(shown, server, tool)| ((server.as_str(), tool.as_str()), shown))
+            .collect();
         let described = found.into_iter().filter_map(|(server, tool, score)| {
+            let shown = names.get(&(server, tool.name.as_str()));
             let (server, name): (ServerName, _) =
                 (server.parse().ok()?, ToolName::new(tool.name.as_str()));
-            let mut shown = names.iter();
-            let shown = shown.find(|(_, of, one)| **of == server && **one == name);
             let catalog = self.view.manager(&server)?.catalog();
             Some(FoundTool {
                 qualified_name: match shown {
-                    Some((shown, ..)) => shown.to_string(),
+                    Some(shown) => shown.to_string(),
                     None => catalog.name_of(&server, name.as_str())?.to_string(),
                 },
                 tokens: self.costs.of(&server, &catalog).tokens(&name),

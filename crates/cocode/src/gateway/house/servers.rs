@@ -1,6 +1,6 @@
 //! Servers as the API shows them: what their entries say, how they are, and why.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cocode_admin::Refusal;
 use cocode_admin::model::{Reason, Server, ServerInfo, ServerState};
@@ -38,17 +38,36 @@ impl Interior {
         let present = self.present();
         let names = names(&present);
         self.costs.keep(|name| names.contains(name));
-        let shown = names.iter().filter_map(|name| self.shown(&present, name));
+        let mut in_flight: BTreeMap<String, u64> = BTreeMap::new();
+        for running in self.view.running() {
+            let count = in_flight.entry(running.spec.name.to_string()).or_default();
+            *count += running.status.in_flight as u64;
+        }
+        let shown = names.iter().filter_map(|name| {
+            let mut server = self.shown(&present, name)?;
+            server.in_flight = in_flight.get(name).copied().unwrap_or_default();
+            Some(server)
+        });
         shown.collect()
     }
 
     pub(super) fn server(&self, name: &str) -> Result<Server, Refusal> {
         let present = self.present();
         let shown = self.shown(&present, name);
-        shown.ok_or_else(|| refusal(configured::unknown(name, &present.config)))
+        let mut server =
+            shown.ok_or_else(|| refusal(configured::unknown(name, &present.config)))?;
+        server.in_flight = self.in_flight(name);
+        Ok(server)
     }
 
-    /// One server, if there is such a server.
+    /// Requests that wait for answers of a server, in whichever of its processes.
+    pub(super) fn in_flight(&self, name: &str) -> u64 {
+        let running = self.view.running().into_iter();
+        let own = running.filter(|running| running.spec.name.as_str() == name);
+        own.map(|running| running.status.in_flight as u64).sum()
+    }
+
+    /// One server, if there is such a server, but for the requests that it has.
     pub(super) fn shown(&self, present: &Present, name: &str) -> Option<Server> {
         let spec = present.spec(name);
         let entry = present.config.servers.get(name);
@@ -105,15 +124,12 @@ impl Interior {
             sharing.clone_into(&mut server.sharing);
         }
         server.sharing_reason = line.sharing_reason;
-        self.add_connection(server, spec, &manager);
+        Self::add_connection(server, &manager);
         self.add_lists(server, spec, &manager);
         self.add_login(server, spec);
     }
 
-    fn add_connection(&self, server: &mut Server, spec: &ServerSpec, manager: &Manager) {
-        let running = self.view.running().into_iter();
-        let own = running.filter(|running| running.spec.name == spec.name);
-        server.in_flight = own.map(|running| running.status.in_flight as u64).sum();
+    fn add_connection(server: &mut Server, manager: &Manager) {
         let status = manager.status().into_iter().next();
         let Some(facts) = status
             .as_ref()
