@@ -198,6 +198,13 @@ impl Admissions {
         join_all(recalled).await;
     }
 
+    /// Forgets what is known of a server besides what is stored: whoever connects to it anew has what is
+    /// there then.
+    pub(crate) fn forget(&self, server: &str) {
+        let known = self.held().remove(server);
+        drop(known);
+    }
+
     /// Waits until tokens that are being renewed are stored.
     pub(crate) async fn settle(&self) {
         let all: Vec<Admission> = {

@@ -180,7 +180,9 @@ fn hostile() -> StdioServer {
 fn system_nothing_that_a_server_says_is_obeyed() {
     let home = Home::new();
     let server = hostile();
-    home.user_file("mcp.toml", &entry("hostile", &server));
+    // What it says is no variable of ours.
+    let entry = entry("hostile", &server).replace("${", "$${");
+    home.user_file("mcp.toml", &entry);
     let mut gateway = Running::start(&home, &[]);
     gateway.until_state("hostile", "ready");
     drive(

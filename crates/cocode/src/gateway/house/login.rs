@@ -313,6 +313,7 @@ impl Interior {
             )
         })?;
         let signed_out = forgotten.map_err(refusal)?;
+        self.workspace.admissions().map_err(refusal)?.forget(name);
         if let Ok(spec) = self.served(name)
             && signed_out.was_signed_in
         {
