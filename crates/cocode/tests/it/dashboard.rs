@@ -171,6 +171,12 @@ fn hostile() -> StdioServer {
         .result(json!({ "resources": resources }))
         .on("prompts/list")
         .result(json!({ "prompts": prompts }))
+        .on("resources/read")
+        .result(json!({ "contents": [{ "uri": "x://0", "mimeType": "text/html", "text": all }] }))
+        .on("prompts/get")
+        .result(json!({ "description": all, "messages": [
+            { "role": "user", "content": { "type": "text", "text": all } },
+        ] }))
         .on("tools/call")
         .result(json!({ "content": [{ "type": "text", "text": all }], "isError": true }))
         .stdio()
