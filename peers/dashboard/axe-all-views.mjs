@@ -3,6 +3,7 @@
 //   COCODE_DASHBOARD_SERVER   a server that is ready, to look at, too
 //   COCODE_DASHBOARD_TOOL     a tool of it
 //   COCODE_DASHBOARD_ARGUMENTS   arguments to call it with, as JSON, if its outcome is to be looked at, too
+//   COCODE_DASHBOARD_ASKS     a tool of it that a rule asks about, with arguments: its call waits in the inbox meanwhile
 import { readFileSync } from 'node:fs';
 
 import { installed } from './installed.mjs';
@@ -11,6 +12,7 @@ import { PHONE, WIDE, base, must, placeOfTool, runTool, say, scenario, setting, 
 const server = setting('SERVER', '');
 const tool = setting('TOOL', '');
 const args = setting('ARGUMENTS', '');
+const asks = JSON.parse(setting('ASKS', 'null'));
 const axe = readFileSync(installed.resolve('axe-core/axe.min.js'), 'utf8');
 
 const VIEWS = [
@@ -67,6 +69,14 @@ async function lookAtOutcome(page, how) {
   await look(page, `${how}: outcome`);
 }
 
+/** Leaves a call in the inbox. */
+async function ask(page) {
+  const [name, given] = asks;
+  await visit(page, placeOfTool(server, name), server);
+  await runTool(page, given);
+  await page.getByRole('link', { name: 'Look at it in the inbox' }).waitFor();
+}
+
 /** What opens above the views. */
 async function lookAbove(page, how) {
   await visit(page, 'servers', 'Servers');
@@ -99,6 +109,7 @@ await scenario(
     await page.getByLabel('One-time code').fill(setting('CODE'));
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.locator('[data-feed="live"]').waitFor();
+    if (asks) await ask(page);
     for (const [size, viewport] of [
       ['wide', WIDE],
       ['phone', PHONE],

@@ -221,8 +221,79 @@ async function hostileOnes(page) {
   say('strange schemas', { schemas: strange.length });
 }
 
+const number = { type: 'integer' };
+const shape = (kind, size) =>
+  object({ kind: { const: kind }, [size]: number, name: { type: 'string' } }, ['kind', size]);
+
+/** Forms whose fields depend on what is chosen, or are named by whoever fills them in. */
+async function shapes(page) {
+  const expected = async (value, words) => {
+    const got = await read(page);
+    must(JSON.stringify(got.value) === JSON.stringify(value), `${words}: ${got.text} ${got.problems}`);
+  };
+  await show(page, { type: 'object', oneOf: [shape('circle', 'radius'), shape('square', 'side')] });
+  const select = page.getByLabel('Which kind');
+  must((await select.locator('option').allInnerTexts()).join() === 'circle,square', 'kinds have other names');
+  await field(page, 'radius').fill('3');
+  await field(page, 'name').fill('one');
+  await expected({ kind: 'circle', radius: 3, name: 'one' }, 'the first kind');
+  await select.selectOption({ label: 'square' });
+  must((await field(page, 'radius').count()) === 0, 'fields of another kind stay');
+  must((await field(page, 'name').inputValue()) === 'one', 'what was filled in is forgotten');
+  await field(page, 'side').fill('4');
+  await expected({ kind: 'square', side: 4, name: 'one' }, 'the second kind');
+  await page.getByRole('button', { name: 'JSON', exact: true }).click();
+  await page.getByLabel('Tested as JSON').fill('{"kind":"circle","radius":5}');
+  await page.getByRole('button', { name: 'Form', exact: true }).click();
+  must((await field(page, 'radius').inputValue()) === '5', 'the form is not of the kind that was written');
+  say('kinds of objects');
+
+  await show(page, {
+    ...object({ id: { type: 'string' }, mail: { type: 'string' }, note: { type: 'string' } }),
+    anyOf: [{ required: ['id'] }, { required: ['mail'] }],
+  });
+  await field(page, 'note').fill('both');
+  await page.getByLabel('Which kind').selectOption({ label: 'with mail' });
+  await field(page, 'mail').fill('a@b');
+  await expected({ mail: 'a@b', note: 'both' }, 'fields beside alternatives');
+
+  await show(page, { allOf: [object({ a: { type: 'string' } }, ['a']), object({ b: number }, ['b'])] });
+  await field(page, 'a').fill('x');
+  await field(page, 'b').fill('1');
+  await expected({ a: 'x', b: 1 }, 'parts of one object');
+
+  await show(page, { type: 'object', additionalProperties: number });
+  await page.getByRole('button', { name: 'Add to values' }).click();
+  await page.getByLabel('Name', { exact: true }).fill('tea');
+  await page.getByLabel(/^Value/).fill('4');
+  await expected({ tea: 4 }, 'names and values');
+  await page.getByRole('button', { name: 'Add to values' }).click();
+  await page.getByLabel('Name', { exact: true }).last().fill('tea');
+  await page
+    .getByLabel(/^Value/)
+    .last()
+    .fill('5');
+  must((await read(page)).problems.includes('Two values have the same name.'), 'a name can be there twice');
+
+  for (const more of [{ additionalProperties: true }, { minProperties: 1 }, { required: ['a'] }]) {
+    const shown = await show(page, { type: 'object', ...more });
+    must(!shown.isForm && shown.controls === 1, `${JSON.stringify(more)} is a form: ${shown.note}`);
+  }
+  must((await show(page, { type: 'object' })).note === 'Nothing has to be filled in.', 'there is a form');
+  say('parts, names and values');
+
+  await show(page, object({ a: { type: 'string' } }));
+  await page.getByRole('button', { name: 'JSON', exact: true }).click();
+  await page.getByLabel('Tested as JSON').fill('{"a":"x","b":{"c":1}}');
+  await page.getByRole('button', { name: 'Form', exact: true }).click();
+  await page.getByText('The form cannot show “b” as it is, so it stays JSON.').waitFor();
+  await expected({ a: 'x', b: { c: 1 } }, 'what has no field');
+  say('nothing is lost on the way to a form');
+}
+
 await scenario(async ({ page }) => {
   await kindOnes(page);
   await lists(page);
+  await shapes(page);
   await hostileOnes(page);
 });

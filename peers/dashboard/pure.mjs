@@ -9,7 +9,9 @@ const load = (name) => import(new URL(name, dashboard).href);
 const say = (step) => process.stdout.write(`${JSON.stringify({ step, ok: true })}\n`);
 
 const { difference } = await load('lib/diff.js');
+const { lost } = await load('lib/kept.js');
 const { readForm } = await load('lib/schema.js');
+const { shortTarget } = await load('lib/target.js');
 const { misfits } = await load('lib/check.js');
 const { readSnippet, words } = await load('lib/command-line.js');
 const { bytes, milliseconds, percent, relative, short, span } = await load('lib/format.js');
@@ -62,6 +64,69 @@ assert.deepEqual(
   ),
   ['a:object'],
 );
+const outline = ({ kind, fields: all, more, item, variants }) =>
+  kind === 'object'
+    ? Object.fromEntries([
+        ...all.map((one) => [one.key, outline(one)]),
+        ...(more ? [['*', outline(more)]] : []),
+      ])
+    : kind === 'variants'
+      ? variants.map(({ label, field }) => [label, outline(field)])
+      : kind === 'map'
+        ? { '*': outline(item) }
+        : kind;
+const shape = (schema) => outline(readForm(schema));
+const [text, whole] = [{ type: 'string' }, { type: 'integer' }];
+assert.deepEqual(
+  shape({
+    allOf: [
+      { type: 'object', properties: { a: text }, required: ['a'] },
+      { $ref: '#/$defs/more' },
+    ],
+    $defs: { more: { properties: { b: whole, a: { minLength: 2 } } } },
+  }),
+  { a: 'string', b: 'number' },
+);
+assert.deepEqual(
+  shape({
+    anyOf: [{ $ref: '#/$defs/One' }, { properties: { kind: { const: 'two' }, b: text } }],
+    $defs: { One: { type: 'object', properties: { a: text } } },
+  }),
+  [
+    ['One', { a: 'string' }],
+    ['two', { kind: 'choice', b: 'string' }],
+  ],
+);
+assert.deepEqual(
+  shape({ properties: { a: text, b: text }, oneOf: [{ required: ['a'] }, { required: ['b'] }] }),
+  [
+    ['with a', { a: 'string', b: 'string' }],
+    ['with b', { b: 'string', a: 'string' }],
+  ],
+);
+assert.deepEqual(shape({ properties: { a: text }, additionalProperties: whole }), {
+  a: 'string',
+  '*': 'number',
+});
+assert.deepEqual(shape({ properties: { m: { additionalProperties: text } } }), { m: { '*': 'string' } });
+for (const tangled of [
+  { oneOf: [{ $ref: '#' }, { properties: { a: text } }] },
+  { allOf: Array.from({ length: 32 }, () => ({ $ref: '#' })) },
+  { allOf: [{ properties: { a: text } }, { type: 'string' }] },
+  { type: 'object', additionalProperties: true },
+  { type: 'object', patternProperties: { '^x': text } },
+])
+  assert.equal(shape(tangled), 'json', JSON.stringify(tangled));
+assert.deepEqual(shape({ type: 'object' }), {});
+assert.equal(lost({ a: [1, { b: null }] }, { a: [1, { b: null }], more: 1 }), null);
+assert.equal(lost({ a: [1, { b: null }] }, { a: [1, {}] }), 'a[1].b');
+assert.equal(lost({ at: '2026-03-01T10:00:00Z' }, { at: '2026-03-01T10:00:00.000Z' }), null);
+assert.equal(lost({ a: '1' }, { a: 1 }), 'a');
+assert.equal(
+  shortTarget('/opt/node/bin/node /opt/peers/node_modules/@scope/server-files/dist/index.js /srv'),
+  'node …/server-files/dist/index.js /srv',
+);
+assert.equal(shortTarget('https://example.com/a/very/long/path/to/mcp'), 'https://example.com/a/very/long/path/to/mcp');
 assert.equal(readForm(true).kind, 'json');
 assert.equal(
   readForm({ type: 'object', properties: { a: { description: 'x'.repeat(500_000) } } }).kind,

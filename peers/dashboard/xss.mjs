@@ -2,13 +2,14 @@
 // Looks at everything that a hostile server says, everywhere that it is shown, and sees that it stays text.
 // The strings of the server should be those of payloads.json, which set `window.__xss` if anything obeys them.
 //   COCODE_DASHBOARD_SERVER      the hostile server
-//   COCODE_DASHBOARD_TOOL        a tool of it that gives hostile results, if wanted
-//   COCODE_DASHBOARD_ARGUMENTS   its arguments, as JSON ({})
+//   COCODE_DASHBOARD_TOOLS          tools of it that give hostile results, in turn, between spaces
+//   COCODE_DASHBOARD_ASKING_TOOLS   tools of it that ask for something in a hostile way
+//   COCODE_DASHBOARD_OTHER_SERVERS  servers of which there is not much to see but how they are
+//   COCODE_DASHBOARD_LOGIN          a server whose sign-in leads to hostile places
 import { must, placeOfTool, runTool, say, scenario, setting, visit } from './drive.mjs';
 
 const server = setting('SERVER');
-const tool = setting('TOOL', '');
-const args = JSON.parse(setting('ARGUMENTS', '{}'));
+const words = (name) => setting(name, '').split(' ').filter(Boolean);
 
 const MAX_TOOLS = 25;
 
@@ -119,14 +120,52 @@ await scenario(async ({ page }) => {
     await page.locator('main .loading').waitFor({ state: 'detached' });
     await look(page, 'a prompt that was got');
   }
-  if (tool) {
+  for (const [index, tool] of words('TOOLS').entries()) {
     await visit(page, placeOfTool(server, tool), server);
     await page.locator('form.try').waitFor();
-    await runTool(page, args);
+    await runTool(page, {});
     await page.locator('.run:not([data-state="running"])').waitFor();
     await settle(page);
-    await look(page, 'a result');
+    await look(page, `result ${index + 1}`);
+    await visit(page, 'servers', 'Servers');
   }
+  for (const tool of words('ASKING_TOOLS')) {
+    await visit(page, placeOfTool(server, tool), server);
+    await runTool(page, {});
+    await page.getByRole('link', { name: 'Answer it in the inbox' }).waitFor();
+    await visit(page, 'inbox', 'Inbox');
+    const card = page.locator('li.question').filter({ hasText: server }).first();
+    await card.waitFor();
+    await settle(page);
+    await look(page, 'a question');
+    await card.getByRole('button', { name: 'Decline' }).click();
+    await card.waitFor({ state: 'detached' });
+  }
+  for (const other of words('OTHER_SERVERS')) {
+    for (const tab of ['overview', 'logs']) {
+      await visit(page, `servers/${encodeURIComponent(other)}/${tab}`, other);
+      await settle(page);
+      await look(page, `${other}, ${tab}`);
+    }
+  }
+  for (const other of words('LOGIN')) {
+    await visit(page, 'servers', 'Servers');
+    await page.getByRole('button', { name: `Log in: ${other}` }).click();
+    const dialog = page.getByRole('dialog', { name: `Log in to ${other}` });
+    // It is offered nowhere to go, and told why.
+    await dialog.getByRole('button', { name: 'Try again' }).waitFor();
+    await look(page, 'a sign-in');
+    must((await dialog.getByRole('link').count()) === 0, 'there is a link to follow');
+    await page.keyboard.press('Escape');
+  }
+  // What was called, and what was said meanwhile.
+  await visit(page, 'calls', 'Calls');
+  await settle(page);
+  await look(page, 'calls that were made');
+  await visit(page, `servers/${encodeURIComponent(server)}/logs`, server);
+  await settle(page);
+  must((await page.locator('main').innerText()).includes('attacker.example'), 'the log is empty');
+  await look(page, 'the log of what was said');
   await visit(page, 'servers', 'Servers');
   await page.keyboard.press('/');
   await page.getByRole('combobox').fill('img script xss');

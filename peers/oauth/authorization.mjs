@@ -165,12 +165,12 @@ export class AuthorizationServer {
   }
 
   #resource(indicator) {
-    if (indicator !== this.resource) {
+    if (indicator !== this.resource && !this.settings.resources.includes(indicator)) {
       throw new errors.InvalidTarget();
     }
     return {
       scope: SCOPES.join(' '),
-      audience: this.resource,
+      audience: indicator,
       accessTokenFormat: 'jwt',
       accessTokenTTL: this.settings.accessTokenTtl,
       jwt: { sign: { alg: SIGNING } },

@@ -10,6 +10,8 @@ const SETTINGS = {
   dpopRequired: [false, (value) => typeof value === 'boolean'],
   // Whether proofs need a nonce, at both servers.
   dpopNonce: [false, (value) => typeof value === 'boolean'],
+  // Resources that tokens are issued for besides that of the peer itself.
+  resources: [[], (value) => Array.isArray(value) && value.every((one) => URL.canParse(one))],
   // Who gets refresh tokens: whoever asks for offline_access (with prompt=consent), or everyone.
   refreshTokens: ['offline_access', (value) => ['offline_access', 'always'].includes(value)],
   // Before a refresh is looked at.

@@ -42,6 +42,11 @@ const PACKAGES: &[Package] = &[
         reason: "installs Node 24 and the npm peers",
     },
     Package {
+        name: "postgresql",
+        probe: &["sh", "-c", "ls /usr/lib/postgresql/*/bin/postgres"],
+        reason: "a real database, which gateways share",
+    },
+    Package {
         name: "python3-venv",
         probe: &["python3", "-c", "import ensurepip, venv"],
         reason: "holds the PyPI peers",

@@ -9,7 +9,7 @@ use url::form_urlencoded;
 
 use crate::Work;
 use crate::oauth::{JwtChecked, JwtRefusal, ResourceServer};
-use crate::principal::{Principal, PrincipalKind};
+use crate::principal::{Principal, PrincipalId, PrincipalKind};
 use crate::refusal::{Challenge, Refusal};
 use crate::token::{NotAToken, TOKEN_PREFIX, Token};
 use crate::token_keeper::TokenKeeper;
@@ -262,9 +262,10 @@ fn admitted(record: TokenRecord) -> Option<Principal> {
         return None;
     }
     Some(Principal {
+        id: PrincipalId::of_token(&record.name),
         name: record.name,
         kind: PrincipalKind::Token,
-        scopes: Vec::new(),
+        scopes: Arc::default(),
         is_admin: record.is_admin,
         until: record.expires,
     })

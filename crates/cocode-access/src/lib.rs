@@ -41,7 +41,9 @@ pub use oauth::{
     ResourceServer, UnknownAlgorithm,
 };
 pub use policy::{Policies, PrincipalPolicy};
-pub use principal::{InvalidName, MAX_NAME_BYTES, Principal, PrincipalKind, PrincipalName};
+pub use principal::{
+    InvalidId, InvalidName, MAX_NAME_BYTES, Principal, PrincipalId, PrincipalKind, PrincipalName,
+};
 pub use refusal::Refusal;
 pub use token::{NoRandomness, NotAToken, TOKEN_PREFIX, Token};
 pub use token_keeper::{Revocations, Revoked, TokenKeeper};

@@ -13,7 +13,7 @@ use cocode_core::ServerName;
 use tokio::time::Instant;
 
 use crate::policy::Policies;
-use crate::principal::PrincipalName;
+use crate::principal::PrincipalId;
 
 use bucket::Bucket;
 
@@ -56,8 +56,8 @@ pub struct ServerLimit {
 #[must_use = "the call counts until this is dropped"]
 pub struct CallGuard {
     shared: Arc<Shared>,
-    principal: PrincipalName,
-    server: ServerName,
+    principal: PrincipalId,
+    server: Option<ServerName>,
 }
 
 /// Why a call may not begin now.
@@ -76,7 +76,7 @@ pub struct LimitReached {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// That of who calls.
-    Principal(PrincipalName),
+    Principal(PrincipalId),
     /// That of the server, for all together.
     Server(ServerName),
     /// That of the gateway.
@@ -103,8 +103,17 @@ struct Shared {
 struct State {
     plan: Arc<LimitPlan>,
     all: Count,
-    principals: HashMap<PrincipalName, Count>,
+    principals: HashMap<PrincipalId, Count>,
     servers: HashMap<ServerName, Count>,
+}
+
+/// How something counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counts {
+    /// Among the calls of a minute, and those that go on at once.
+    UntilItsEnd,
+    /// Among the calls of a minute.
+    Once,
 }
 
 /// What is going on and has gone on, of a principal or a server.
@@ -133,31 +142,58 @@ impl Limits {
         self.shared.state().plan = Arc::new(plan);
     }
 
-    /// Begins a call, if nobody's limit forbids it. A call that may not begin counts for nothing.
+    /// Begins a call, if nobody's limit forbids it. A call that may not begin counts for nothing. One
+    /// that no server is asked for counts for who makes it.
     pub fn begin(
         &self,
-        principal: &PrincipalName,
-        server: &ServerName,
+        principal: &PrincipalId,
+        server: Option<&ServerName>,
     ) -> Result<CallGuard, LimitReached> {
+        self.admit(principal, server, Counts::UntilItsEnd)?;
+        Ok(CallGuard {
+            shared: Arc::clone(&self.shared),
+            principal: principal.clone(),
+            server: server.cloned(),
+        })
+    }
+
+    /// Counts something against the calls of a minute, if there are any left. It is not among what goes
+    /// on at once.
+    pub fn count(
+        &self,
+        principal: &PrincipalId,
+        server: Option<&ServerName>,
+    ) -> Result<(), LimitReached> {
+        self.admit(principal, server, Counts::Once)
+    }
+
+    fn admit(
+        &self,
+        principal: &PrincipalId,
+        server: Option<&ServerName>,
+        counts: Counts,
+    ) -> Result<(), LimitReached> {
         let now = Instant::now();
         let mut state = self.shared.state();
         state.make_room(now);
         let plan = Arc::clone(&state.plan);
         let own = plan.principals.of(principal);
-        let own = ServerLimit {
+        let own = counts.limited(ServerLimit {
             calls_per_minute: own.calls_per_minute,
             max_concurrent: own.max_concurrent,
-        };
-        let servers = plan.servers.get(server).copied();
-        let servers = servers.unwrap_or(plan.other_servers);
+        });
+        let servers = server.and_then(|server| plan.servers.get(server)).copied();
+        let servers = counts.limited(servers.unwrap_or(plan.other_servers));
+        let everybody = counts.limited(plan.all);
         let State {
             all,
             principals: by_principal,
             servers: by_server,
             plan: _,
         } = &mut *state;
+        let is_new = |server: &ServerName| !by_server.contains_key(server);
         let full = by_principal.len() >= MAX_COUNTED && !by_principal.contains_key(principal)
-            || by_server.len() >= MAX_COUNTED && !by_server.contains_key(server);
+            || by_server.len() >= MAX_COUNTED && server.is_some_and(is_new);
         if full {
             return Err(LimitReached {
                 whose: Whose::Gateway,
@@ -165,23 +201,23 @@ impl Limits {
                 retry_after: BUSY_RETRY,
             });
         }
-        let (by, with) = (by_principal.get(principal), by_server.get(server));
-        refuses(Some(all), plan.all, now, || Whose::Gateway)?;
+        refuses(Some(all), everybody, now, || Whose::Gateway)?;
+        let by = by_principal.get(principal);
         refuses(by, own, now, || Whose::Principal(principal.clone()))?;
-        refuses(with, servers, now, || Whose::Server(server.clone()))?;
-        all.begin(plan.all, now);
-        let by = by_principal.entry(principal.clone()).or_default();
-        by.begin(own, now);
-        by_server
-            .entry(server.clone())
-            .or_default()
-            .begin(servers, now);
-        drop(state);
-        Ok(CallGuard {
-            shared: Arc::clone(&self.shared),
-            principal: principal.clone(),
-            server: server.clone(),
-        })
+        if let Some(server) = server {
+            let with = by_server.get(server);
+            refuses(with, servers, now, || Whose::Server(server.clone()))?;
+        }
+        all.begin(everybody, counts, now);
+        if counts.matters_to(own) {
+            let by = by_principal.entry(principal.clone()).or_default();
+            by.begin(own, counts, now);
+        }
+        if let Some(server) = server.filter(|_| counts.matters_to(servers)) {
+            let with = by_server.entry(server.clone()).or_default();
+            with.begin(servers, counts, now);
+        }
+        Ok(())
     }
 
     /// How many calls are going on.
@@ -244,9 +280,29 @@ impl State {
     }
 }
 
+impl Counts {
+    /// What of a limit is about it.
+    fn limited(self, limit: ServerLimit) -> ServerLimit {
+        match self {
+            Self::UntilItsEnd => limit,
+            Self::Once => ServerLimit {
+                max_concurrent: None,
+                ..limit
+            },
+        }
+    }
+
+    /// Whether there is anything to be remembered of it.
+    fn matters_to(self, limit: ServerLimit) -> bool {
+        self == Self::UntilItsEnd || limit.calls_per_minute.is_some()
+    }
+}
+
 impl Count {
-    fn begin(&mut self, limit: ServerLimit, now: Instant) {
-        self.running = self.running.saturating_add(1);
+    fn begin(&mut self, limit: ServerLimit, counts: Counts, now: Instant) {
+        if counts == Counts::UntilItsEnd {
+            self.running = self.running.saturating_add(1);
+        }
         if let Some(rate) = limit.calls_per_minute {
             self.bucket.take(rate, now);
         }
@@ -274,10 +330,12 @@ impl Drop for CallGuard {
                 principals.remove(&self.principal);
             }
         }
-        if let Some(count) = servers.get_mut(&self.server) {
+        if let Some(server) = &self.server
+            && let Some(count) = servers.get_mut(server)
+        {
             count.running = count.running.saturating_sub(1);
             if !count.matters(now) {
-                servers.remove(&self.server);
+                servers.remove(server);
             }
         }
     }

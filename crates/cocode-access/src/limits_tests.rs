@@ -11,9 +11,9 @@ use super::{
     BUSY_RETRY, CallGuard, Limit, LimitPlan, LimitReached, Limits, MAX_COUNTED, ServerLimit, Whose,
 };
 use crate::policy::{Policies, PrincipalPolicy};
-use crate::principal::PrincipalName;
+use crate::principal::PrincipalId;
 
-fn name(text: &str) -> PrincipalName {
+fn name(text: &str) -> PrincipalId {
     text.parse().unwrap()
 }
 
@@ -41,7 +41,7 @@ fn plan(calls_per_minute: u32, max_concurrent: u32) -> LimitPlan {
 }
 
 fn begin(limits: &Limits, principal: &str, on: &str) -> Result<CallGuard, LimitReached> {
-    limits.begin(&name(principal), &server(on))
+    limits.begin(&name(principal), Some(&server(on)))
 }
 
 #[tokio::test(start_paused = true)]
@@ -289,4 +289,38 @@ async fn the_gateway_has_a_limit_for_everybody_with_all_servers() {
         reached.to_string(),
         "the gateway takes 3 calls per minute: try again in 20 s"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_only_counted_takes_calls_of_a_minute_and_no_place() {
+    let limits = Limits::new(plan(3, 1));
+    let _running = begin(&limits, "alice", "files").unwrap();
+    let count = || limits.count(&name("alice"), Some(&server("files")));
+    count().unwrap();
+    assert_eq!(limits.running(), 1);
+    count().unwrap();
+    let reached = count().unwrap_err();
+    assert_eq!(reached.what, Limit::CallsPerMinute(3));
+    advance(Duration::from_secs(20)).await;
+    count().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_no_server_is_asked_for_counts_for_who_makes_it() {
+    let files = ServerLimit {
+        calls_per_minute: NonZeroU32::new(1),
+        max_concurrent: None,
+    };
+    let limits = Limits::new(LimitPlan {
+        servers: [(server("files"), files)].into(),
+        ..plan(3, 1)
+    });
+    let going_on = limits.begin(&name("alice"), None).unwrap();
+    let reached = begin(&limits, "alice", "files").unwrap_err();
+    assert_eq!(reached.what, Limit::Concurrent(1));
+    drop(going_on);
+    drop(limits.begin(&name("alice"), None).unwrap());
+    drop(begin(&limits, "alice", "files").unwrap());
+    let reached = limits.begin(&name("alice"), None).unwrap_err();
+    assert_eq!(reached.whose, Whose::Principal(name("alice")));
 }

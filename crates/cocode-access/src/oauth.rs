@@ -24,7 +24,7 @@ use zeroize::Zeroizing;
 
 use crate::Work;
 use crate::digest::sha256;
-use crate::principal::{Principal, PrincipalKind};
+use crate::principal::{Principal, PrincipalId, PrincipalKind};
 use crate::token_store::TokenHash;
 
 use fetch::Source;
@@ -283,7 +283,7 @@ impl Shared {
     fn welcome(
         &self,
         hash: TokenHash,
-        issuer: usize,
+        place: usize,
         n_changes: u64,
         claims: Claims,
     ) -> Result<Principal, JwtRefusal> {
@@ -292,18 +292,20 @@ impl Shared {
             scopes,
             until,
         } = claims;
+        let issuer = self.issuers.get(place).ok_or(JwtError::Issuer)?;
         let admin_scope = self.options.admin_scope.as_ref();
         let principal = Principal {
+            id: PrincipalId::of_issuer(&name, issuer.issuer()),
             name,
             kind: PrincipalKind::Jwt,
             is_admin: admin_scope.is_some_and(|scope| scopes.contains(scope)),
-            scopes,
+            scopes: scopes.into(),
             until: Some(until),
         };
         let entry = Entry {
             principal: principal.clone(),
             until,
-            issuer,
+            issuer: place,
             n_changes,
         };
         self.verified.insert(hash, entry);

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use cocode_core::Wildcard;
 
-use crate::principal::{Principal, PrincipalName};
+use crate::principal::{Principal, PrincipalId};
 
 /// What a principal may do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,8 +25,8 @@ pub struct PrincipalPolicy {
 pub struct Policies {
     /// Of those who have none of their own: the table `*`.
     pub default: PrincipalPolicy,
-    /// By name.
-    pub named: BTreeMap<PrincipalName, PrincipalPolicy>,
+    /// Of single principals.
+    pub named: BTreeMap<PrincipalId, PrincipalPolicy>,
 }
 
 impl PrincipalPolicy {
@@ -38,20 +38,22 @@ impl PrincipalPolicy {
 }
 
 impl Policies {
-    /// What somebody of this name may do. What is said of everybody counts for those of whom nothing
+    /// What this principal may do. What is said of everybody counts for those of whom nothing
     /// else is said, and is not mixed with what is.
-    pub fn of(&self, name: &PrincipalName) -> &PrincipalPolicy {
-        self.named.get(name).unwrap_or(&self.default)
+    pub fn of(&self, principal: &PrincipalId) -> &PrincipalPolicy {
+        self.named.get(principal).unwrap_or(&self.default)
     }
 
     /// Whether a principal may manage the gateway: their token lets them, or their policy.
     pub fn is_admin(&self, principal: &Principal) -> bool {
-        principal.is_admin || self.of(&principal.name).is_admin
+        principal.is_admin || self.of(&principal.id).is_admin
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use cocode_core::Wildcard;
 
     use super::{Policies, PrincipalPolicy};
@@ -101,15 +103,16 @@ mod tests {
             .into(),
         };
         let principal = |name: &str, is_admin| Principal {
+            id: name.parse().unwrap(),
             name: name.parse().unwrap(),
             kind: PrincipalKind::Token,
-            scopes: Vec::new(),
+            scopes: Arc::default(),
             is_admin,
             until: None,
         };
         let (root, alice) = (principal("root", false), principal("alice", false));
-        assert!(policies.of(&root.name).allows_server("secret"));
-        assert!(!policies.of(&alice.name).allows_server("secret"));
+        assert!(policies.of(&root.id).allows_server("secret"));
+        assert!(!policies.of(&alice.id).allows_server("secret"));
         assert!(policies.is_admin(&root));
         assert!(!policies.is_admin(&alice));
         assert!(policies.is_admin(&principal("alice", true)));

@@ -1,5 +1,6 @@
 //! Whoever makes requests, and the names that they may have.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -17,12 +18,14 @@ const EVERYBODY: &str = "*";
 /// Who makes requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
-    /// What they are called: by their token, or by a claim of it.
+    /// Who they are: what is theirs is theirs by this.
+    pub id: PrincipalId,
+    /// What they are called: by their token, or by a claim of it. Others may be called so, too.
     pub name: PrincipalName,
     /// How they are known.
     pub kind: PrincipalKind,
     /// What their token allows, by the words of the authorization server.
-    pub scopes: Vec<String>,
+    pub scopes: Arc<[String]>,
     /// Whether their token lets them manage the gateway. A policy may say so, too.
     pub is_admin: bool,
     /// When they have to come with another token.
@@ -45,13 +48,33 @@ impl Principal {
     /// is theirs.
     pub fn local() -> Self {
         Self {
+            id: PrincipalId::local(),
             name: PrincipalName::local(),
             kind: PrincipalKind::Local,
-            scopes: Vec::new(),
+            scopes: Arc::default(),
             is_admin: true,
             until: None,
         }
     }
+}
+
+/// Who somebody is. Two principals of one name are two: the name is what a token or an issuer calls
+/// them, and each token and each issuer does so for itself.
+///
+/// As text it is the name of a token, or the name that an issuer gives, a space, and the issuer. No name
+/// has a space in it, so no two principals have one text, whatever names issuers give.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PrincipalId(Arc<str>);
+
+/// Why a text means no principal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidId {
+    /// What stands before the issuer is no name.
+    #[error(transparent)]
+    Name(#[from] InvalidName),
+    /// What follows the name is no issuer.
+    #[error("after the name and one space stands the issuer, which has no spaces")]
+    Issuer,
 }
 
 /// A name that can be typed, shown and put into a log: 1 to 255 bytes without whitespace and control
@@ -77,6 +100,61 @@ pub enum InvalidName {
     /// Means everybody.
     #[error("`{EVERYBODY}` stands for everybody: choose another name")]
     Everybody,
+}
+
+impl PrincipalId {
+    /// Whoever comes to a gateway that asks nobody who they are.
+    pub fn local() -> Self {
+        Self(LOCAL.into())
+    }
+
+    /// Whoever has the token of this name.
+    pub fn of_token(name: &PrincipalName) -> Self {
+        Self(name.shared())
+    }
+
+    /// Whom an issuer calls so.
+    pub fn of_issuer(name: &PrincipalName, issuer: &str) -> Self {
+        Self(format!("{name} {issuer}").into())
+    }
+
+    /// The text of it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text, to be kept.
+    pub fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl FromStr for PrincipalId {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        let Some((name, issuer)) = text.split_once(' ') else {
+            return Ok(Self::of_token(&text.parse()?));
+        };
+        let name = name.parse()?;
+        let unfit = |character: char| character.is_whitespace() || character.is_control();
+        if issuer.is_empty() || issuer.contains(unfit) {
+            return Err(InvalidId::Issuer);
+        }
+        Ok(Self::of_issuer(&name, issuer))
+    }
+}
+
+impl Borrow<str> for PrincipalId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PrincipalId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.0)
+    }
 }
 
 impl PrincipalName {
@@ -145,7 +223,7 @@ impl fmt::Display for PrincipalName {
 
 #[cfg(test)]
 mod tests {
-    use super::{InvalidName, Principal, PrincipalName};
+    use super::{InvalidId, InvalidName, Principal, PrincipalId, PrincipalName};
 
     #[test]
     fn names_can_be_typed_shown_and_logged() {
@@ -171,6 +249,32 @@ mod tests {
             ("*", Some(InvalidName::Everybody)),
         ] {
             assert_eq!(text.parse::<PrincipalName>().err(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn one_name_of_a_token_and_of_two_issuers_means_three_principals() {
+        let ana: PrincipalName = "ana".parse().unwrap();
+        let all = [
+            PrincipalId::of_token(&ana),
+            PrincipalId::of_issuer(&ana, "https://one.example"),
+            PrincipalId::of_issuer(&ana, "https://two.example"),
+        ];
+        for (place, id) in all.iter().enumerate() {
+            assert_eq!(id.as_str().parse().as_ref(), Ok(id));
+            assert!(all.iter().take(place).all(|other| other != id), "{id}");
+        }
+        assert_eq!(all[1].as_str(), "ana https://one.example");
+        for (text, expected) in [
+            ("", InvalidId::Name(InvalidName::Empty)),
+            (" https://one.example", InvalidId::Name(InvalidName::Empty)),
+            ("local", InvalidId::Name(InvalidName::Local)),
+            ("ana ", InvalidId::Issuer),
+            ("ana  https://one.example", InvalidId::Issuer),
+            ("ana https://one.example x", InvalidId::Issuer),
+            ("ana https://one\n.example", InvalidId::Issuer),
+        ] {
+            assert_eq!(text.parse::<PrincipalId>(), Err(expected), "{text:?}");
         }
     }
 

@@ -68,6 +68,16 @@ impl Refusal {
         &self.message
     }
 
+    /// What could be done about it, where that can be said.
+    pub fn advice(&self) -> Option<&'static str> {
+        Some(self.hint).filter(|hint| !hint.is_empty())
+    }
+
+    /// When it is worth to try again, where that is known.
+    pub fn wait(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
     /// The value of `WWW-Authenticate`, where there is one.
     pub fn www_authenticate(&self) -> Option<&HeaderValue> {
         self.challenge.as_ref()

@@ -2,7 +2,7 @@
 import { get, onSignedOut, send, useCsrf } from './lib/api.js';
 import { Feed } from './lib/feed.js';
 import { shortcut } from './lib/keys.js';
-import { loadAll, onLoadProblem, takeEvent } from './lib/loads.js';
+import { loadAll, onLoadProblem, reloadAll, takeEvent } from './lib/loads.js';
 import { Router, go } from './lib/router.js';
 import { forgetRuns } from './lib/runs.js';
 import { forget, state, touch } from './lib/store.js';
@@ -63,7 +63,7 @@ function startFeed() {
       touch('feed');
       if (next.state !== 'live') return;
       // What happened during a loss may have left no trace in the stream.
-      if (wasLive) loadAll().catch(complain);
+      if (wasLive) reloadAll().catch(complain);
       wasLive = true;
     },
   }).start();

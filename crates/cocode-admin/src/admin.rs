@@ -2,16 +2,17 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 
-use crate::ask::{Ask, is_read, segments};
+use crate::ask::{Ask, is_read, segments, too_large};
 use crate::bulletin::Bulletin;
 use crate::call_book::CallBook;
 use crate::codes::Codes;
+use crate::cookie::Cookie;
 use crate::files;
 use crate::guard::{self, Who};
 use crate::headers;
@@ -20,10 +21,11 @@ use crate::inbox::Inbox;
 use crate::model::Code;
 use crate::refusal::{Refusal, RefusalStatus};
 use crate::reply::{PLAIN, typed};
-use crate::route::Route;
+use crate::route::{Access, Route};
 use crate::routes;
 use crate::sessions::Sessions;
 use cocode_wire::serve::PageBody;
+use url::Url;
 
 /// How long a stream of events lasts; whoever listens comes back and goes on where it ended.
 const STREAM_LIFETIME: Duration = Duration::from_hours(1);
@@ -58,20 +60,26 @@ impl Default for Desk {
 }
 
 /// How the API is to be.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct AdminOptions {
-    /// Whether browsers reach it by https, here or at a proxy before it. Cookies are then never sent in the
-    /// clear.
+    /// Whether browsers reach it by https. Cookies are then never sent in the clear. Where `site` is
+    /// known, that counts.
     pub is_https: bool,
+    /// Where browsers find it, if a proxy before it has another name: pages from there are its own.
+    pub site: Option<Url>,
     /// How long a stream of events lasts.
     pub stream_lifetime: Duration,
+    /// Whether everybody who comes here may read the metrics.
+    pub has_open_metrics: bool,
 }
 
 impl Default for AdminOptions {
     fn default() -> Self {
         Self {
             is_https: false,
+            site: None,
             stream_lifetime: STREAM_LIFETIME,
+            has_open_metrics: false,
         }
     }
 }
@@ -89,7 +97,17 @@ pub(crate) struct Inner {
     pub(crate) codes: Codes,
     pub(crate) sessions: Sessions,
     pub(crate) is_https: bool,
+    pub(crate) site: Option<Url>,
     pub(crate) stream_lifetime: Duration,
+    pub(crate) has_open_metrics: bool,
+    cookie: OnceLock<Cookie>,
+}
+
+impl Inner {
+    /// The cookie that sessions are known by.
+    pub(crate) fn cookie(&self) -> &Cookie {
+        self.cookie.get_or_init(|| Cookie::new(None, self.is_https))
+    }
 }
 
 impl std::fmt::Debug for Inner {
@@ -101,20 +119,65 @@ impl std::fmt::Debug for Inner {
 impl Admin {
     /// The API of a house that writes to this desk.
     pub fn new(house: Arc<dyn House>, desk: Desk, options: AdminOptions) -> Self {
+        let of_site = options.site.as_ref().map(|site| site.scheme() == "https");
         Self(Arc::new(Inner {
             house,
             desk,
             codes: Codes::default(),
             sessions: Sessions::default(),
-            is_https: options.is_https,
+            is_https: of_site.unwrap_or(options.is_https),
+            site: options.site,
             stream_lifetime: options.stream_lifetime,
+            cookie: OnceLock::new(),
+            has_open_metrics: options.has_open_metrics,
         }))
+    }
+
+    /// Says at which port browsers find it, so that gateways of one host have cookies of different names.
+    /// Counts once, and only before the first request.
+    pub fn be_at_port(&self, port: u16) {
+        let cookie = Cookie::new(Some(port), self.0.is_https);
+        let _counts_once = self.0.cookie.set(cookie);
     }
 
     /// Makes a code to sign in by, once, within [`CODE_LIFETIME`](crate::CODE_LIFETIME). The one that was
     /// made before is worthless from now on.
     pub fn new_code(&self) -> Result<Code, Refusal> {
         self.0.codes.make()
+    }
+
+    /// How large the body of a request may be that is worth taking in, in bytes: of who has not shown who
+    /// they are only what signs them in, and nothing where no body has a meaning. `is_known` is whether
+    /// they have brought a token that is good; cookies are looked at here.
+    pub fn body_limit(
+        &self,
+        method: &Method,
+        path: &str,
+        headers: &HeaderMap,
+        is_known: bool,
+    ) -> usize {
+        let Ok(segments) = segments(path) else {
+            return 0;
+        };
+        match Found::at(&segments, method) {
+            Found::Route(route, _) if !route.is_changing() => 0,
+            Found::Route(route, _) if route.access == Access::Anyone => route.max_body,
+            Found::Route(route, _) if is_known || self.is_signed_in(headers) => route.max_body,
+            _ => 0,
+        }
+    }
+
+    /// Whether a request comes with the cookie of a session.
+    fn is_signed_in(&self, headers: &HeaderMap) -> bool {
+        let name = self.0.cookie().name();
+        self.0.sessions.find(name, headers).is_some()
+    }
+
+    /// What is said of a body that is larger than that.
+    pub fn too_large(most: usize) -> Response<PageBody> {
+        let mut response = too_large(most).response();
+        headers::secure(response.headers_mut());
+        response
     }
 
     /// Answers a request for any path that is not part of MCP.

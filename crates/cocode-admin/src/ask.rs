@@ -179,14 +179,7 @@ fn check_content_type(headers: &HeaderMap, body: &Bytes) -> Result<(), Refusal> 
 
 fn read_body(body: &Bytes, most: usize) -> Result<Option<RawJson>, Refusal> {
     if body.len() > most {
-        return Err(Refusal::new(
-            RefusalStatus::TooLarge,
-            "body-too-large",
-            format!(
-                "the body has {} bytes, and at most {most} are taken here",
-                body.len()
-            ),
-        ));
+        return Err(too_large(most));
     }
     if body.is_empty() {
         return Ok(None);
@@ -198,6 +191,15 @@ fn read_body(body: &Bytes, most: usize) -> Result<Option<RawJson>, Refusal> {
             format!("the body is not JSON: {error}"),
         )
     })
+}
+
+/// A body that is more than is taken.
+pub(crate) fn too_large(most: usize) -> Refusal {
+    Refusal::new(
+        RefusalStatus::TooLarge,
+        "body-too-large",
+        format!("the body is too large: at most {most} bytes are taken here"),
+    )
 }
 
 /// A media type without its parameters.

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::model::{Call, ConfigNews, Elicitation, LogNews, Missed, Removed, Server};
-use crate::model::{TokenNews, TrustNews};
+use crate::model::{SharedNews, TokenNews, TrustNews};
 use crate::moment::Moment;
 use crate::sse::{event, json_text};
 
@@ -48,6 +48,8 @@ pub enum News {
     Config(ConfigNews),
     /// A server has written to its log.
     Log(LogNews),
+    /// Servers are shared by others, or are others, than before.
+    Shared(SharedNews),
 }
 
 impl News {
@@ -67,6 +69,7 @@ impl News {
             Self::Token(news) => ("token", json_text(news)),
             Self::Config(news) => ("config", json_text(news)),
             Self::Log(news) => ("log", json_text(news)),
+            Self::Shared(news) => ("shared", json_text(news)),
         };
         event(name, Some(id), &data)
     }
@@ -81,6 +84,8 @@ struct Shared {
     ring: Mutex<Ring>,
     /// The id of the next event.
     next: watch::Sender<u64>,
+    /// How many listen.
+    attention: watch::Sender<usize>,
 }
 
 #[derive(Debug)]
@@ -154,6 +159,7 @@ impl Bulletin {
         Self(Arc::new(Shared {
             ring: Mutex::new(ring),
             next: watch::Sender::new(next),
+            attention: watch::Sender::new(0),
         }))
     }
 
@@ -187,6 +193,18 @@ impl Bulletin {
         self.0.lock().listeners
     }
 
+    /// Ends when somebody listens, for what has to be looked at to be known. Cancel safe.
+    pub async fn attended(&self) {
+        // The sender is held by us.
+        drop(
+            self.0
+                .attention
+                .subscribe()
+                .wait_for(|listeners| *listeners > 0)
+                .await,
+        );
+    }
+
     /// Listens: to what happens from now on or, with the id of the last event that was heard, to
     /// what has happened since. There is no place for more than [`MAX_LISTENERS`].
     pub(crate) fn listen(&self, after: Option<u64>) -> Option<Listener> {
@@ -198,6 +216,7 @@ impl Bulletin {
             ring.forget();
         }
         ring.listeners += 1;
+        self.0.attention.send_replace(ring.listeners);
         // An id that was never given is no reason to wait for it.
         let next = after.map_or(ring.next, |after| after.saturating_add(1).min(ring.next));
         let begun = ring.next.saturating_sub(1);
@@ -268,6 +287,7 @@ impl Drop for Listener {
     fn drop(&mut self) {
         let mut ring = self.shared.lock();
         ring.listeners = ring.listeners.saturating_sub(1);
+        self.shared.attention.send_replace(ring.listeners);
         ring.left = Some(Instant::now());
     }
 }

@@ -31,8 +31,8 @@ const MAX_TEXT_CHARS: usize = 512;
 pub struct NewCall {
     /// Who makes it.
     pub principal: String,
-    /// The server.
-    pub server: String,
+    /// The server, if there is one that has what is called.
+    pub server: Option<String>,
     /// The method, such as `tools/call`.
     pub method: String,
     /// The name of the tool or prompt, or the address of the resource.
@@ -105,7 +105,7 @@ impl CallBook {
             id: String::new(),
             at: Moment::now(),
             principal: bounded(new.principal),
-            server: new.server,
+            server: new.server.unwrap_or_default(),
             method: bounded(new.method),
             name: bounded(new.name),
             state: CallState::Running,
@@ -249,7 +249,9 @@ impl OngoingCall {
         drop(call);
         let mut pages = self.shared.lock();
         pages.in_flight = pages.in_flight.saturating_sub(1);
-        pages.timings(&server).add(state, took);
+        if !server.is_empty() {
+            pages.timings(&server).add(state, took);
+        }
         drop(pages);
         self.shared.tell(&self.call);
     }

@@ -11,7 +11,7 @@ use crate::model::{Call, CallProgress, CallState};
 fn of(server: &str, name: &str) -> NewCall {
     NewCall {
         principal: "ana".to_owned(),
-        server: server.to_owned(),
+        server: Some(server.to_owned()),
         method: "tools/call".to_owned(),
         name: name.to_owned(),
     }

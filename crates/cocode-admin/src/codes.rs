@@ -14,7 +14,8 @@ use crate::secret::Secret;
 
 /// How long a code can be used.
 pub const CODE_LIFETIME: Duration = Duration::from_mins(10);
-/// Wrong codes that are looked at within [`GUESS_WINDOW`]; others are refused unseen.
+/// Wrong codes within [`GUESS_WINDOW`] that are answered as such; whoever goes on is told to wait. The
+/// right one counts at any time: it cannot be guessed, and nobody is to keep others out by wrong ones.
 pub const MAX_GUESSES: usize = 10;
 /// See [`MAX_GUESSES`].
 pub const GUESS_WINDOW: Duration = Duration::from_mins(1);
@@ -49,7 +50,7 @@ pub(crate) enum Redeemed {
     Right,
     /// It was not, or is not any more.
     Wrong,
-    /// Nobody looked: there were too many wrong ones. Another can be tried after this time.
+    /// It was not, and there were too many wrong ones. Another can be tried after this time.
     TooMany(Duration),
 }
 
@@ -77,6 +78,10 @@ impl Codes {
         let print = print_of(PURPOSE, &meant(typed));
         let now = Instant::now();
         let mut state = self.lock();
+        let is_right = |current: &mut Current| now < current.until && same(&current.print, &print);
+        if state.current.take_if(is_right).is_some() {
+            return Redeemed::Right;
+        }
         let is_old = |guess: &Instant| now.duration_since(*guess) >= GUESS_WINDOW;
         while state.guesses.front().is_some_and(is_old) {
             state.guesses.pop_front();
@@ -85,10 +90,6 @@ impl Codes {
             && let Some(oldest) = state.guesses.front()
         {
             return Redeemed::TooMany(GUESS_WINDOW.saturating_sub(now.duration_since(*oldest)));
-        }
-        let is_right = |current: &mut Current| now < current.until && same(&current.print, &print);
-        if state.current.take_if(is_right).is_some() {
-            return Redeemed::Right;
         }
         state.guesses.push_back(now);
         Redeemed::Wrong
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn after_some_wrong_codes_nobody_looks_until_a_minute_is_over() {
+    async fn wrong_codes_have_to_wait_after_some_of_them_and_keep_the_right_one_out_never() {
         let codes = Codes::default();
         let code = codes.make().unwrap();
         for _ in 0..MAX_GUESSES {
@@ -169,9 +170,14 @@ mod tests {
         }
         let wait = GUESS_WINDOW.saturating_sub(Duration::from_secs(MAX_GUESSES as u64));
         assert_eq!(codes.redeem("wrong"), Redeemed::TooMany(wait));
-        assert_eq!(codes.redeem(code.code.expose()), Redeemed::TooMany(wait));
-        tokio::time::advance(wait).await;
         assert_eq!(codes.redeem(code.code.expose()), Redeemed::Right);
+        assert_eq!(
+            codes.redeem(code.code.expose()),
+            Redeemed::TooMany(wait),
+            "it is used up"
+        );
+        tokio::time::advance(wait).await;
+        assert_eq!(codes.redeem("wrong"), Redeemed::Wrong);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::sessions::Session;
 pub const CSRF_HEADER: &str = "x-cocode-csrf";
 
 /// The name of whoever has signed in by a one-time code.
-pub(crate) const OPERATOR: &str = "operator";
+pub const OPERATOR: &str = "operator";
 /// The name of whoever comes by a way that only the user has.
 const LOCAL: &str = "local";
 
@@ -54,14 +54,18 @@ pub(crate) fn admit(
     route: &Route,
     headers: &HeaderMap,
 ) -> Result<Option<Visitor>, Refusal> {
+    let is_read_by_all = route.access == Access::Anyone && !route.is_changing();
+    if who == Who::Local && !is_read_by_all && is_of_browser(headers) {
+        return Err(cross_origin());
+    }
     let visitor = identify(inner, who, headers);
     let session = visitor.as_ref().and_then(|one| one.session.as_ref());
     match (route.access, session) {
         // What everybody may read, every page may read.
-        (Access::Anyone, _) if !route.is_changing() => {}
+        _ if is_read_by_all => {}
         // Signing in has to be meant: no other page may do it behind somebody's back.
-        (Access::Anyone, _) => check_origin(inner.is_https, headers, Missing::IsFine)?,
-        (_, Some(session)) => check_cookie_use(inner.is_https, session, route, headers)?,
+        (Access::Anyone, _) => check_origin(inner.into(), headers, Missing::IsFine)?,
+        (_, Some(session)) => check_cookie_use(inner.into(), session, route, headers)?,
         (_, None) => {}
     }
     let is_admin = visitor.as_ref().is_some_and(|visitor| visitor.is_admin);
@@ -69,7 +73,10 @@ pub(crate) fn admit(
         Access::Anyone => Ok(visitor),
         Access::Oneself if visitor.is_some() => Ok(visitor),
         Access::Administrators | Access::Watchers if is_admin => Ok(visitor),
-        Access::Watchers if inner.house.facts().authentication == Authentication::Open => {
+        Access::Watchers
+            if inner.has_open_metrics
+                || inner.house.facts().authentication == Authentication::Open =>
+        {
             Ok(visitor)
         }
         Access::Administrators | Access::Watchers if visitor.is_some() => Err(Refusal::new(
@@ -98,7 +105,7 @@ fn identify(inner: &Inner, who: Who, headers: &HeaderMap) -> Option<Visitor> {
         Who::Bearer { name, is_admin } => (name, Credential::Bearer, is_admin, None),
         Who::Local => (LOCAL.into(), Credential::Local, true, None),
         Who::Anonymous => {
-            let session = inner.sessions.find(headers)?;
+            let session = inner.sessions.find(inner.cookie().name(), headers)?;
             (OPERATOR.into(), Credential::Cookie, true, Some(session))
         }
     };
@@ -109,18 +116,40 @@ fn identify(inner: &Inner, who: Who, headers: &HeaderMap) -> Option<Visitor> {
     })
 }
 
+/// Whether a browser makes a request. It has no business where only programs of the user come; who passes
+/// such a way on to a port for browsers would let every page in.
+fn is_of_browser(headers: &HeaderMap) -> bool {
+    headers.contains_key("sec-fetch-site") || headers.contains_key(header::ORIGIN)
+}
+
+/// Where the pages of the gateway come from.
+#[derive(Clone, Copy)]
+struct Own<'a> {
+    is_https: bool,
+    site: Option<&'a Url>,
+}
+
+impl<'a> From<&'a Inner> for Own<'a> {
+    fn from(inner: &'a Inner) -> Self {
+        Self {
+            is_https: inner.is_https,
+            site: inner.site.as_ref(),
+        }
+    }
+}
+
 /// A browser sends its cookie along whatever page asks for it, so more has to be shown: that this page is
 /// ours and, to change something, that it could read the CSRF value.
 fn check_cookie_use(
-    is_https: bool,
+    own: Own<'_>,
     session: &Session,
     route: &Route,
     headers: &HeaderMap,
 ) -> Result<(), Refusal> {
     if !route.is_changing() {
-        return check_origin(is_https, headers, Missing::IsFine);
+        return check_origin(own, headers, Missing::IsFine);
     }
-    check_origin(is_https, headers, Missing::IsRefused)?;
+    check_origin(own, headers, Missing::IsRefused)?;
     let mut values = headers.get_all(CSRF_HEADER).iter();
     let (code, what) = match (values.next(), values.next()) {
         (Some(value), None) if session.is_csrf(value.as_bytes()) => return Ok(()),
@@ -142,7 +171,7 @@ enum Missing {
     IsRefused,
 }
 
-fn check_origin(is_https: bool, headers: &HeaderMap, missing: Missing) -> Result<(), Refusal> {
+fn check_origin(own: Own<'_>, headers: &HeaderMap, missing: Missing) -> Result<(), Refusal> {
     let is_own = match (headers.get("sec-fetch-site"), headers.get(header::ORIGIN)) {
         // The browser knows best. `none` is somebody who typed the address, who changes nothing by that.
         (Some(site), _) => {
@@ -153,27 +182,37 @@ fn check_origin(is_https: bool, headers: &HeaderMap, missing: Missing) -> Result
                 .to_str()
                 .ok()
                 .and_then(|origin| Url::parse(origin).ok());
-            origin.is_some_and(|origin| is_own_origin(&origin, is_https, headers))
+            origin.is_some_and(|origin| is_own_origin(&origin, own, headers))
         }
         (None, None) => matches!(missing, Missing::IsFine),
     };
     if is_own {
         return Ok(());
     }
-    Err(Refusal::new(
+    Err(cross_origin())
+}
+
+fn cross_origin() -> Refusal {
+    Refusal::new(
         RefusalStatus::Forbidden,
         "cross-origin",
         "the request does not come from a page of this gateway",
     )
-    .hint("programs bring a token in place of a cookie"))
+    .hint("programs bring a token in place of a cookie")
 }
 
 /// Whether a page has come from where this request goes to.
-fn is_own_origin(origin: &Url, is_https: bool, headers: &HeaderMap) -> bool {
+fn is_own_origin(origin: &Url, own: Own<'_>, headers: &HeaderMap) -> bool {
+    if own
+        .site
+        .is_some_and(|site| site.origin() == origin.origin())
+    {
+        return true;
+    }
     let is_right_scheme = match origin.scheme() {
         "https" => true,
         // A page that came in the clear may be anybody's.
-        "http" => !is_https,
+        "http" => !own.is_https,
         _ => false,
     };
     let host = headers
@@ -197,7 +236,7 @@ pub(crate) fn answers(route: &Route, method: &Method) -> bool {
 mod tests {
     use http::{HeaderMap, HeaderName, HeaderValue};
 
-    use super::{Missing, check_origin};
+    use super::{Missing, Own, check_origin};
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         let pair = |(name, value): &(&'static str, &'static str)| {
@@ -274,9 +313,33 @@ mod tests {
     fn only_pages_of_the_same_origin_change_something() {
         for (is_https, pairs, may_read, may_change) in CASES {
             let headers = headers(pairs);
-            let check = |missing| check_origin(is_https, &headers, missing).is_ok();
+            let own = Own {
+                is_https,
+                site: None,
+            };
+            let check = |missing| check_origin(own, &headers, missing).is_ok();
             assert_eq!(check(Missing::IsFine), may_read, "{pairs:?}");
             assert_eq!(check(Missing::IsRefused), may_change, "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn pages_that_come_by_way_of_a_proxy_are_own_ones() {
+        let site = "https://gate.example/".parse().unwrap();
+        let own = Own {
+            is_https: true,
+            site: Some(&site),
+        };
+        for (origin, expected) in [
+            ("https://gate.example", true),
+            ("https://gate.example:443", true),
+            ("http://gate.example", false),
+            ("https://gate.example:8443", false),
+            ("https://evil.example", false),
+        ] {
+            let headers = headers(&[HOST, ("origin", origin)]);
+            let found = check_origin(own, &headers, Missing::IsRefused).is_ok();
+            assert_eq!(found, expected, "{origin}");
         }
     }
 }

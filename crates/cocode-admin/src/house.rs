@@ -10,7 +10,7 @@ use cocode_wire::RawJson;
 use crate::model::{
     Budget, CallProgress, CallWish, ClientSession, Completion, Facts, FoundTool, LogLine, Login,
     MadeToken, NewServer, NewToken, PendingTrust, PromptWish, Prompts, Readiness, Resources,
-    Server, ServerTool, Token,
+    Restarted, Server, ServerTool, SharedServers, Token,
 };
 use crate::refusal::Refusal;
 
@@ -35,6 +35,25 @@ pub enum Credential {
     Cookie,
     /// By the way they came, which only the user of the gateway has.
     Local,
+}
+
+/// Something that the API does by itself, for the audit log.
+#[derive(Clone, Copy, Debug)]
+pub struct Act<'a> {
+    /// What it is, such as `sign-in`.
+    pub method: &'static str,
+    /// Who does it, if they have shown who they are.
+    pub by: Option<&'a Caller>,
+    /// The server that it is about.
+    pub server: Option<&'a str>,
+    /// What else it is about.
+    pub name: Option<&'a str>,
+}
+
+/// Something that will be written down. Dropped before its end, it was given up.
+pub trait Record: Send {
+    /// It was done, or refused.
+    fn ended(self: Box<Self>, is_done: bool);
 }
 
 /// What is done with a server as a whole.
@@ -130,6 +149,12 @@ pub trait House: Send + Sync + 'static {
         switch: Switch,
     ) -> Work<'a, Server>;
 
+    /// Who shares which servers.
+    fn shared(&self) -> Work<'_, SharedServers>;
+
+    /// Connects anew to every server of a name, whoever uses it, and says how many there are.
+    fn restart_shared<'a>(&'a self, by: &'a Caller, name: &'a str) -> Work<'a, Restarted>;
+
     /// Begins to sign in at a server, or says how far the login is that has begun already.
     fn login<'a>(
         &'a self,
@@ -214,6 +239,10 @@ pub trait House: Send + Sync + 'static {
 
     /// The last entries of the audit log, the newest first, each as it stands there.
     fn audit(&self, limit: usize) -> Work<'_, Vec<RawJson>>;
+
+    /// Begins to write down something that the API does by itself. What cannot be written down is
+    /// refused, and not done.
+    fn record(&self, act: &Act<'_>) -> Result<Box<dyn Record>, Refusal>;
 
     /// Ends the gateway, as a signal would; the answer to this is still sent.
     fn stop<'a>(&'a self, by: &'a Caller) -> Work<'a, ()>;

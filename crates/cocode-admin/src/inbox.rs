@@ -12,7 +12,8 @@ use tokio::time::Instant;
 
 use crate::bulletin::{Bulletin, News};
 use crate::model::{
-    Elicitation, ElicitationAction, ElicitationMode, ElicitationReply, ElicitationState,
+    ConsentCall, Elicitation, ElicitationAction, ElicitationKind, ElicitationMode,
+    ElicitationReply, ElicitationState,
 };
 use crate::moment::Moment;
 use crate::random::{random, text_of};
@@ -28,14 +29,16 @@ pub const LONGEST_WAIT: Duration = Duration::from_hours(1);
 /// A question for a person.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// The server that asks.
+    /// The server that asks, or that is to be called.
     pub server: String,
     /// Whose call it is about.
     pub principal: Option<String>,
     /// Which tool it is about.
     pub tool: Option<String>,
-    /// The question, in the words of the server.
+    /// The question, in the words of the server; ours, if it is about a consent.
     pub message: String,
+    /// The call that is to be allowed, if it is about that and not a question of the server.
+    pub consent: Option<ConsentCall>,
     /// How it is answered.
     pub kind: QuestionKind,
 }
@@ -108,11 +111,16 @@ impl Inbox {
         let elicitation = Elicitation {
             id: text_of(&random::<12>()?),
             at,
+            kind: match question.consent {
+                Some(_) => ElicitationKind::Consent,
+                None => ElicitationKind::Elicitation,
+            },
             server: question.server,
             principal: question.principal,
             tool: question.tool,
             mode,
             message: question.message,
+            consent: question.consent,
             requested_schema,
             url,
             deadline_at: at.after(wait),

@@ -6,7 +6,10 @@ use cocode_wire::RawJson;
 
 use super::{Inbox, LONGEST_WAIT, MAX_QUESTIONS, MAX_SETTLED, Question, QuestionKind, Reply};
 use crate::bulletin::Bulletin;
-use crate::model::{Elicitation, ElicitationAction, ElicitationReply, ElicitationState};
+use crate::model::{
+    ConsentArgument, ConsentCall, Elicitation, ElicitationAction, ElicitationKind,
+    ElicitationReply, ElicitationState,
+};
 use crate::refusal::{Refusal, RefusalStatus};
 
 const WAIT: Duration = Duration::from_mins(1);
@@ -23,6 +26,7 @@ fn question() -> Question {
         principal: Some("ana".to_owned()),
         tool: None,
         message: "How old?".to_owned(),
+        consent: None,
         kind: QuestionKind::Form(raw(schema)),
     }
 }
@@ -47,6 +51,39 @@ fn only(inbox: &Inbox) -> Elicitation {
 fn refused(outcome: Result<Elicitation, Refusal>) -> (RefusalStatus, String) {
     let refusal = outcome.unwrap_err();
     (refusal.status, refusal.code)
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_is_asked_sees_whose_question_it_is_and_what_would_be_allowed() {
+    let inbox = Inbox::new(Bulletin::new());
+    let call = ConsentCall {
+        client: None,
+        arguments: vec![ConsentArgument {
+            name: "path".to_owned(),
+            value: r#""/etc""#.to_owned(),
+        }],
+        reason: None,
+    };
+    let _of_a_rule = inbox
+        .ask(
+            Question {
+                consent: Some(call.clone()),
+                kind: QuestionKind::Form(raw("{}")),
+                ..question()
+            },
+            WAIT,
+        )
+        .unwrap();
+    let _of_a_server = inbox.ask(question(), WAIT).unwrap();
+    let pending = inbox.pending();
+    let told = pending.iter().map(|one| (one.kind, one.consent.clone()));
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            (ElicitationKind::Consent, Some(call)),
+            (ElicitationKind::Elicitation, None)
+        ]
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,6 +16,7 @@ mod bulletin;
 mod call_book;
 mod calling;
 mod codes;
+mod cookie;
 mod events;
 mod files;
 mod guard;
@@ -47,8 +48,11 @@ pub use call_book::{
     TurnedAway,
 };
 pub use codes::{CODE_LIFETIME, GUESS_WINDOW, MAX_GUESSES};
-pub use guard::{CSRF_HEADER, Who};
-pub use house::{CallListener, CallNews, Caller, Credential, Decision, House, Switch, Work};
+pub use cookie::SESSION_COOKIE;
+pub use guard::{CSRF_HEADER, OPERATOR, Who};
+pub use house::{
+    Act, CallListener, CallNews, Caller, Credential, Decision, House, Record, Switch, Work,
+};
 pub use inbox::{
     Inbox, LONGEST_WAIT, MAX_QUESTIONS, PendingQuestion, Question, QuestionKind, Reply,
 };
@@ -56,5 +60,5 @@ pub use moment::Moment;
 pub use refusal::{Problem, ProblemFacts, Refusal, RefusalStatus};
 pub use route::{MAX_BODY_BYTES, MAX_CALL_BYTES};
 pub use secret::Secret;
-pub use sessions::{MAX_SESSIONS, SESSION_COOKIE, SESSION_IDLE, SESSION_LIFETIME};
+pub use sessions::{MAX_SESSIONS, SESSION_IDLE, SESSION_LIFETIME};
 pub use whole::Whole;

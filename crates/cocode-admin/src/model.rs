@@ -8,6 +8,7 @@ mod news;
 mod offers;
 mod questions;
 mod server;
+mod sharing;
 
 pub use access::{
     AuditEntries, ClientSession, ClientSessions, Code, MadeToken, NewToken, SignIn, SignedIn,
@@ -24,10 +25,12 @@ pub use login::{Completion, Login, LoginState, LoginWish};
 pub use news::{ConfigNews, Hello, LogNews, Missed, Removed, TokenChange, TokenNews, TrustNews};
 pub use offers::{FoundTool, FoundTools, Prompts, Resources, ServerTool, ServerTools, Verdict};
 pub use questions::{
-    Elicitation, ElicitationAction, ElicitationMode, ElicitationReply, ElicitationState,
-    Elicitations, PendingTrust, Trust, TrustDecision, TrustState,
+    ConsentArgument, ConsentCall, Elicitation, ElicitationAction, ElicitationKind, ElicitationMode,
+    ElicitationReply, ElicitationState, Elicitations, PendingTrust, Trust, TrustDecision,
+    TrustKind, TrustState,
 };
 pub use server::{
     LogLine, LogStream, Logs, NewServer, Reason, RemoteTransport, Scope, Server, ServerInfo,
     ServerState, Servers,
 };
+pub use sharing::{Front, Instance, Restarted, SharedNews, SharedServers};

@@ -11,7 +11,6 @@ use crate::reply::{AnswerKind, EVENTS, JSON};
 use crate::route::{Access, Area, Route};
 use crate::routes;
 use crate::schema::{Described as _, Shelf};
-use crate::sessions::SESSION_COOKIE;
 use crate::sse::json_text;
 
 const ABOUT: &str = "Looks after a gateway of MCP servers: what it serves, how its servers are, who \
@@ -26,12 +25,12 @@ const ABOUT: &str = "Looks after a gateway of MCP servers: what it serves, how i
     `2026-07-28T12:00:00.000Z`.";
 
 /// The document as text.
-pub(crate) fn text(version: &str) -> Bytes {
-    json_text(&document(version)).into()
+pub(crate) fn text(version: &str, cookie: &str) -> Bytes {
+    json_text(&document(version, cookie)).into()
 }
 
 /// The document.
-pub(crate) fn document(version: &str) -> Value {
+fn document(version: &str, cookie: &str) -> Value {
     let mut shelf = Shelf::default();
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     for route in routes::all() {
@@ -67,9 +66,10 @@ pub(crate) fn document(version: &str) -> Value {
                     "description": "The token of an administrator.",
                 },
                 "cookie": {
-                    "type": "apiKey", "in": "cookie", "name": SESSION_COOKIE,
-                    "description": "Given for a one-time code. What is changed needs the header \
-                        `X-Cocode-CSRF` besides.",
+                    "type": "apiKey", "in": "cookie", "name": cookie,
+                    "description": "Given for a one-time code. Its name ends with the port of the \
+                        gateway, and begins with `__Host-` where browsers come by https. What is \
+                        changed needs the header `X-Cocode-CSRF` besides.",
                 },
             },
         },

@@ -26,6 +26,8 @@ use cocode_wire::serve::PageBody;
 pub const MAX_BODY_BYTES: usize = 1024 * 1024;
 /// The body of a call, in bytes.
 pub const MAX_CALL_BYTES: usize = 16 * 1024 * 1024;
+/// The body of a request that everybody may make, in bytes.
+pub(crate) const MAX_OPEN_BYTES: usize = 64 * 1024;
 /// How long an answer may take, unless its route says more.
 const PATIENCE: Duration = Duration::from_mins(2);
 
@@ -36,7 +38,7 @@ pub(crate) enum Access {
     Anyone,
     /// Whoever shows who they are, about themselves.
     Oneself,
-    /// Administrators, and everybody where clients need not show who they are either.
+    /// Administrators, and everybody where that is wanted, or clients need not show who they are either.
     Watchers,
     /// Administrators.
     Administrators,
@@ -187,6 +189,7 @@ impl Route {
     pub(crate) fn open_to(mut self, access: Access) -> Self {
         self.access = access;
         if access == Access::Anyone {
+            self.max_body = MAX_OPEN_BYTES;
             self.refusals.remove(&RefusalStatus::SignedOut);
             if self.method == Method::GET {
                 self.refusals.remove(&RefusalStatus::Forbidden);

@@ -7,6 +7,7 @@ mod login;
 mod questions;
 mod servers;
 mod session;
+mod sharing;
 mod tools;
 
 use std::sync::LazyLock;
@@ -18,6 +19,7 @@ static ALL: LazyLock<Vec<Route>> = LazyLock::new(|| {
         session::routes(),
         general::routes(),
         servers::routes(),
+        sharing::routes(),
         login::routes(),
         tools::routes(),
         calls::routes(),

@@ -4,15 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, header};
 use tokio::time::Instant;
 
 use crate::random::{Print, print_of, random, same, text_of};
 use crate::refusal::Refusal;
 use crate::secret::Secret;
 
-/// The name of the cookie.
-pub const SESSION_COOKIE: &str = "cocode_session";
 /// Sessions at a time; one more ends the one that was not used for longest.
 pub const MAX_SESSIONS: usize = 64;
 /// How long a session lives without being used. An open stream of events uses it.
@@ -90,14 +88,14 @@ impl Sessions {
         Ok((Secret::new(cookie), session))
     }
 
-    /// The session that a request belongs to. It counts as used.
-    pub(crate) fn find(&self, headers: &HeaderMap) -> Option<Session> {
+    /// The session that a request belongs to, by the cookie of that name. It counts as used.
+    pub(crate) fn find(&self, name: &str, headers: &HeaderMap) -> Option<Session> {
         let cookies = headers.get_all(header::COOKIE).iter();
         cookies
             .filter_map(|value| value.to_str().ok())
             .flat_map(|value| value.split(';'))
             .filter_map(|pair| pair.trim().split_once('='))
-            .filter(|(name, _)| *name == SESSION_COOKIE)
+            .filter(|(found, _)| *found == name)
             .take(MAX_COOKIES)
             .map(|(_, cookie)| Session::of(cookie))
             .find(|session| self.is_live(session))
@@ -137,39 +135,19 @@ impl Times {
     }
 }
 
-/// The header that gives a browser its cookie.
-pub(crate) fn set_cookie(cookie: &Secret, is_https: bool) -> Option<HeaderValue> {
-    cookie_header(cookie.expose(), SESSION_LIFETIME, is_https)
-}
-
-/// The header that takes the cookie away again.
-pub(crate) fn clear_cookie(is_https: bool) -> Option<HeaderValue> {
-    cookie_header("", Duration::ZERO, is_https)
-}
-
-fn cookie_header(value: &str, age: Duration, is_https: bool) -> Option<HeaderValue> {
-    let secure = if is_https { "; Secure" } else { "" };
-    let text = format!(
-        "{SESSION_COOKIE}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}{secure}",
-        age.as_secs()
-    );
-    let mut header = HeaderValue::try_from(text).ok()?;
-    header.set_sensitive(true);
-    Some(header)
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use http::{HeaderMap, header};
 
-    use super::{MAX_SESSIONS, SESSION_IDLE, SESSION_LIFETIME, Sessions, set_cookie};
-    use crate::secret::Secret;
+    use super::{MAX_SESSIONS, SESSION_IDLE, SESSION_LIFETIME, Sessions};
+
+    const NAME: &str = "cocode_session_1";
 
     fn bringing(cookie: &str) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        let value = format!("a=b; cocode_session=forged; cocode_session={cookie}; c");
+        let value = format!("a=b; {NAME}=forged; cocode_session_2=x; {NAME}={cookie}; c");
         headers.insert(header::COOKIE, value.parse().unwrap());
         headers
     }
@@ -178,15 +156,21 @@ mod tests {
     async fn a_session_is_found_by_its_cookie_until_it_ends() {
         let sessions = Sessions::default();
         let (cookie, session) = sessions.open().unwrap();
-        let found = sessions.find(&bringing(cookie.expose())).unwrap();
+        let found = sessions.find(NAME, &bringing(cookie.expose())).unwrap();
         assert_eq!(found.csrf(), session.csrf());
         assert!(found.is_csrf(session.csrf().expose().as_bytes()));
         assert!(!found.is_csrf(b""));
         assert!(!found.is_csrf(cookie.expose().as_bytes()));
-        assert!(sessions.find(&bringing("other")).is_none());
-        assert!(sessions.find(&HeaderMap::new()).is_none());
+        assert!(sessions.find(NAME, &bringing("other")).is_none());
+        let of_another = "cocode_session_2";
+        assert!(
+            sessions
+                .find(of_another, &bringing(cookie.expose()))
+                .is_none()
+        );
+        assert!(sessions.find(NAME, &HeaderMap::new()).is_none());
         sessions.close(&session);
-        assert!(sessions.find(&bringing(cookie.expose())).is_none());
+        assert!(sessions.find(NAME, &bringing(cookie.expose())).is_none());
     }
 
     #[tokio::test(start_paused = true)]
@@ -197,18 +181,18 @@ mod tests {
         let (idle, used) = (bringing(idle.expose()), bringing(used.expose()));
         let step = SESSION_IDLE.saturating_sub(Duration::from_secs(1));
         tokio::time::advance(step).await;
-        assert!(sessions.find(&used).is_some());
+        assert!(sessions.find(NAME, &used).is_some());
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert!(sessions.find(&idle).is_none());
+        assert!(sessions.find(NAME, &idle).is_none());
         let mut age = SESSION_IDLE;
         while age + step < SESSION_LIFETIME {
-            assert!(sessions.find(&used).is_some(), "after {age:?}");
+            assert!(sessions.find(NAME, &used).is_some(), "after {age:?}");
             tokio::time::advance(step).await;
             age += step;
         }
-        assert!(sessions.find(&used).is_some());
+        assert!(sessions.find(NAME, &used).is_some());
         tokio::time::advance(SESSION_LIFETIME.saturating_sub(age)).await;
-        assert!(sessions.find(&used).is_none());
+        assert!(sessions.find(NAME, &used).is_none());
     }
 
     #[tokio::test(start_paused = true)]
@@ -228,18 +212,5 @@ mod tests {
         assert_eq!(live.iter().filter(|live| !**live).count(), 1);
         assert!(!live[1]);
         assert!(sessions.is_live(&newest));
-    }
-
-    #[test]
-    fn cookies_are_for_this_site_alone() {
-        let cookie = Secret::new("abc");
-        let plain = set_cookie(&cookie, false).unwrap();
-        assert_eq!(
-            plain.to_str().unwrap(),
-            "cocode_session=abc; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200"
-        );
-        assert!(plain.is_sensitive());
-        let secure = set_cookie(&cookie, true).unwrap();
-        assert!(secure.to_str().unwrap().ends_with("; Secure"));
     }
 }

@@ -1,14 +1,16 @@
-//! Where conversations are kept: what a store promises. The one that is used keeps them in a file of
-//! SQLite.
+//! Where conversations are kept: what a store promises. The one that is here keeps them in a file of
+//! SQLite; others are made with [`keeping`].
 
 mod database;
 mod hold;
+pub mod keeping;
 mod reading;
 mod removing;
 mod schema;
 mod sqlite;
 mod writing;
 
+use std::any::Any;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -148,14 +150,14 @@ pub struct Wanted {
 /// A conversation that is held. Dropping it lets go.
 #[derive(Debug)]
 pub struct Lease {
-    pub(crate) id: ConversationId,
+    id: ConversationId,
     /// What lets go when it is dropped. Work that is still under way for the lease looks whether this
     /// is still there.
-    pub(crate) hold: Arc<dyn Hold>,
+    hold: Arc<dyn Hold>,
 }
 
 /// What keeps a conversation held; dropping it lets go.
-pub(crate) trait Hold: fmt::Debug + Send + Sync {
+pub trait Hold: Any + fmt::Debug + Send + Sync {
     /// What the store has written down of who holds it. No two holds have the same.
     fn token(&self) -> i64;
 }
@@ -205,7 +207,7 @@ pub enum StoreError {
     /// The store cannot be used.
     #[error("the store of conversations {place} cannot be used: {why}")]
     Broken {
-        /// The file.
+        /// The file, or what stands for it.
         place: String,
         /// What happened.
         why: String,
@@ -215,7 +217,7 @@ pub enum StoreError {
         "the store of conversations {place} was written by a newer version of cocode (format {found}, this one knows {known})"
     )]
     Newer {
-        /// The file.
+        /// The file, or what stands for it.
         place: String,
         /// Its format.
         found: i64,
@@ -271,7 +273,7 @@ impl FromStr for ConversationId {
 }
 
 /// Random bytes of the system.
-fn random_bytes<const N: usize>() -> Result<[u8; N], StoreError> {
+pub fn random_bytes<const N: usize>() -> Result<[u8; N], StoreError> {
     let mut bytes = [0; N];
     SystemRandom::new()
         .fill(&mut bytes)
@@ -295,8 +297,18 @@ impl Stored {
 }
 
 impl Lease {
+    /// A conversation that a store has taken for somebody.
+    pub fn new(id: ConversationId, hold: Arc<dyn Hold>) -> Self {
+        Self { id, hold }
+    }
+
     /// What is held.
     pub fn id(&self) -> &ConversationId {
         &self.id
+    }
+
+    /// What lets go when it is dropped, for the store that has made it.
+    pub fn hold(&self) -> &Arc<dyn Hold> {
+        &self.hold
     }
 }

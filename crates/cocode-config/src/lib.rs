@@ -62,10 +62,10 @@ pub use scope::{LOCAL_FILE, PROJECT_FILES, Places, Scope, format_of};
 pub use settings::{
     AgentBounds, AgentProfile, AgentSettings, AuditFailure, AuditSettings, CredentialStore,
     GatewayOAuth, GatewayProfile, GatewaySettings, GatewayStore, HealthSettings, LayerTrust,
-    LimitSettings, ModelSettings, OAuthSettings, OTHERS, Permissions, Prefix, PrincipalSettings,
-    ProviderKind, ProviderSettings, RawSettings, RetentionSettings, ServerLimits, Setting,
-    SettingOrigin, Settings, SettingsFile, SettingsLayer, StartConcurrency, ToolSearchSettings,
-    merge_settings, read_settings, remembered_path, settings_of_text,
+    LimitSettings, Metrics, ModelSettings, OAuthSettings, OTHERS, Permissions, Prefix,
+    PrincipalSettings, ProviderKind, ProviderSettings, RawSettings, RetentionSettings,
+    ServerLimits, Setting, SettingOrigin, Settings, SettingsFile, SettingsLayer, StartConcurrency,
+    ToolSearchSettings, merge_settings, read_settings, remembered_path, settings_of_text,
 };
 pub use settings_files::PendingSettings;
 pub use trust::{

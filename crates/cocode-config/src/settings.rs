@@ -297,6 +297,16 @@ words! {
 }
 
 words! {
+    /// Who may read the metrics of a gateway where it is looked after.
+    Metrics {
+        /// Whoever reaches that address.
+        Open = "open",
+        /// Administrators, as soon as clients have to say who they are.
+        Admin = "admin",
+    }
+}
+
+words! {
     /// What happens to a call that cannot be written down.
     AuditFailure {
         /// It is refused.

@@ -15,6 +15,7 @@ use crate::instance::{Instance, told};
 use crate::level::Level;
 use crate::merged::{Lists, Pages, retelling, with_text};
 use crate::notices::{Subscription, for_session};
+use crate::party::Party;
 use crate::searching::Choice;
 use crate::traffic::{Listener, Listening};
 use crate::view::Inner;
@@ -403,6 +404,10 @@ impl Listener for Member {
 
     fn session(&self) -> Option<u64> {
         Some(self.as_session()?.number())
+    }
+
+    fn party(&self) -> Option<Arc<Party>> {
+        Some(Arc::clone(self.client.upgrade()?.party()))
     }
 }
 

@@ -11,8 +11,11 @@ use std::time::Duration;
 use cocode_core::{Era, ServerName};
 use cocode_wire::members::Members;
 use cocode_wire::{RawJson, RpcError, code};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use tokio::time::Instant;
 
+use crate::inbox::Consent;
 use crate::parked::{Handles, digest, input_required, is_accepted, responses, without_answers};
 use crate::party::Matter;
 use crate::passing::asks_for_input;
@@ -56,12 +59,13 @@ struct Asked {
 
 impl Consents {
     /// Asks whether a tool may be called. Gives what to answer the client meanwhile, or nothing if
-    /// the call may go on.
+    /// the call may go on. `reason` says why somebody has to be asked.
     pub(crate) async fn ask(
         &self,
         request: &mut Request,
         server: &ServerName,
         tool: &str,
+        reason: impl FnOnce() -> Option<String> + Send,
     ) -> Result<Option<Reply>, RpcError> {
         let question = question(server, tool);
         let can_be_asked = request.caller.can.form;
@@ -72,7 +76,11 @@ impl Consents {
             let matter = Matter {
                 server: server.clone(),
                 tool: Some(tool.into()),
-                is_consent: true,
+                consent: Some(Consent {
+                    client: request.caller.name(),
+                    arguments: arguments(request)?,
+                    reason: reason(),
+                }),
             };
             let party = request.from.party();
             match party.ask(matter, "elicitation/create", Some(&question)) {
@@ -188,6 +196,24 @@ impl Consents {
 fn with_state(call: &[u8], state: Option<&RawJson>) -> Vec<u8> {
     let state = state.map_or(&b""[..], RawJson::as_bytes);
     [call, state].concat()
+}
+
+/// The arguments of a call, as whoever is to allow it should see them.
+fn arguments(request: &Request) -> Result<Option<RawJson>, RpcError> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, default)]
+        arguments: Option<&'a RawValue>,
+    }
+    let Some(params) = request.params.as_ref() else {
+        return Ok(None);
+    };
+    // Arguments that are given twice cannot be read: one of them would not be seen.
+    let parts: Params<'_> = params
+        .decode()
+        .map_err(|error| RpcError::new(code::INVALID_PARAMS, error.to_string()))?;
+    let arguments = parts.arguments.map(|arguments| params.share(arguments));
+    Ok(arguments.map(|arguments| arguments.detached()))
 }
 
 fn question(server: &ServerName, tool: &str) -> RawJson {

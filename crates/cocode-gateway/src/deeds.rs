@@ -8,7 +8,7 @@ use cocode_wire::members::{Members, never_mentions};
 use cocode_wire::{RawJson, RpcError, code};
 use serde::Deserialize;
 
-use crate::oversight::{Deed, Ongoing, Outcome};
+use crate::oversight::{Counted, Deed, Ongoing, Outcome, Overseer};
 use crate::passing::asks_for_input;
 use crate::reply::Reply;
 use crate::request::Request;
@@ -24,18 +24,23 @@ pub(crate) struct Watched {
 }
 
 impl Inner {
-    /// Begins to watch over a request to a server, if it is one to be watched and somebody does.
-    /// `name` is what it is about, as the server knows it; what the request says if there is none.
+    /// Begins to watch over a request to a server, if it is one to be watched and somebody does; what
+    /// else is passed on is counted. `name` is what it is about, as the server knows it; what the
+    /// request says if there is none. Without a server, the gateway does it by itself.
     pub(crate) fn watch(
         &self,
         request: &Request,
-        server: &ServerName,
+        server: Option<&ServerName>,
         name: Option<&str>,
     ) -> Result<Option<Watched>, RpcError> {
-        if !self.is_watched() || !is_deed(&request.method) {
+        let Some(overseer) = self.overseer_of(request) else {
+            return Ok(None);
+        };
+        if !is_deed(&request.method) {
+            overseer.count(&deed(request, server))?;
             return Ok(None);
         }
-        let ongoing = self.begin(request, server, name)?;
+        let ongoing = self.begin(overseer, request, deed(request, server), name)?;
         let slot = Arc::new(Slot(Mutex::new(Some(ongoing))));
         // A request is for one server only.
         drop(request.deed.set(Arc::clone(&slot)));
@@ -45,20 +50,37 @@ impl Inner {
         }))
     }
 
-    /// Tells of a call of a tool that the client may not use. It reads as unknown, whatever the
-    /// overseer says: any other answer would tell that there is such a tool.
-    pub(crate) fn note_denied(&self, request: &Request, server: &ServerName, tool: &str) {
-        if self.is_watched()
-            && let Ok(ongoing) = self.begin(request, server, Some(tool))
-        {
-            ongoing.ended(Outcome::Denied);
+    /// Tells of a request for something that the client may not use, or that nobody has. The client is
+    /// told the same of both, also by what they count. `server` has it, if any does.
+    pub(crate) fn turn_away(
+        &self,
+        request: &Request,
+        server: Option<&ServerName>,
+        name: &str,
+        outcome: Outcome,
+    ) -> Result<(), RpcError> {
+        if let Some(overseer) = self.overseer_of(request) {
+            let deed = Deed {
+                is_served: false,
+                ..deed(request, server)
+            };
+            let ongoing = self.begin(overseer, request, deed, Some(name))?;
+            ongoing.ended(outcome);
         }
+        Ok(())
+    }
+
+    /// Who watches over a request, if anybody does.
+    fn overseer_of<'a>(&'a self, request: &'a Request) -> Option<&'a dyn Overseer> {
+        let own = request.from.party().overseer();
+        own.or_else(|| self.is_watched().then(|| self.overseer()))
     }
 
     fn begin(
         &self,
+        overseer: &dyn Overseer,
         request: &Request,
-        server: &ServerName,
+        deed: Deed<'_>,
         name: Option<&str>,
     ) -> Result<Box<dyn Ongoing>, RpcError> {
         let said = match name {
@@ -67,14 +89,36 @@ impl Inner {
         };
         let arguments = arguments_in(request);
         let client = request.caller.name();
-        self.overseer().begin(&Deed {
-            principal: request.from.party().principal(),
-            method: &request.method,
-            server,
+        let goes_on = |server| self.parking().works_on(server, request);
+        overseer.begin(&Deed {
             name: name.or(said.as_deref()).unwrap_or_default(),
             arguments: arguments.as_ref(),
             client: client.as_deref(),
+            goes_on: deed.is_served && deed.server.is_some_and(goes_on),
+            ..deed
         })
+    }
+}
+
+/// A deed of which not everything is said yet.
+fn deed<'a>(request: &'a Request, server: Option<&'a ServerName>) -> Deed<'a> {
+    Deed {
+        principal: request.from.party().principal(),
+        method: &request.method,
+        server,
+        is_served: true,
+        goes_on: false,
+        name: "",
+        arguments: None,
+        client: None,
+    }
+}
+
+/// What is written down of something that was not there.
+pub(crate) fn not_there(error: &RpcError) -> Outcome {
+    Outcome::Error {
+        code: error.code,
+        message: error.message.clone(),
     }
 }
 
@@ -89,6 +133,11 @@ impl Slot {
     /// The client may not use this tool.
     pub(crate) fn denied(&self) {
         self.end(|| Outcome::Denied);
+    }
+
+    /// The server works on, whatever the client is answered.
+    pub(crate) fn keep_counting(&self) -> Option<Counted> {
+        self.lock().as_mut()?.keep_counting()
     }
 
     fn end(&self, outcome: impl FnOnce() -> Outcome) {

@@ -109,7 +109,7 @@ impl Downstream {
     }
 
     /// Whom it belongs to.
-    pub(crate) fn party(&self) -> &Party {
+    pub(crate) fn party(&self) -> &Arc<Party> {
         &self.party
     }
 
@@ -223,7 +223,7 @@ impl Downstream {
             let matter = Matter {
                 server: server.clone(),
                 tool: None,
-                is_consent: false,
+                consent: None,
             };
             return match self.party.ask(matter, method, params) {
                 Some(answer) => answer.await,
@@ -297,8 +297,10 @@ impl Conversation for Downstream {
             Ok(on_its_way) => on_its_way,
             Err(error) => return Box::pin(std::future::ready(Answer::error(&id, &error))),
         };
+        let under_way = (!self.is_session()).then(|| self.party.begin());
         let reply = self.reply(&id, asked);
         Box::pin(async move {
+            let _under_way = under_way;
             let Some(mut on_its_way) = on_its_way else {
                 return reply.await.answer(&id);
             };

@@ -19,6 +19,16 @@ pub trait Gate: Send + Sync + 'static {
 
     /// What is to be done about a tool.
     fn decide(&self, server: &ServerName, tool: &str, annotations: Annotations) -> Verdict;
+
+    /// Why that is decided, for whoever is asked to allow the call. Not asked for every call.
+    fn reason(
+        &self,
+        _server: &ServerName,
+        _tool: &str,
+        _annotations: Annotations,
+    ) -> Option<String> {
+        None
+    }
 }
 
 /// A gate that stands open.

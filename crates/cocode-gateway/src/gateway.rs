@@ -1,6 +1,7 @@
 //! The gateway itself: what all views share, and the end of it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -10,7 +11,8 @@ use crate::consent::Consents;
 use crate::instance::Reaper;
 use crate::instances::Instances;
 use crate::parked::Parking;
-use crate::view::{View, ViewOptions};
+use crate::status::Running;
+use crate::view::{Inner, View, ViewOptions};
 
 /// How often those are looked for who did not come back.
 const SWEEP_EVERY: Duration = Duration::from_secs(30);
@@ -30,6 +32,7 @@ pub(crate) struct Core {
     pub(crate) parking: Parking,
     pub(crate) consents: Consents,
     pub(crate) reaper: Reaper,
+    views: Mutex<Vec<Weak<Inner>>>,
     /// Whether the gateway is about to end.
     ending: watch::Sender<bool>,
     tasks: Mutex<JoinSet<()>>,
@@ -44,6 +47,7 @@ impl Gateway {
             parking: Parking::new(),
             consents: Consents::default(),
             reaper: Reaper::default(),
+            views: Mutex::default(),
             ending: watch::Sender::new(false),
             tasks: Mutex::default(),
             runtime: tokio::runtime::Handle::current(),
@@ -56,6 +60,9 @@ impl Gateway {
                     return;
                 };
                 core.parking.sweep();
+                for view in core.views() {
+                    view.sweep();
+                }
             }
         });
         Self { core }
@@ -64,6 +71,18 @@ impl Gateway {
     /// A view without servers.
     pub fn view(&self, options: ViewOptions) -> View {
         View::new(Arc::clone(&self.core), options)
+    }
+
+    /// All servers that run for any view, each once: the one that all clients of a view share, and those
+    /// that are for one of them.
+    pub fn running(&self) -> Vec<Running> {
+        let mut all: Vec<Running> = Vec::new();
+        let mut seen = HashSet::new();
+        for view in self.core.views() {
+            let running = view.running().into_iter();
+            all.extend(running.filter(|running| seen.insert(running.number)));
+        }
+        all
     }
 
     /// Ends what would go on for ever, such as subscriptions, in the way that tells clients that
@@ -95,6 +114,19 @@ impl Default for Gateway {
 }
 
 impl Core {
+    /// Knows of a view, as long as it is there.
+    pub(crate) fn add_view(&self, view: &Arc<Inner>) {
+        let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        views.retain(|view| view.strong_count() > 0);
+        views.push(Arc::downgrade(view));
+    }
+
+    /// The views that there are.
+    pub(crate) fn views(&self) -> Vec<Arc<Inner>> {
+        let views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        views.iter().filter_map(Weak::upgrade).collect()
+    }
+
     /// Ready when the gateway is about to end.
     pub(crate) fn ending(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut ending = self.ending.subscribe();

@@ -30,8 +30,9 @@ pub struct Question {
     pub server: ServerName,
     /// The tool, if a call of one is what it is about.
     pub tool: Option<Arc<str>>,
-    /// Whether it is about a rule that wants somebody to allow the call. The words are ours then.
-    pub is_consent: bool,
+    /// The call that a rule wants somebody to allow, if that is what it is about. The words are ours
+    /// then.
+    pub consent: Option<Consent>,
     /// What is wanted.
     pub mode: QuestionMode,
     /// What the person is told.
@@ -42,6 +43,17 @@ pub struct Question {
     pub url: Option<String>,
     /// When nobody waits for the answer any more.
     pub deadline: SystemTime,
+}
+
+/// A call that is not made before somebody allows it.
+#[derive(Clone, Debug)]
+pub struct Consent {
+    /// What the client that wants to make it calls itself.
+    pub client: Option<String>,
+    /// The arguments, as the client wrote them.
+    pub arguments: Option<RawJson>,
+    /// Why somebody is asked, in the words of whoever made the rules.
+    pub reason: Option<String>,
 }
 
 /// What a question wants.

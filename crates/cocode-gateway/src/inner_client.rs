@@ -9,10 +9,11 @@ use bytes::Bytes;
 use cocode_core::{Revision, ServerName};
 use cocode_wire::encode::{self, push_member};
 use cocode_wire::members::Members;
-use cocode_wire::serve::{Asked, Conversation, Sink};
+use cocode_wire::serve::{Asked, Conversation, Endpoint as _, Sink};
 use cocode_wire::{Frame, RawJson, RpcError, code};
 use http::HeaderMap;
 
+use crate::oversight::Overseer;
 use crate::view::View;
 
 /// Hears what is told about a request before it is answered: the method of a notification, such as
@@ -24,6 +25,8 @@ pub type Hearing = Arc<dyn Fn(&str, Option<&RawJson>) + Send + Sync>;
 pub struct InnerClient {
     view: View,
     name: String,
+    /// Who watches over what it has done, if it is not who watches over the other clients of the view.
+    overseer: Option<Arc<dyn Overseer>>,
     next: AtomicU64,
     /// What it talks to: single servers, and all of them as one.
     places: Mutex<BTreeMap<Option<ServerName>, Arc<dyn Conversation>>>,
@@ -36,6 +39,7 @@ impl View {
         InnerClient {
             view: self.clone(),
             name: name.into(),
+            overseer: None,
             next: AtomicU64::new(1),
             places: Mutex::default(),
         }
@@ -43,6 +47,14 @@ impl View {
 }
 
 impl InnerClient {
+    /// The same client, watched over by somebody else: it does what it does for somebody whose view
+    /// this is not.
+    #[must_use]
+    pub fn watched_by(mut self, overseer: Arc<dyn Overseer>) -> Self {
+        self.overseer = Some(overseer);
+        self
+    }
+
     /// Makes a request: to one server, where everything is named as it names it, or to all of them as
     /// one. Who wants to hear of progress and log messages says by whom. Dropping the future cancels
     /// the request.
@@ -74,8 +86,8 @@ impl InnerClient {
     /// What this client talks to, as if it came by a connection that stays.
     fn place(&self, server: Option<&ServerName>) -> Result<Arc<dyn Conversation>, RpcError> {
         let endpoint = match server {
-            None => self.view.all(),
-            Some(name) => self.view.server(name.as_str()).ok_or_else(|| {
+            None => self.view.all_place(),
+            Some(name) => self.view.place(name).ok_or_else(|| {
                 let what = format!("there is no server `{name}`");
                 RpcError::new(code::INVALID_PARAMS, what)
             })?,
@@ -88,9 +100,10 @@ impl InnerClient {
         };
         let gone: Vec<_> = places.extract_if(.., |name, _| is_gone(name)).collect();
         let key = server.cloned();
-        let place = places
-            .entry(key)
-            .or_insert_with(|| endpoint.converse(Arc::new(Ear(None))));
+        let place = places.entry(key).or_insert_with(|| match &self.overseer {
+            Some(overseer) => endpoint.watched_by(Arc::clone(overseer)).converse(deaf()),
+            None => endpoint.converse(deaf()),
+        });
         let place = Arc::clone(place);
         drop(places);
         for (_, place) in gone {
@@ -168,6 +181,11 @@ impl Sink for Ear {
         }
         true
     }
+}
+
+/// For what is told outside of requests.
+fn deaf() -> Arc<dyn Sink> {
+    Arc::new(Ear(None))
 }
 
 fn internal(what: &impl std::fmt::Display) -> RpcError {

@@ -1,7 +1,7 @@
 //! One connection to one server, shared by clients or kept for one of them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use cocode_client::{
@@ -19,6 +19,7 @@ use crate::caller::{Abilities, Caller};
 use crate::downstream::Downstream;
 use crate::following::Following;
 use crate::level::Level;
+use crate::license::License;
 use crate::traffic::Traffic;
 use crate::witness::CallWitness;
 
@@ -61,6 +62,8 @@ pub(crate) struct Instance {
     pub(crate) asking_for_level: Semaphore,
     /// Those that the server was asked for last.
     asked_level: Mutex<Option<Level>>,
+    /// What allows it, where it runs for one client alone.
+    license: OnceLock<License>,
 }
 
 /// A request on its way to a server.
@@ -121,11 +124,18 @@ impl Instance {
             keeps_level: AtomicBool::new(false),
             asking_for_level: Semaphore::new(1),
             asked_level: Mutex::default(),
+            license: OnceLock::new(),
         })
     }
 
     pub(crate) fn name(&self) -> &ServerName {
         &self.name
+    }
+
+    /// Keeps what allows it for as long as it is there.
+    pub(crate) fn keep(&self, license: License) {
+        // There is one for each.
+        drop(self.license.set(license));
     }
 
     /// For how long it has been kept.

@@ -1,14 +1,16 @@
 //! Who watches over what clients have servers do: the seam to whoever sets limits and writes down
 //! what happened.
 
+use std::any::Any;
+
 use cocode_core::ServerName;
 use cocode_wire::{RawJson, RpcError};
 
 /// Watches over what clients have servers do: may refuse it, and hears how it went.
 ///
-/// Asked once for every `tools/call`, `resources/read`, `prompts/get` and `completion/complete` that
-/// is about a server, before that server hears of it. A call that is answered by a question, and comes
-/// back with the answer, is asked about each time.
+/// Asked once for every `tools/call`, `resources/read`, `prompts/get` and `completion/complete`, before
+/// a server hears of it, also if no server has what is asked for. A call that is answered by a question,
+/// and comes back with the answer, is asked about each time.
 pub trait Overseer: Send + Sync + 'static {
     /// Whether there is anything to watch. One that says no is never asked again.
     fn is_watching(&self) -> bool {
@@ -16,22 +18,39 @@ pub trait Overseer: Send + Sync + 'static {
     }
 
     /// A client is about to have something done. What is refused is not done, and the error is the
-    /// answer; only a tool that the client may not use reads as unknown all the same. Must return at
-    /// once.
+    /// answer. Of what is not served ([`Deed::is_served`]) neither server nor name may make a
+    /// difference to whether it is refused: that would tell what there is. Must return at once.
     fn begin(&self, deed: &Deed<'_>) -> Result<Box<dyn Ongoing>, RpcError>;
+
+    /// Something else is about to be passed on to a server: a question for its lists, about a task, or
+    /// any other method. What is refused is not passed on. Must return at once.
+    fn count(&self, _deed: &Deed<'_>) -> Result<(), RpcError> {
+        Ok(())
+    }
 }
+
+/// Counts as something that goes on, until it is dropped.
+pub type Counted = Box<dyn Any + Send + Sync>;
 
 /// Something that a client has a server do.
 #[derive(Clone, Copy, Debug)]
 pub struct Deed<'a> {
     /// For whom the view is that the client sees.
     pub principal: Option<&'a str>,
-    /// `tools/call`, `resources/read`, `prompts/get` or `completion/complete`.
+    /// `tools/call`, `resources/read`, `prompts/get` or `completion/complete`; what else is counted has
+    /// its own.
     pub method: &'a str,
-    /// The server.
-    pub server: &'a ServerName,
+    /// The server that has it, if any has.
+    pub server: Option<&'a ServerName>,
+    /// Whether it will be done. If not, the client is told that there is no such thing, be it that there
+    /// is none, or that the client may not use it.
+    pub is_served: bool,
+    /// Whether its client comes back with answers to a server that has worked on it all the time, so
+    /// that it counts among what goes on already.
+    pub goes_on: bool,
     /// The tool or prompt as its server knows it, or the URI of the resource. For a completion, the
-    /// prompt or the template that it is for. Empty if the client does not say.
+    /// prompt or the template that it is for. Of what no server has, the name that the client says.
+    /// Empty if the client does not say.
     pub name: &'a str,
     /// What is given with it, as the client wrote it.
     pub arguments: Option<&'a RawJson>,
@@ -44,6 +63,12 @@ pub trait Ongoing: Send + Sync {
     /// The server reports progress, in these words (the parameters of `notifications/progress`).
     /// Heard only if the client wants to hear of it. Must return at once.
     fn progress(&self, _params: &RawJson) {}
+
+    /// The server works on, though the deed is about to end: what counts it among what goes on is
+    /// kept until the server is done.
+    fn keep_counting(&mut self) -> Option<Counted> {
+        None
+    }
 
     /// It is over.
     fn ended(self: Box<Self>, outcome: Outcome);

@@ -159,6 +159,9 @@ impl Parking {
             // client learns of that after it has heard of the others.
             tokio::time::sleep(MORE_QUESTIONS_WITHIN).await;
         }
+        if let Some(counted) = request.deed.get().and_then(|deed| deed.keep_counting()) {
+            witness.keep(counted);
+        }
         let asked = questions.to_json();
         let waits = Waits::Work(work.by_itself(), Arc::clone(witness));
         self.park(waits, server, request, digest, &asked)
@@ -249,6 +252,22 @@ impl Parking {
             return Err(unknown());
         }
         Ok(parked)
+    }
+
+    /// Whether a server has worked all the time on the request that a client comes back to with this
+    /// one, and that counts.
+    pub(crate) fn works_on(&self, server: &ServerName, request: &Request) -> bool {
+        let state = request.said.request_state.as_ref();
+        let Some(handle) = state.and_then(|state| state.decode::<String>().ok()) else {
+            return false;
+        };
+        let digest = digest(server, request);
+        let principal = request.from.party().principal();
+        let spots = self.lock();
+        let parked = spots.get(&handle).filter(|parked| parked.digest == digest);
+        let parked = parked.filter(|parked| parked.from.party().principal() == principal);
+        let waits = parked.map(|parked| &parked.waits);
+        waits.is_some_and(|waits| matches!(waits, Waits::Work(_, witness) if witness.is_counted()))
     }
 
     /// Gives up those whose clients did not come back in time, or have left.

@@ -1,16 +1,20 @@
 //! Whom a view is for, and who answers for its clients what they cannot put to anybody.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use cocode_core::ServerName;
+use cocode_wire::members::never_mentions;
 use cocode_wire::{RawJson, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 
 use crate::caller::Abilities;
-use crate::inbox::{Inbox, Question, QuestionMode};
+use crate::inbox::{Consent, Inbox, Question, QuestionMode};
+use crate::oversight::Overseer;
 use crate::witness::Asking;
 
 /// How long somebody may take to look into the inbox and answer.
@@ -19,11 +23,30 @@ const ANSWERS_WITHIN: Duration = Duration::from_mins(10);
 /// Questions of one view that may wait in the inbox at once.
 const MAX_WAITING: usize = 64;
 
+/// Addresses to visit that are remembered.
+const MAX_VISITS: usize = 256;
+
 /// Whom the clients of a view belong to.
 pub(crate) struct Party {
     principal: Option<Arc<str>>,
     inbox: Option<Arc<dyn Inbox>>,
     places: Arc<Semaphore>,
+    /// Requests under way of clients that have no session.
+    under_way: Arc<AtomicUsize>,
+    /// Who watches over these clients, if it is not who watches over everybody in their view.
+    overseer: Option<Arc<dyn Overseer>>,
+    /// Addresses that its clients were asked to visit, by the ids that servers gave them; the newest
+    /// last.
+    visits: Arc<Mutex<VecDeque<String>>>,
+}
+
+/// A request under way, until this is dropped.
+pub(crate) struct UnderWay(Arc<AtomicUsize>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// What a question is about.
@@ -31,7 +54,8 @@ pub(crate) struct Party {
 pub(crate) struct Matter {
     pub(crate) server: ServerName,
     pub(crate) tool: Option<Arc<str>>,
-    pub(crate) is_consent: bool,
+    /// The call that somebody is to allow, if it is about that.
+    pub(crate) consent: Option<Consent>,
 }
 
 #[derive(Deserialize)]
@@ -52,7 +76,59 @@ impl Party {
             principal,
             inbox,
             places: Arc::new(Semaphore::new(MAX_WAITING)),
+            under_way: Arc::default(),
+            overseer: None,
+            visits: Arc::default(),
         }
+    }
+
+    /// A request begins whose client has no session.
+    pub(crate) fn begin(&self) -> UnderWay {
+        self.under_way.fetch_add(1, Ordering::AcqRel);
+        UnderWay(Arc::clone(&self.under_way))
+    }
+
+    /// Whether such requests are under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.under_way.load(Ordering::Acquire) > 0
+    }
+
+    /// The same, but that somebody else watches over its clients.
+    pub(crate) fn watched_by(&self, overseer: Arc<dyn Overseer>) -> Self {
+        Self {
+            principal: self.principal.clone(),
+            inbox: self.inbox.clone(),
+            places: Arc::clone(&self.places),
+            under_way: Arc::clone(&self.under_way),
+            overseer: Some(overseer),
+            visits: Arc::clone(&self.visits),
+        }
+    }
+
+    /// Notes that its clients are told of this question, if it is one of those that servers say of when
+    /// they are done with.
+    pub(crate) fn tells_of(&self, question: &RawJson) {
+        if never_mentions(question, "elicitationId") {
+            return;
+        }
+        if let Some(id) = visit_in(Some(question)) {
+            let mut visits = self.visits.lock().unwrap_or_else(PoisonError::into_inner);
+            if visits.len() >= MAX_VISITS {
+                visits.pop_front();
+            }
+            visits.push_back(id);
+        }
+    }
+
+    /// Whether its clients know of the question that a notification is about.
+    pub(crate) fn knows_of(&self, params: Option<&RawJson>) -> bool {
+        let visits = self.visits.lock().unwrap_or_else(PoisonError::into_inner);
+        visit_in(params).is_some_and(|id| visits.contains(&id))
+    }
+
+    /// Who watches over these clients alone, if anybody does.
+    pub(crate) fn overseer(&self) -> Option<&dyn Overseer> {
+        self.overseer.as_deref()
     }
 
     pub(crate) fn principal(&self) -> Option<&str> {
@@ -125,7 +201,7 @@ impl Party {
             principal: self.principal.clone(),
             server: matter.server,
             tool: matter.tool,
-            is_consent: matter.is_consent,
+            consent: matter.consent,
             mode,
             message: asked.message,
             requested_schema: asked
@@ -136,6 +212,16 @@ impl Party {
             deadline: SystemTime::now() + ANSWERS_WITHIN,
         })
     }
+}
+
+/// The question that this is about, by the id that its server gave it.
+fn visit_in(params: Option<&RawJson>) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Visit {
+        #[serde(rename = "elicitationId")]
+        id: String,
+    }
+    params?.decode().ok().map(|Visit { id }| id)
 }
 
 fn internal(what: &str) -> RpcError {

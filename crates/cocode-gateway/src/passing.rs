@@ -48,8 +48,10 @@ pub(crate) async fn pass(
     if is_about_task && !traffic.may_ask_about_task(params.as_ref(), party.principal()) {
         return RpcError::new(code::INVALID_PARAMS, "Unknown task").into();
     }
-    let may_begin_task =
-        request.method == "tools/call" && (request.said.wants_task || party.principal().is_some());
+    let deed = request.deed.get();
+    let may_begin_task = request.method == "tools/call"
+        && (request.said.wants_task || party.principal().is_some() || deed.is_some());
+    let named = params.as_ref().filter(|_| is_about_task).cloned();
     let reply = carry(instance, request, tool, params, parking).await;
     if may_begin_task && let Some(result) = reply.result() {
         let owner = TaskOwner {
@@ -57,7 +59,10 @@ pub(crate) async fn pass(
             session: request.said.wants_task.then_some(request.session),
             principal: party.shared_principal(),
         };
-        traffic.task_begun(&result, owner);
+        traffic.task_begun(&result, owner, || deed?.keep_counting());
+    }
+    if is_about_task && let Some(result) = reply.result() {
+        traffic.task_answered(&request.method, named.as_ref(), &result);
     }
     reply
 }
@@ -128,7 +133,12 @@ fn offer_inbox(passed: &mut Passed) -> bool {
 /// the client knows nothing of such.
 pub(crate) async fn relay(instance: &Instance, passed: &Passed) -> Result<Frame, RpcError> {
     let frame = instance.relay(passed).await?;
-    if !frame.is_error() || !passed.witness.can_by_inbox().url {
+    if !frame.is_error() {
+        return Ok(frame);
+    }
+    let visits = frame.error().as_ref().and_then(visits_in);
+    passed.witness.tells_of(&visits.unwrap_or_default());
+    if !passed.witness.can_by_inbox().url {
         return Ok(frame);
     }
     // Rare, and kept out of the size of every other request.

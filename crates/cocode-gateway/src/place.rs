@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use cocode_wire::serve::{Conversation, Endpoint, Sink};
 
 use crate::downstream::Downstream;
+use crate::oversight::Overseer;
 use crate::party::Party;
 use crate::room::Room;
 use crate::searching::Announced;
@@ -41,6 +42,17 @@ impl Place {
             view: Weak::clone(&self.view),
             announced,
             party: Arc::clone(&self.party),
+        })
+    }
+
+    /// The same place, for clients who are watched over by somebody else.
+    pub(crate) fn watched_by(&self, overseer: Arc<dyn Overseer>) -> Arc<Self> {
+        Arc::new(Self {
+            stateless: OnceLock::new(),
+            room: Arc::clone(&self.room),
+            view: Weak::clone(&self.view),
+            announced: self.announced,
+            party: Arc::new(self.party.watched_by(overseer)),
         })
     }
 

@@ -4,12 +4,13 @@
 use std::sync::{Arc, Weak};
 
 use cocode_client::{Annotations, ListKind};
-use cocode_core::{Era, Isolation, ServerName, Verdict};
+use cocode_core::{Era, Isolation, ServerName, ToolName, Verdict};
 use cocode_wire::encode::push_member;
 use cocode_wire::members::Members;
 use cocode_wire::{RawJson, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 use crate::audience::{Audience, Hears, Member};
 use crate::caller::{Caller, needs_session};
@@ -102,11 +103,13 @@ impl Single {
     }
 
     async fn reply(&self, request: Box<Request>) -> Result<Reply, RpcError> {
+        let (view, entry) = self.entry()?;
+        let watched = view.watch(&request, Some(&self.name), None)?;
         if request.caller.era() == Era::Modern && request.method == "subscriptions/listen" {
+            // It keeps nothing of the view while it lasts.
+            drop((view, entry));
             return Box::pin(self.listen(request)).await;
         }
-        let (view, entry) = self.entry()?;
-        let watched = view.watch(&request, &self.name, None)?;
         let reply = self.reply_at(&view, &entry, request).await;
         Watched::end(watched, reply.as_ref());
         reply
@@ -241,7 +244,13 @@ impl Single {
         let Some(tool) = request.said.name.clone() else {
             return Err(RpcError::new(code::INVALID_PARAMS, "no tool is named"));
         };
-        let verdict = view.verdict(entry, &tool);
+        let verdict = if entry.spec.tools.admits_all() && view.gate().is_open() {
+            Verdict::Allow
+        } else {
+            // Rare enough to be kept out of the size of every other request.
+            let found = Box::pin(self.look_for(view, entry, &instance, &tool)).await?;
+            found.ok_or_else(|| unknown_tool(&tool))?
+        };
         match verdict {
             Verdict::Allow => {}
             Verdict::Deny => {
@@ -251,7 +260,8 @@ impl Single {
                 return Err(unknown_tool(&tool));
             }
             Verdict::Ask => {
-                let asked = view.consents().ask(&mut request, &self.name, &tool);
+                let reason = || view.reason(entry, &tool);
+                let asked = view.consents().ask(&mut request, &self.name, &tool, reason);
                 if let Some(reply) = Box::pin(asked).await? {
                     return Ok(reply);
                 }
@@ -264,6 +274,52 @@ impl Single {
             view.consents().answered(&request, &self.name, &reply);
         }
         Ok(reply)
+    }
+
+    /// What is to be done about a call of a tool, where not everything may be called; nothing if the
+    /// server does not list such a tool. The server is not asked to call what it does not list, as
+    /// its own words about that would tell which names are forbidden and which are none. What is not
+    /// to be seen is looked for once more, in a list that is new: the client may have seen that.
+    async fn look_for(
+        &self,
+        view: &Inner,
+        entry: &Entry,
+        instance: &Instance,
+        tool: &str,
+    ) -> Result<Option<Verdict>, RpcError> {
+        let manager = instance.manager();
+        let known = || {
+            let catalog = manager.catalog();
+            let listed = catalog.server(&self.name);
+            let listed = listed.filter(|listed| listed.known.contains(&ListKind::Tools))?;
+            let found = listed.tool(&ToolName::new(tool));
+            Some(found.map(|found| {
+                if entry.spec.tools.admits(tool) {
+                    view.gate().decide(&self.name, tool, found.tool.annotations)
+                } else {
+                    Verdict::Deny
+                }
+            }))
+        };
+        let before = known();
+        if let Some(Some(verdict)) = before
+            && verdict.allows_listing()
+        {
+            return Ok(Some(verdict));
+        }
+        let until = Instant::now() + entry.spec.startup_timeout;
+        if before.is_none() {
+            manager
+                .wait_for_list(&self.name, ListKind::Tools, until)
+                .await;
+        } else if let Err(error) = manager.list_tools(&self.name, until).await {
+            tracing::debug!(server = %self.name, %error, "its tools are not listed anew");
+        }
+        match known() {
+            Some(found) => Ok(found),
+            // A server that is not there says so; one that is there and lists no tools has none.
+            None => instance.session().await.map(|_session| None),
+        }
     }
 
     /// A list without the tools that may not be used.

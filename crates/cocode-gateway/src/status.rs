@@ -8,7 +8,7 @@ use cocode_core::{ServerName, ServerSpec};
 use tokio::sync::watch;
 
 use crate::instance::Instance;
-use crate::view::{Entry, View};
+use crate::view::{Entry, Inner, View};
 
 /// How the clients of a server share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,35 +90,19 @@ impl View {
     /// The servers that run for this view, by name: the one that all of its clients share, and then
     /// those that are for one of them.
     pub fn running(&self) -> Vec<Running> {
-        let inner = self.inner();
-        let clients = inner.clients();
-        let mut all = Vec::new();
-        for entry in inner.servers().values() {
-            let terms = Terms::of(entry);
-            let common = match terms.sharing {
-                Sharing::PerSession => Terms {
-                    sharing: Sharing::Catalog,
-                    ..terms.clone()
-                },
-                _ => terms.clone(),
-            };
-            all.extend(Running::of(&entry.instance, entry, common));
-            let own = clients.iter().filter_map(|client| client.own(entry));
-            all.extend(own.filter_map(|own| {
-                let terms = Terms {
-                    sharing: Sharing::PerSession,
-                    ..terms.clone()
-                };
-                Running::of(&own, entry, terms)
-            }));
-        }
-        all
+        self.inner().running()
     }
 
     /// Whether any client has a session or a connection here.
     pub fn has_sessions(&self) -> bool {
         let clients = self.inner().clients();
         clients.iter().any(|client| !client.has_ended())
+    }
+
+    /// Whether anybody uses it: a client has a session or a connection, or waits for an answer or listens
+    /// without one.
+    pub fn is_in_use(&self) -> bool {
+        self.has_sessions() || self.inner().party().is_busy()
     }
 
     /// How the clients of this view share a server, if there is such a server.
@@ -153,6 +137,45 @@ impl Terms {
         Self {
             sharing: Sharing::Shared,
             reason: None,
+        }
+    }
+}
+
+impl Inner {
+    /// The servers that run for this view.
+    pub(crate) fn running(&self) -> Vec<Running> {
+        let clients = self.clients();
+        let mut all = Vec::new();
+        for entry in self.servers().values() {
+            let terms = Terms::of(entry);
+            let common = match terms.sharing {
+                Sharing::PerSession => Terms {
+                    sharing: Sharing::Catalog,
+                    ..terms.clone()
+                },
+                _ => terms.clone(),
+            };
+            all.extend(Running::of(&entry.instance, entry, common));
+            let own = clients.iter().filter_map(|client| client.own(entry));
+            all.extend(own.filter_map(|own| {
+                let terms = Terms {
+                    sharing: Sharing::PerSession,
+                    ..terms.clone()
+                };
+                Running::of(&own, entry, terms)
+            }));
+        }
+        all
+    }
+
+    /// Lets tasks that nobody has heard of for long count no longer, at all of its servers.
+    pub(crate) fn sweep(&self) {
+        let clients = self.clients();
+        for entry in self.servers().values() {
+            let own = clients.iter().filter_map(|client| client.own(entry));
+            for instance in own.chain([Arc::clone(&entry.instance)]) {
+                instance.traffic.sweep();
+            }
         }
     }
 }

@@ -14,13 +14,16 @@ use tokio::time::{Instant, timeout_at};
 use crate::caller::Abilities;
 use crate::downstream::Downstream;
 use crate::level::Level;
+use crate::party::Party;
 use crate::witness::{Asking, CallWitness};
 use calls::{About, Caller, Calls, InTheWay};
 pub(crate) use tasks::TaskOwner;
 use tasks::Tasks;
+use telling::Users;
 
 mod calls;
 mod tasks;
+mod telling;
 
 /// How long a question waits until it is clear whom it is for.
 const CLEAR_WITHIN: Duration = Duration::from_secs(30);
@@ -34,6 +37,9 @@ pub(crate) trait Listener: Send + Sync {
 
     /// The session that it is, if it is one.
     fn session(&self) -> Option<u64>;
+
+    /// Whom it belongs to, unless it is gone.
+    fn party(&self) -> Option<Arc<Party>>;
 }
 
 /// The traffic of one connection to one server.
@@ -61,6 +67,7 @@ struct State {
     /// Questions of which it is not clear yet whom they are for.
     unclear: usize,
     tasks: Tasks,
+    users: Users,
 }
 
 /// A request that the traffic knows of. If this is dropped before it is done, the server may still
@@ -162,6 +169,7 @@ impl Traffic {
                 return Err(in_the_way);
             }
         }
+        state.users.add(witness.principal());
         Ok(state.calls.add(caller, Arc::clone(witness)))
     }
 
@@ -276,62 +284,6 @@ impl Traffic {
         }
     }
 
-    /// A log message that came by a way that does not say for whom.
-    fn log_message(&self, notification: &Notification) {
-        let meant = self.lock().calls.meant();
-        match meant {
-            About::Nothing => self.tell(notification),
-            About::One(_, witness) => witness.notified(notification),
-            // What was logged for one client is not for another; all of it is in the server's log.
-            About::Any(_) | About::GivenUp => {}
-        }
-    }
-
-    /// Something is told about a task, which is for nobody but whose it is.
-    fn task_changed(&self, notification: &Notification) {
-        if self.owner.is_some() {
-            return self.tell(notification);
-        }
-        let (session, meant) = {
-            let state = self.lock();
-            let session = state.tasks.session_of(notification.params.as_ref());
-            (session, state.calls.meant())
-        };
-        match (session, meant) {
-            (Some(session), _) => {
-                let listeners = self.listeners();
-                let owner = listeners.iter().find(|one| one.session() == Some(session));
-                if let Some(owner) = owner {
-                    owner.told(&self.name, notification);
-                }
-            }
-            // It has begun just now, and the answer that says so is on its way.
-            (None, About::One(_, witness)) => witness.notified(notification),
-            (None, _) => {}
-        }
-    }
-
-    /// Notes whose a task is that a request was answered with, if it was.
-    pub(crate) fn task_begun(&self, result: &RawJson, owner: TaskOwner) {
-        self.lock().tasks.begun(result, owner);
-    }
-
-    /// Whether somebody may ask about the task that these parameters name. Where clients share a
-    /// server, only those for whom it works.
-    pub(crate) fn may_ask_about_task(
-        &self,
-        params: Option<&RawJson>,
-        principal: Option<&str>,
-    ) -> bool {
-        self.owner.is_some() || self.lock().tasks.is_of(params, principal)
-    }
-
-    fn tell(&self, notification: &Notification) {
-        for listener in self.listeners() {
-            listener.told(&self.name, notification);
-        }
-    }
-
     /// The least severe log messages that anybody wants who listens.
     pub(crate) fn wanted_level(&self) -> Option<Level> {
         let listeners = self.listeners();
@@ -342,11 +294,6 @@ impl Traffic {
     /// Ends when somebody listens no longer. For one who waits.
     pub(crate) async fn somebody_left(&self) {
         self.left.notified().await;
-    }
-
-    fn listeners(&self) -> Vec<Arc<dyn Listener>> {
-        let state = self.lock();
-        state.listeners.values().filter_map(Weak::upgrade).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -360,20 +307,7 @@ impl Handler for Traffic {
     }
 
     fn notified(&self, notification: &Notification) {
-        match notification.method.as_str() {
-            // What is said about a request of ours is nobody else's business.
-            "notifications/progress"
-            | "notifications/cancelled"
-            | "notifications/subscriptions/acknowledged" => {}
-            "notifications/tools/list_changed"
-            | "notifications/prompts/list_changed"
-            | "notifications/resources/list_changed"
-            | "notifications/resources/updated" => self.tell(notification),
-            _ if notification.is_heard => {}
-            "notifications/message" => self.log_message(notification),
-            method if method.starts_with(tasks::NOTIFICATIONS) => self.task_changed(notification),
-            _ => self.tell(notification),
-        }
+        self.pass_on(notification);
     }
 
     fn asked(&self, method: &str, params: Option<&RawJson>) -> Option<Asking<'_>> {

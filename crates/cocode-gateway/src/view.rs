@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
 use cocode_client::{Connector, ListKind, Manager, ManagerOptions};
-use cocode_core::{
-    Era, OutputLimits, Prefix, ServerName, ServerSpec, Shadowed, ShownNames, Verdict,
-};
+use cocode_core::{Era, OutputLimits, Prefix, ServerName, ServerSpec, Shadowed, ShownNames};
 use cocode_wire::RpcError;
 use cocode_wire::serve::Endpoint;
 use tokio::sync::watch;
@@ -18,6 +16,7 @@ use crate::gate::{Gate, Open};
 use crate::gateway::Core;
 use crate::inbox::Inbox;
 use crate::instance::Instance;
+use crate::license::Licenses;
 use crate::merged::Merged;
 use crate::oversight::{Overseer, Unwatched};
 use crate::parked::Parking;
@@ -48,6 +47,8 @@ pub struct ViewOptions {
     pub overseer: Arc<dyn Overseer>,
     /// Where questions go that its clients can put to nobody.
     pub inbox: Option<Arc<dyn Inbox>>,
+    /// How many servers of one name may run for single clients at a time; any number, unless it is said.
+    pub max_own_servers: usize,
 }
 
 impl Default for ViewOptions {
@@ -61,6 +62,7 @@ impl Default for ViewOptions {
             principal: None,
             overseer: Arc::new(Unwatched),
             inbox: None,
+            max_own_servers: usize::MAX,
         }
     }
 }
@@ -85,6 +87,8 @@ pub(crate) struct Inner {
     /// The rooms of single servers that somebody is in, or may come to. One whose server is taken
     /// away is the room of the next server of that name, if its clients are still there.
     singles: Mutex<BTreeMap<ServerName, Weak<Single>>>,
+    /// How many servers run for single clients.
+    licenses: Licenses,
     /// Lets one change through at a time.
     applying: tokio::sync::Semaphore,
     /// Counts the changes of the servers.
@@ -113,11 +117,13 @@ impl View {
             servers: RwLock::default(),
             clients: Mutex::default(),
             singles: Mutex::default(),
+            licenses: Licenses::default(),
             applying: tokio::sync::Semaphore::new(1),
             changes: watch::Sender::default(),
             all: OnceLock::new(),
         };
         let inner = Arc::new(inner);
+        inner.core.add_view(&inner);
         if let Some(gate) = inner.gate().changes() {
             let watching = watch_gate(Arc::downgrade(&inner), gate, inner.changes());
             inner.background(watching);
@@ -158,8 +164,12 @@ impl View {
 
     /// The endpoint of all servers as one.
     pub fn all(&self) -> Arc<dyn Endpoint> {
+        self.all_place()
+    }
+
+    pub(crate) fn all_place(&self) -> Arc<Place> {
         let (_, place) = self.inner.all();
-        Arc::clone(place) as Arc<dyn Endpoint>
+        Arc::clone(place)
     }
 
     /// The same, for clients of whose models this is known.
@@ -191,9 +201,12 @@ impl View {
 
     /// The endpoint of one server, if there is such a server.
     pub fn server(&self, name: &str) -> Option<Arc<dyn Endpoint>> {
-        let name: ServerName = name.parse().ok()?;
-        let entry = self.inner.entry(&name)?;
-        Some(entry.endpoint)
+        let place = self.place(&name.parse().ok()?)?;
+        Some(place)
+    }
+
+    pub(crate) fn place(&self, name: &ServerName) -> Option<Arc<Place>> {
+        self.inner.entry(name).map(|entry| entry.endpoint)
     }
 
     /// For whom it is.
@@ -279,22 +292,6 @@ impl Inner {
         &self.core.consents
     }
 
-    /// What is to be done about a call of this tool.
-    pub(crate) fn verdict(&self, entry: &Entry, tool: &str) -> Verdict {
-        let server = &entry.spec.name;
-        if !entry.spec.tools.admits(tool) {
-            return Verdict::Deny;
-        }
-        if self.gate().is_open() {
-            return Verdict::Allow;
-        }
-        let catalog = entry.instance.manager().catalog();
-        let found = catalog.find(server, tool);
-        let annotations = found.map(|found| found.tool.tool.annotations);
-        self.gate()
-            .decide(server, tool, annotations.unwrap_or_default())
-    }
-
     /// Runs something that nobody waits for.
     pub(crate) fn background(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.core.background(work);
@@ -335,10 +332,14 @@ impl Inner {
             return Ok(decided);
         }
         let spec = (*entry.spec).clone();
+        let license = self
+            .licenses
+            .take(&spec.name, self.options.max_own_servers)?;
         let owner = Some((client, caller));
         let own = Instance::start(spec, &self.options.manager, owner, &self.core.reaper);
         // Rare, and kept out of the size of every request.
         let own = Box::pin(own).await;
+        own.keep(license);
         client.decide(entry, Some(Arc::clone(&own)));
         // Whoever changed the servers meanwhile did not see it.
         client.release(&self.servers());

@@ -16,6 +16,7 @@ use crate::caller::{Abilities, Caller};
 use crate::deeds::Slot;
 use crate::downstream::Downstream;
 use crate::level::Level;
+use crate::oversight::Counted;
 use crate::party::Matter;
 use crate::questions::Questions;
 use crate::request::Request;
@@ -43,6 +44,9 @@ pub(crate) struct CallWitness {
     /// Whether a server works on the request.
     is_under_way: AtomicBool,
     over: Notify,
+    /// What counts the request among what goes on while it is parked, until no server works on it.
+    counted: Mutex<Option<Counted>>,
+    is_counted: AtomicBool,
 }
 
 /// How much progress was reported.
@@ -92,6 +96,8 @@ impl CallWitness {
             way: Mutex::new(Way::of(request)),
             is_under_way: AtomicBool::new(false),
             over: Notify::new(),
+            counted: Mutex::default(),
+            is_counted: AtomicBool::new(false),
         })
     }
 
@@ -146,13 +152,26 @@ impl CallWitness {
         progress > reported.before
     }
 
+    /// Its client is told of these questions, and may hear when they are done with.
+    pub(crate) fn tells_of<'a>(&self, questions: impl IntoIterator<Item = &'a RawJson>) {
+        for question in questions {
+            self.from.party().tells_of(question);
+        }
+    }
+
+    /// For whom it is.
+    pub(crate) fn principal(&self) -> Option<&str> {
+        self.from.party().principal()
+    }
+
     /// Puts a question to the client, or to whoever answers for it.
     pub(crate) fn ask<'a>(&'a self, method: &str, params: Option<RawJson>) -> Asking<'a> {
+        self.tells_of(params.as_ref());
         if let Err(refusal) = self.caller.can.check(method, params.as_ref()) {
             let matter = Matter {
                 server: self.server.clone(),
                 tool: self.tool.clone(),
-                is_consent: false,
+                consent: None,
             };
             let asked = self.from.party().ask(matter, method, params.as_ref());
             if let Some(answer) = asked {
@@ -169,6 +188,32 @@ impl CallWitness {
                 Box::pin(async move { self.from.ask(&*stream, &method, params.as_ref()).await })
             }
         }
+    }
+
+    /// The request counts among what goes on for as long as a server works on it.
+    pub(crate) fn keep(&self, counted: Counted) {
+        let older = self.counted().replace(counted);
+        drop(older);
+        self.is_counted.store(true, Ordering::SeqCst);
+        // The server may have been done this very moment, and nobody have looked since.
+        if !self.is_under_way.load(Ordering::SeqCst) {
+            self.let_go();
+        }
+    }
+
+    /// Whether the request counts although nobody looks at it.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.is_counted.load(Ordering::SeqCst)
+    }
+
+    fn let_go(&self) {
+        self.is_counted.store(false, Ordering::SeqCst);
+        let counted = self.counted().take();
+        drop(counted);
+    }
+
+    fn counted(&self) -> MutexGuard<'_, Option<Counted>> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A server begins to work on the request, until what this gives is dropped.
@@ -293,7 +338,10 @@ pub(crate) struct UnderWay<'a>(&'a CallWitness);
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.0.is_under_way.store(false, Ordering::Release);
+        self.0.is_under_way.store(false, Ordering::SeqCst);
         self.0.over.notify_waiters();
+        if self.0.is_counted.load(Ordering::SeqCst) {
+            self.0.let_go();
+        }
     }
 }

@@ -6,7 +6,8 @@
 //! [`Gate`] lets the test decide when a rule goes on.
 //!
 //! An [`OAuthPeer`] is no script but a real authorization server, with an MCP server that wants its
-//! tokens and a user who logs in.
+//! tokens and a user who logs in. A [`PostgresPeer`] is a real database.
+//! An [`Issuer`] is a scripted one, for tokens that no real one would issue.
 //!
 //! A [`ModelScript`] is the turns of a model; it becomes a provider of models in any of the three
 //! interfaces that are in use with [`ModelScript::start`].
@@ -45,6 +46,7 @@
 )]
 
 mod acceptor;
+mod api_judge;
 mod background;
 mod breaker;
 mod builder;
@@ -53,11 +55,13 @@ mod defaults;
 mod engine;
 mod gate;
 mod http;
+mod issuer;
 mod launch;
 mod lines;
 mod message;
 mod model;
 mod oauth_peer;
+mod postgres_peer;
 mod presence;
 mod process;
 mod programs;
@@ -72,12 +76,15 @@ mod tls;
 mod unix;
 mod websocket;
 
+pub use api_judge::{ApiJudge, admin_python};
 pub use gate::Gate;
 pub use http::{HttpRequest, HttpServer};
+pub use issuer::{Issuer, Signer, encoded, now};
 pub use launch::StdioServer;
 pub use message::Message;
 pub use model::{ModelFormat, ModelScript, ModelTurn, ScriptedModel, scripted_model_main};
 pub use oauth_peer::{Browser, Decision, OAuthPeer};
+pub use postgres_peer::PostgresPeer;
 pub use programs::{model_program, program};
 pub use provider_rules::violations;
 pub use recorder::Recorder;

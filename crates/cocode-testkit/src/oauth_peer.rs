@@ -164,8 +164,8 @@ impl OAuthPeer {
     }
 
     /// Changes settings: `accessTokenTtl`, `consent`, `dpopRequired`, `dpopNonce`, `refreshTokens`,
-    /// `refreshDelayMs`, `holdRefresh`, `failNextRefresh` and `loseNextRefresh`, which are explained
-    /// in `peers/oauth/settings.mjs`.
+    /// `refreshDelayMs`, `holdRefresh`, `failNextRefresh`, `loseNextRefresh` and `resources`, which are
+    /// explained in `peers/oauth/settings.mjs`.
     pub fn set(&self, settings: &Value) {
         self.administer("POST", "/settings", settings);
     }

@@ -14,6 +14,9 @@ pub(crate) struct Identity {
     pub(crate) acceptor: TlsAcceptor,
     /// The certificate of the authority.
     pub(crate) authority_pem: String,
+    /// The certificate of the server, and its key: for programs that read them from files.
+    pub(crate) certificate_pem: String,
+    pub(crate) key_pem: String,
 }
 
 impl std::fmt::Debug for Identity {
@@ -38,7 +41,9 @@ impl Identity {
         let params = CertificateParams::new(names).expect("these are valid names");
         let key = KeyPair::generate().expect("keys can be made");
         let certificate = params.signed_by(&key, &issuer);
-        let certificate = certificate.expect("an authority can sign").der().clone();
+        let certificate = certificate.expect("an authority can sign");
+        let (certificate_pem, key_pem) = (certificate.pem(), key.serialize_pem());
+        let certificate = certificate.der().clone();
         let key = PrivateKeyDer::try_from(key.serialize_der()).expect("the key was just made");
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -49,6 +54,8 @@ impl Identity {
         Self {
             acceptor: TlsAcceptor::from(Arc::new(config)),
             authority_pem,
+            certificate_pem,
+            key_pem,
         }
     }
 }

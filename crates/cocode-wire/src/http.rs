@@ -12,6 +12,7 @@ pub(crate) mod network;
 mod posts;
 pub(crate) mod response;
 mod resume;
+pub(crate) mod secured;
 mod sender;
 mod stream;
 pub(crate) mod streamable;

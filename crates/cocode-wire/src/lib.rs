@@ -33,6 +33,7 @@ pub use http::client::{HttpClient, HttpSettings, HttpSetupError, chain};
 pub use http::event_body::{EventBody, EventLimits, StreamEvent};
 pub use http::fetch::FetchError;
 pub use http::network::Network;
+pub use http::secured::Secured;
 pub use http::streamable::HttpTarget;
 pub use http::values::{header_text, header_value};
 

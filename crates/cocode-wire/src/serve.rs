@@ -6,9 +6,11 @@
 mod connection;
 mod http;
 mod line;
+mod lost;
 #[cfg(test)]
 mod scripted;
 mod service;
+mod session_store;
 mod unix;
 mod websocket;
 
@@ -21,5 +23,10 @@ pub use line::{
     FirstLine, FirstLineError, LineOptions, Restored, StandardStreams, read_first_line,
     serve_lines, standard_streams, stdio,
 };
+pub use lost::{GATEWAY_LOST, only_reads};
 pub use service::{Answer, Asked, Conversation, Endpoint, Serving, Sink};
+pub use session_store::{
+    MAX_TOLD, MAX_TOLD_BYTES, MemorySessionStore, SessionKey, SessionMark, SessionNews,
+    SessionStore, SessionStoreError, StoreWork, StoredSession,
+};
 pub use unix::{UnixClient, UnixServer, UnixServerError};

@@ -26,6 +26,7 @@ use crate::deliver::deliver_text;
 use crate::error::{Closed, LinkError};
 use crate::http::client::{HttpClient, chain, debug_target, shown};
 use crate::http::response::{challenge, text};
+use crate::http::secured::secured as secured_over;
 use crate::http::tunnel::Proxy;
 use crate::inbox::{Inbox, Malformed, Origin};
 use crate::limits::{
@@ -282,11 +283,7 @@ async fn secured(
 ) -> Result<Box<dyn Stream>, OpenError> {
     let url = &target.url;
     let tls = target.client.tls().map_err(OpenError::HttpSetup)?;
-    let name = rustls_pki_types::ServerName::try_from(plain(host).to_owned());
-    let name = name.map_err(|error| unreachable(url, error))?;
-    let stream = tokio_rustls::TlsConnector::from(tls)
-        .connect(name, stream)
-        .await;
+    let stream = secured_over(tls, plain(host), stream).await;
     Ok(Box::new(stream.map_err(|error| unreachable(url, error))?))
 }
 

@@ -199,10 +199,10 @@ impl Admissions {
     }
 
     /// Forgets what is known of a server besides what is stored: whoever connects to it anew has what is
-    /// there then.
-    pub(crate) fn forget(&self, server: &str) {
+    /// there then. Whether anything was known.
+    pub(crate) fn forget(&self, server: &str) -> bool {
         let known = self.held().remove(server);
-        drop(known);
+        known.is_some()
     }
 
     /// Waits until tokens that are being renewed are stored.

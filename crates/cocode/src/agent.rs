@@ -10,7 +10,7 @@ pub(crate) mod served;
 pub(crate) mod sessions;
 mod setup;
 
-pub(crate) use house::House;
+pub(crate) use house::{House, conversations_in};
 pub(crate) use setup::{AgentSetup, Defaults, Granted, Wishes};
 
 use std::path::PathBuf;

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::agent;
-use crate::args::access::GatewayVerb;
 use crate::args::{Cli, Color, Command, McpArgs, McpVerb, OutputArgs};
 use crate::budget;
 use crate::command_line::{self, CommandLine};
@@ -21,6 +20,7 @@ use crate::interactive;
 use crate::logging::{self, Growth};
 use crate::manage;
 use crate::misuse::{misused, stray_address};
+use crate::operate;
 use crate::printer::Printer;
 use crate::results;
 use crate::search;
@@ -118,8 +118,8 @@ fn run(cli: Cli, environment: Environment, printer: &Arc<Printer>) -> Result<Exi
             }
         }
         Command::Gateway(args) => {
-            if let Some(GatewayVerb::Token(verb)) = &args.verb {
-                return govern::tokens::run(verb, &workspace()?);
+            if let Some(verb) = &args.verb {
+                return operate::run(verb, &workspace()?);
             }
             let workspace = workspace()?.with_store(args.credential_store);
             gateway::run(&args, &workspace)

@@ -8,6 +8,7 @@ mod deferred;
 pub(crate) mod gateway;
 pub(crate) mod govern;
 pub(crate) mod manage;
+pub(crate) mod operate;
 pub(crate) mod provider;
 pub(crate) mod results;
 pub(crate) mod search;

@@ -4,7 +4,6 @@
 
 mod asking;
 mod build;
-mod control;
 mod hello;
 mod host;
 mod place;
@@ -14,9 +13,8 @@ mod world;
 
 pub(crate) use asking::{Asking, Holder, ask, holder};
 pub(crate) use build::program;
-pub(crate) use control::{Ask, FrontStatus, InstanceReport, Report, Restarted};
 pub(crate) use hello::{Front, Hello, LEAVING, LEFT, Refusal, Wants, warning_in};
-pub(crate) use host::{Hosting, Own, run};
+pub(crate) use host::{Floor, Hosting, Own, run};
 pub(crate) use place::Place;
 pub(crate) use stopping::{How, stop};
 pub(crate) use summon::{Summoned, Unavailable, summon};

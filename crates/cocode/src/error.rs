@@ -42,6 +42,8 @@ pub(crate) enum Code {
     DaemonLost,
     DaemonUnavailable,
     FileError,
+    GatewayRefused,
+    GatewayUnavailable,
     Interrupted,
     InvalidArguments,
     InvalidConfig,
@@ -51,6 +53,7 @@ pub(crate) enum Code {
     ListenRefused,
     LoginFailed,
     ModelFailed,
+    NoGateway,
     NoModel,
     NotCached,
     PendingTrust,
@@ -58,6 +61,7 @@ pub(crate) enum Code {
     SecretUnavailable,
     ServerDisabled,
     SetupFailed,
+    StoreUnavailable,
     ToolError,
     TurnFailed,
     UnknownPrompt,
@@ -70,7 +74,7 @@ pub(crate) enum Code {
 
 impl Code {
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 32] = [
+    pub(crate) const ALL: [Self; 36] = [
         Self::AddressInUse,
         Self::AlreadyThere,
         Self::AuditBroken,
@@ -79,6 +83,8 @@ impl Code {
         Self::DaemonLost,
         Self::DaemonUnavailable,
         Self::FileError,
+        Self::GatewayRefused,
+        Self::GatewayUnavailable,
         Self::Interrupted,
         Self::InvalidArguments,
         Self::InvalidConfig,
@@ -88,6 +94,7 @@ impl Code {
         Self::ListenRefused,
         Self::LoginFailed,
         Self::ModelFailed,
+        Self::NoGateway,
         Self::NoModel,
         Self::NotCached,
         Self::PendingTrust,
@@ -95,6 +102,7 @@ impl Code {
         Self::SecretUnavailable,
         Self::ServerDisabled,
         Self::SetupFailed,
+        Self::StoreUnavailable,
         Self::ToolError,
         Self::TurnFailed,
         Self::UnknownPrompt,
@@ -115,6 +123,8 @@ impl Code {
             Self::DaemonLost => "daemon-lost",
             Self::DaemonUnavailable => "daemon-unavailable",
             Self::FileError => "file-error",
+            Self::GatewayRefused => "gateway-refused",
+            Self::GatewayUnavailable => "gateway-unavailable",
             Self::Interrupted => "interrupted",
             Self::InvalidArguments => "invalid-arguments",
             Self::InvalidConfig => "invalid-config",
@@ -124,6 +134,7 @@ impl Code {
             Self::ListenRefused => "listen-refused",
             Self::LoginFailed => "login-failed",
             Self::ModelFailed => "model-failed",
+            Self::NoGateway => "no-gateway",
             Self::NoModel => "no-model",
             Self::NotCached => "not-cached",
             Self::PendingTrust => "pending-trust",
@@ -131,6 +142,7 @@ impl Code {
             Self::SecretUnavailable => "secret-unavailable",
             Self::ServerDisabled => "server-disabled",
             Self::SetupFailed => "setup-failed",
+            Self::StoreUnavailable => "store-unavailable",
             Self::ToolError => "tool-error",
             Self::TurnFailed => "turn-failed",
             Self::UnknownPrompt => "unknown-prompt",
@@ -148,7 +160,13 @@ impl Code {
             Self::Interrupted => Exit::Interrupted,
             Self::BlockedByPolicy | Self::PendingTrust | Self::PermissionDenied => Exit::Blocked,
             Self::LoginFailed | Self::SecretUnavailable => Exit::Auth,
-            Self::DaemonLost | Self::DaemonUnavailable | Self::ModelFailed => Exit::Server,
+            Self::DaemonLost
+            | Self::DaemonUnavailable
+            | Self::GatewayRefused
+            | Self::GatewayUnavailable
+            | Self::ModelFailed
+            | Self::NoGateway
+            | Self::StoreUnavailable => Exit::Server,
             Self::AddressInUse
             | Self::AlreadyThere
             | Self::ConversationFailed

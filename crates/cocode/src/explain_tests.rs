@@ -6,11 +6,17 @@ use std::path::Path;
 use super::PAGES;
 use crate::error::Code;
 
+/// The codes of this program, of the library, and of what gateways tell clients.
+fn codes() -> BTreeSet<&'static str> {
+    let own = Code::ALL.map(Code::as_str);
+    let all = own.into_iter().chain(cocode_client::ERROR_CODES);
+    all.chain([cocode_wire::serve::GATEWAY_LOST]).collect()
+}
+
 #[test]
 fn every_code_has_a_page_and_every_page_a_code() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/errors");
-    let own = Code::ALL.map(Code::as_str);
-    let codes: BTreeSet<&str> = own.into_iter().chain(cocode_client::ERROR_CODES).collect();
+    let codes = codes();
     let index = std::fs::read_to_string(directory.join("README.md")).unwrap();
     for code in &codes {
         let page = std::fs::read_to_string(directory.join(format!("{code}.md")));
@@ -39,8 +45,7 @@ fn every_code_has_a_page_and_every_page_a_code() {
 
 #[test]
 fn the_program_holds_every_page_in_order() {
-    let own = Code::ALL.map(Code::as_str);
-    let codes: BTreeSet<&str> = own.into_iter().chain(cocode_client::ERROR_CODES).collect();
+    let codes = codes();
     let held: Vec<&str> = PAGES.iter().map(|page| page.code).collect();
     assert_eq!(held, codes.into_iter().collect::<Vec<_>>());
 }

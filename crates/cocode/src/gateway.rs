@@ -25,9 +25,10 @@ mod watching;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cocode_admin::Admin;
 use cocode_client::chain;
 use cocode_config::Config;
-use cocode_gateway::{Gateway, View};
+use cocode_gateway::{Gateway, View, ViewOptions};
 use cocode_wire::serve::UnixServerError;
 use futures_util::FutureExt as _;
 use futures_util::future::Fuse;
@@ -46,10 +47,12 @@ use self::voice::{Office, Voice};
 use crate::access::Access;
 use crate::args::gateway::GatewayArgs;
 use crate::configured::warn_of_entries;
-use crate::daemon::{Hosting, Own, Place, holder};
+use crate::daemon::{Floor, Hosting, Own, Place, holder};
 use crate::error::{CliError, Code, Exit};
 use crate::interrupt::Interrupts;
 use crate::managing::{Purpose, Setup};
+use crate::records::records;
+use crate::serving::Supervision;
 use crate::session::on_runtime;
 use crate::workspace::Workspace;
 
@@ -58,18 +61,23 @@ use crate::workspace::Workspace;
 const PARTED_WITHIN: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, CliError> {
-    let access = on_runtime(workspace, Access::of(workspace))?;
+    let (records, access) = on_runtime(workspace, async {
+        let records = records(workspace).await?;
+        let access = Access::of(&*records, workspace).await?;
+        Ok((records, access))
+    })?;
     let plan = Plan::new(args, &access, workspace)?;
     for warning in plan.warnings() {
         workspace.printer.warn(&warning);
     }
     let built_in = BuiltIn::wanted(&args.tools, workspace)?;
-    let agent = AgentPlace::wanted(args, workspace)?;
+    let agent = AgentPlace::wanted(args, &*records, workspace)?;
     let setup = Setup::new(Purpose::Watching, workspace)?;
     let within = Within {
         built_in,
         agent,
         access,
+        records,
     };
     let outcome = on_runtime(workspace, serve(&plan, within, &setup, workspace));
     setup.end();
@@ -102,9 +110,9 @@ async fn serve(
     introduce(&voice, (plan, &listening, &management), &ways, workspace)?;
     let (watcher, mut changes) = workspace.watch()?;
     let resident = move_in(&ways, &view, setup, workspace).await?;
-    let own = own(&voice, &view, workspace);
-    let mut fronts = host(&gateway, setup, workspace, own).await;
     let shared = (&gateway, setup, workspace);
+    let own = || own(&voice, (&view, &options), workspace);
+    let (mut fronts, floor) = host(shared, own, management.pages.admin()).await;
     let principals = Principals::new(shared, (options, Arc::clone(&ways), watch.clone()), views);
     let told = (plan, &voice, workspace);
     let servers = Servers::new(told, view, Arc::clone(&ways), rules, principals);
@@ -113,7 +121,7 @@ async fn serve(
     servers.apply().await;
     let mut tasks = JoinSet::new();
     tasks.spawn(door.evictions(listening.door()));
-    management.house.open(voice.url(), listening.door());
+    management.open(plan, &voice, &listening, floor);
     let stop = CancellationToken::new();
     let mut serving = listening.serve(&stop);
     let mut parted = std::pin::pin!(Fuse::terminated());
@@ -242,28 +250,49 @@ async fn end(
 }
 
 /// What this gateway serves besides fronts.
-fn own(voice: &Voice, view: &View, workspace: &Workspace) -> Own {
+fn own(voice: &Voice, (view, options): (&View, &ViewOptions), workspace: &Workspace) -> Own {
     let directory = workspace.places.directory.as_ref();
     Own {
         url: voice.url(),
         directory: directory.map(|directory| directory.display().to_string()),
         view: view.clone(),
+        supervision: Supervision {
+            overseer: Some(Arc::clone(&options.overseer)),
+            inbox: options.inbox.clone(),
+        },
     }
 }
 
 /// Serves fronts as well, so that all agents of a user share the servers. Without them if another
 /// daemon does that already.
 async fn host(
-    gateway: &Gateway,
-    setup: &Setup,
+    (gateway, setup, workspace): (&Gateway, &Setup, &Workspace),
+    own: impl Fn() -> Own,
+    admin: &Admin,
+) -> (Option<Hosting>, Arc<Floor>) {
+    let hosting = match Place::of(workspace) {
+        Some(place) => {
+            let looked_after = Some((own(), admin.clone()));
+            let hosting = Hosting::begin(&place, gateway, setup, workspace, looked_after).await;
+            hosted(hosting, &place, workspace).await
+        }
+        None => None,
+    };
+    let floor = hosting.as_ref().map(|hosting| Arc::clone(hosting.floor()));
+    let floor = floor.unwrap_or_else(|| Arc::new(Floor::of(own())));
+    (hosting, floor)
+}
+
+/// What serves fronts, unless somebody else does, or nobody can.
+async fn hosted(
+    begun: Result<Hosting, UnixServerError>,
+    place: &Place,
     workspace: &Workspace,
-    own: Own,
 ) -> Option<Hosting> {
-    let place = Place::of(workspace)?;
-    match Hosting::begin(&place, gateway, setup, workspace, Some(own)).await {
+    match begun {
         Ok(hosting) => Some(hosting),
         Err(UnixServerError::AlreadyRunning { .. }) => {
-            let holder = holder(&place).await;
+            let holder = holder(place).await;
             workspace.printer.note(&format!(
                 "{holder} serves the clients of `cocode mcp serve`, and shares no servers with this gateway; \
                  to have them share, `cocode mcp daemon stop` and start the gateway before the next agent",

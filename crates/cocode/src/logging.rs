@@ -1,6 +1,8 @@
 //! Where logs go and how many there are: nothing but errors unless asked, stderr unless told
 //! otherwise. stdout belongs to results.
 
+mod one_line;
+
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -13,6 +15,7 @@ use tracing_subscriber::fmt::Layer;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use self::one_line::OneLine;
 use crate::args::OutputArgs;
 use crate::environment::Environment;
 use crate::error::{CliError, Code};
@@ -47,14 +50,22 @@ pub(crate) fn start(
         };
         let file = LogFile::open(path.clone(), most);
         let file = file.map_err(|error| CliError::file("write the log file", path, &error))?;
+        let file = OneLine {
+            inner: file,
+            has_colours: false,
+        };
         let layer = Layer::new().with_ansi(false).with_writer(Mutex::new(file));
         registry.with(layer).try_init()
     } else {
         let printer = Arc::clone(printer);
+        let has_colours = printer.error_paint().on;
         let layer = Layer::new()
-            .with_ansi(printer.error_paint().on)
+            .with_ansi(has_colours)
             .without_time()
-            .with_writer(move || ErrWriter(Arc::clone(&printer)));
+            .with_writer(move || OneLine {
+                inner: ErrWriter(Arc::clone(&printer)),
+                has_colours,
+            });
         registry.with(layer).try_init()
     };
     started

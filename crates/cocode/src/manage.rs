@@ -16,6 +16,7 @@ pub(crate) mod overview;
 pub(crate) mod remove;
 pub(crate) mod report;
 mod restart;
+pub(crate) mod sharing;
 mod status;
 pub(crate) mod trust;
 pub(crate) mod writing;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use cocode_client::ManagerOptions;
 use cocode_config::{Config, Live, Reload, Watcher};
 use cocode_core::ServerSpec;
-use cocode_gateway::{Gateway, Prefix, SearchOptions, View, ViewOptions};
+use cocode_gateway::{Gateway, Inbox, Overseer, Prefix, SearchOptions, View, ViewOptions};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -44,6 +44,23 @@ pub(crate) struct Shape {
     pub(crate) search: SearchOptions,
 }
 
+/// Who watches over what clients have servers do, and where questions go that they cannot answer.
+#[derive(Clone, Default)]
+pub(crate) struct Supervision {
+    pub(crate) overseer: Option<Arc<dyn Overseer>>,
+    pub(crate) inbox: Option<Arc<dyn Inbox>>,
+}
+
+impl std::fmt::Debug for Supervision {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Supervision")
+            .field("is_watched", &self.overseer.is_some())
+            .field("has_inbox", &self.inbox.is_some())
+            .finish()
+    }
+}
+
 /// What is served of a workspace, for as long as this is held.
 #[derive(Debug)]
 pub(crate) struct Serving {
@@ -62,6 +79,7 @@ impl Serving {
         mut manager: ManagerOptions,
         gateway: &Gateway,
         shape: Shape,
+        supervision: Supervision,
     ) -> Result<Self, CliError> {
         let Shape {
             selection,
@@ -77,6 +95,7 @@ impl Serving {
         let connector = Arc::new(Configured::new(workspace)?);
         let rules = Arc::new(Rules::of(live.config(), None));
         manager.connector = Arc::<Configured>::clone(&connector);
+        let unwatched = ViewOptions::default();
         let view = gateway.view(ViewOptions {
             manager,
             prefix,
@@ -84,6 +103,8 @@ impl Serving {
             gate: Arc::<Rules>::clone(&rules),
             // The connector knows what makes servers others.
             identity: Vec::new(),
+            overseer: supervision.overseer.unwrap_or(unwatched.overseer),
+            inbox: supervision.inbox,
             ..ViewOptions::default()
         });
         let mut followed = Followed {

@@ -32,10 +32,27 @@ pub(crate) fn plain_lines(text: &str) -> Vec<String> {
     text.lines().map(plain).collect()
 }
 
-/// Control characters, and those that reorder text so that it reads as something else.
-fn is_unsafe(character: char) -> bool {
+/// JSON in one line that a terminal can show without being steered by it, and that is the same to whoever reads
+/// it: what would steer stands within texts there, and is written by its number.
+pub(crate) fn safe_json(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len());
+    for character in json.chars() {
+        if is_unsafe(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                // Writing to a string does not fail.
+                let _never_fails = write!(safe, "\\u{unit:04x}");
+            }
+        } else {
+            safe.push(character);
+        }
+    }
+    safe
+}
+
+/// Control characters, ends of lines, and characters that reorder text so that it reads as something else.
+pub(crate) fn is_unsafe(character: char) -> bool {
     character.is_control()
-        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The first line, or the first paragraph where that is how it is written.
@@ -146,7 +163,7 @@ pub(crate) fn either<S: AsRef<str>>(names: &[S]) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{duration, either, plain, size, summary, tame, wrap};
+    use super::{duration, either, plain, safe_json, size, summary, tame, wrap};
 
     #[test]
     fn no_escape_sequence_reaches_a_terminal() {
@@ -154,6 +171,18 @@ mod tests {
             plain("a\u{1b}[31mb\tc\nd\u{7}\u{202e}"),
             "a\u{fffd}[31mb c d\u{fffd}\u{fffd}"
         );
+    }
+
+    #[test]
+    fn json_that_steers_nothing_says_the_same() {
+        let text = "a\u{1b}[2J\u{7f}\u{9b}\u{2028}\u{202e}\n\"zoë\" 🦀";
+        let json = serde_json::to_string(text).unwrap();
+        let safe = safe_json(&json);
+        assert_eq!(
+            safe,
+            "\"a\\u001b[2J\\u007f\\u009b\\u2028\\u202e\\n\\\"zoë\\\" 🦀\""
+        );
+        assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), text);
     }
 
     #[test]

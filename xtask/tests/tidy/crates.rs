@@ -37,6 +37,10 @@ const EDGES: &[(&str, Edges)] = &[
         Edges::Exactly(&["cocode-core", "cocode-wire"]),
     ),
     (
+        "cocode-postgres",
+        Edges::Exactly(&["cocode-access", "cocode-agent", "cocode-wire"]),
+    ),
+    (
         "cocode-gateway",
         Edges::Exactly(&["cocode-client", "cocode-core", "cocode-wire"]),
     ),
@@ -69,6 +73,7 @@ const EDGES: &[(&str, Edges)] = &[
             "cocode-config",
             "cocode-core",
             "cocode-gateway",
+            "cocode-postgres",
             "cocode-process",
             "cocode-terminal",
             "cocode-tools",

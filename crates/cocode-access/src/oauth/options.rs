@@ -10,6 +10,8 @@ use super::algorithm::Algorithm;
 const MAX_LEEWAY: Duration = Duration::from_mins(5);
 /// Issuers of one gateway.
 const MAX_ISSUERS: usize = 16;
+/// The longest name of an issuer. It stands in the audit log, after the name of who comes from there.
+const MAX_ISSUER_BYTES: usize = 512;
 /// Scopes and audiences of one gateway.
 const MAX_WORDS: usize = 64;
 
@@ -21,8 +23,8 @@ pub struct OAuthOptions {
     pub resource: Url,
     /// What tokens may be for; the resource, if there is nothing here.
     pub audiences: Vec<String>,
-    /// Who may issue tokens. They are trusted with names: two of them that give one name to two people
-    /// make one principal of them.
+    /// Who may issue tokens. Each is trusted with its own names: what two of them call alike are two
+    /// principals.
     pub issuers: Vec<IssuerOptions>,
     /// How tokens may be signed.
     pub algorithms: Vec<Algorithm>,
@@ -55,7 +57,7 @@ pub enum OAuthSetupError {
     /// That is no issuer.
     #[error(
         "the issuer `{issuer}` cannot be used: it has to be an https address (or http on this \
-         machine), without user name, query and fragment"
+         machine) of at most {MAX_ISSUER_BYTES} bytes, without spaces, user name, query and fragment"
     )]
     Issuer {
         /// What was given.
@@ -177,6 +179,10 @@ impl OAuthOptions {
 impl IssuerOptions {
     /// Its name as an address, if it is one that can be used.
     pub(super) fn url(&self) -> Option<Url> {
+        let unfit = |character: char| character.is_whitespace() || character.is_control();
+        if self.issuer.len() > MAX_ISSUER_BYTES || self.issuer.contains(unfit) {
+            return None;
+        }
         let url = Url::parse(&self.issuer).ok()?;
         let is_plain = url.query().is_none() && url.fragment().is_none();
         (is_plain && is_safe(&url)).then_some(url)
@@ -231,6 +237,7 @@ mod tests {
             let set = |options: &mut OAuthOptions| options.issuers[0].issuer = good.to_owned();
             assert_eq!(with(set), Ok(()), "{good}");
         }
+        let long = format!("https://issuer.example/{}", "x".repeat(500));
         for bad in [
             "",
             "issuer",
@@ -239,6 +246,10 @@ mod tests {
             "https://issuer.example?tenant=1",
             "https://issuer.example/#x",
             "ftp://issuer.example",
+            "https://issuer.example/a b",
+            " https://issuer.example",
+            "https://issuer.\nexample",
+            &long,
         ] {
             let set = |options: &mut OAuthOptions| options.issuers[0].issuer = bad.to_owned();
             let issuer = bad.to_owned();

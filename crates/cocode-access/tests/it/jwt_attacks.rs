@@ -2,11 +2,10 @@
 //! that must.
 
 use cocode_access::{Algorithm, PrincipalKind, Refusal};
-use ring::hmac;
+use cocode_testkit::{Signer, encoded, now};
 use serde_json::{Value, json};
 
 use crate::issuer::{Issuer, RESOURCE, comes, door};
-use crate::signing::{Signer, encoded, now};
 
 /// The issuer of these tests, and its keys.
 struct House {
@@ -15,9 +14,9 @@ struct House {
     p256: Signer,
 }
 
-async fn house() -> House {
+fn house() -> House {
     let (rsa, p256) = (Signer::rsa("rsa"), Signer::p256("p256"));
-    let issuer = Issuer::start(&[&rsa, &p256]).await;
+    let issuer = Issuer::start(&[&rsa, &p256]);
     House { issuer, rsa, p256 }
 }
 
@@ -50,7 +49,7 @@ async fn honest_tokens_of_every_allowed_signature_let_in_whom_they_name() {
     let rsa = Signer::rsa("rsa");
     let (p256, p384) = (Signer::p256("p256"), Signer::p384("p384"));
     let ed25519 = Signer::ed25519("ed25519");
-    let issuer = Issuer::start(&[&rsa, &p256, &p384, &ed25519]).await;
+    let issuer = Issuer::start(&[&rsa, &p256, &p384, &ed25519]);
     let door = issuer.door();
     for algorithm in Algorithm::ALL {
         let signer = match algorithm {
@@ -63,7 +62,7 @@ async fn honest_tokens_of_every_allowed_signature_let_in_whom_they_name() {
         let alice = comes(&door, &token).await.unwrap();
         assert_eq!(alice.name.as_str(), "alice", "{algorithm}");
         assert_eq!(alice.kind, PrincipalKind::Jwt);
-        assert_eq!(alice.scopes, ["mcp:basic", "mcp:write"]);
+        assert_eq!(*alice.scopes, ["mcp:basic", "mcp:write"]);
         assert!(!alice.is_admin && alice.until.is_some());
     }
     assert_eq!(issuer.asked("/keys"), 1, "the keys are fetched once");
@@ -71,7 +70,7 @@ async fn honest_tokens_of_every_allowed_signature_let_in_whom_they_name() {
 
 #[tokio::test]
 async fn a_token_that_nobody_signed_is_refused() {
-    let house = house().await;
+    let house = house();
     let door = house.issuer.door();
     for name in ["none", "None", "NONE", "nOnE"] {
         let header = json!({ "alg": name, "kid": "rsa", "typ": "JWT" });
@@ -86,11 +85,11 @@ async fn a_token_that_nobody_signed_is_refused() {
 
 #[tokio::test]
 async fn a_public_key_is_never_the_secret_of_a_symmetric_signature() {
-    let house = house().await;
+    let house = house();
     let door = house.issuer.door();
     let jwk = house.rsa.jwk();
     let secrets = [
-        include_bytes!("../keys/rsa.pem").to_vec(),
+        Signer::RSA_PEM.as_bytes().to_vec(),
         jwk.to_string().into_bytes(),
         jwk["n"].as_str().unwrap().as_bytes().to_vec(),
         Vec::new(),
@@ -102,8 +101,8 @@ async fn a_public_key_is_never_the_secret_of_a_symmetric_signature() {
             encoded(header.to_string()),
             encoded(house.issuer.claims().to_string())
         );
-        let key = hmac::Key::new(hmac::HMAC_SHA256, &secret);
-        let signature = hmac::sign(&key, message.as_bytes());
+
+        let signature = Signer::hs256(&secret, message.as_bytes());
         let token = format!("{message}.{}", encoded(signature));
         let refusal = comes(&door, &token).await.unwrap_err();
         let why = "the token is signed with an algorithm that is not allowed here";
@@ -113,7 +112,7 @@ async fn a_public_key_is_never_the_secret_of_a_symmetric_signature() {
 
 #[tokio::test]
 async fn the_algorithm_of_a_token_has_to_fit_the_key_that_it_names() {
-    let House { issuer, rsa, p256 } = house().await;
+    let House { issuer, rsa, p256 } = house();
     let mut only = rsa.jwk();
     only["kid"] = json!("only-rs256");
     only["alg"] = json!("RS256");
@@ -140,7 +139,7 @@ async fn the_algorithm_of_a_token_has_to_fit_the_key_that_it_names() {
 
 #[tokio::test]
 async fn only_configured_algorithms_are_taken() {
-    let House { issuer, rsa, p256 } = house().await;
+    let House { issuer, rsa, p256 } = house();
     let mut options = issuer.options();
     options.algorithms = vec![Algorithm::Es256];
     let door = door(options);
@@ -153,14 +152,14 @@ async fn only_configured_algorithms_are_taken() {
 
 #[tokio::test]
 async fn keys_that_a_token_brings_along_count_for_nothing() {
-    let house = house().await;
+    let house = house();
     let door = house.issuer.door();
     let mallory = Signer::other_rsa("rsa");
-    let evil = Issuer::start(&[&mallory]).await;
+    let evil = Issuer::start(&[&mallory]);
     for (name, value) in [
         ("jwk", mallory.jwk()),
-        ("jku", json!(format!("{}/keys", evil.url))),
-        ("x5u", json!(format!("{}/keys", evil.url))),
+        ("jku", json!(format!("{}/keys", evil.url()))),
+        ("x5u", json!(format!("{}/keys", evil.url()))),
         ("x5c", json!(["AAAA"])),
     ] {
         let mut header = json!({ "alg": "RS256", "kid": "rsa", "typ": "at+jwt" });
@@ -177,7 +176,7 @@ async fn keys_that_a_token_brings_along_count_for_nothing() {
 
 #[tokio::test]
 async fn critical_headers_are_refused_whatever_they_are() {
-    let house = house().await;
+    let house = house();
     let door = house.issuer.door();
     for critical in [json!(["exp"]), json!(["b64"]), json!([]), Value::Null] {
         let header = json!({ "alg": "RS256", "kid": "rsa", "crit": critical, "b64": false });
@@ -190,7 +189,7 @@ async fn critical_headers_are_refused_whatever_they_are() {
 
 #[tokio::test]
 async fn tokens_for_other_purposes_are_refused_by_their_type() {
-    let house = house().await;
+    let house = house();
     let door = house.issuer.door();
     let typed = |typ: Option<&str>| {
         let mut header = json!({ "alg": "RS256", "kid": "rsa" });
@@ -219,7 +218,7 @@ async fn tokens_for_other_purposes_are_refused_by_their_type() {
 
 #[tokio::test]
 async fn times_are_checked_with_a_minute_of_leeway() {
-    let house = house().await;
+    let house = house();
     let door = house.issuer.door();
     let claims = || house.issuer.claims();
     for (claims, why) in [
@@ -275,16 +274,16 @@ async fn times_are_checked_with_a_minute_of_leeway() {
 
 #[tokio::test]
 async fn tokens_of_other_issuers_and_for_other_audiences_are_refused() {
-    let house = house().await;
+    let house = house();
     let door = house.issuer.door();
     let claims = || house.issuer.claims();
-    let slash = format!("{}/", house.issuer.url);
-    let upper = house.issuer.url.to_uppercase();
+    let slash = format!("{}/", house.issuer.url());
+    let upper = house.issuer.url().to_uppercase();
     for issuer in [
         json!(slash),
         json!(upper),
         json!("https://evil.example"),
-        json!([house.issuer.url]),
+        json!([house.issuer.url()]),
     ] {
         let token = house.rsa.good("RS256", &with(claims(), "iss", issuer));
         let refusal = comes(&door, &token).await.unwrap_err();
@@ -320,7 +319,7 @@ async fn tokens_of_other_issuers_and_for_other_audiences_are_refused() {
 
 #[tokio::test]
 async fn whoever_has_no_fit_name_does_not_come_in() {
-    let house = house().await;
+    let house = house();
     let door = house.issuer.door();
     for name in [
         json!(""),
@@ -341,7 +340,7 @@ async fn whoever_has_no_fit_name_does_not_come_in() {
 
 #[tokio::test]
 async fn a_token_that_is_bound_to_a_key_is_not_taken_without_a_proof() {
-    let house = house().await;
+    let house = house();
     let door = house.issuer.door();
     for bound in [
         json!({ "jkt": "x" }),
@@ -357,7 +356,7 @@ async fn a_token_that_is_bound_to_a_key_is_not_taken_without_a_proof() {
 
 #[tokio::test]
 async fn changed_and_foreign_signatures_are_refused() {
-    let house = house().await;
+    let house = house();
     let door = house.issuer.door();
     let good = house.p256.good("ES256", &house.issuer.claims());
     assert!(comes(&door, &good).await.is_ok());
@@ -381,7 +380,7 @@ async fn changed_and_foreign_signatures_are_refused() {
 
 #[tokio::test]
 async fn what_is_no_jwt_or_too_long_is_refused_without_asking_anybody() {
-    let house = house().await;
+    let house = house();
     let door = house.issuer.door();
     let good = house.rsa.good("RS256", &house.issuer.claims());
     let (message, signature) = good.rsplit_once('.').unwrap();
@@ -413,7 +412,7 @@ async fn what_is_no_jwt_or_too_long_is_refused_without_asking_anybody() {
 
 #[tokio::test]
 async fn a_token_that_allows_too_little_is_told_what_it_lacks() {
-    let House { issuer, rsa, .. } = house().await;
+    let House { issuer, rsa, .. } = house();
     let mut options = issuer.options();
     options.required_scopes = vec!["mcp:basic".to_owned(), "mcp:use".to_owned()];
     options.admin_scope = Some("mcp:admin".to_owned());
@@ -449,7 +448,7 @@ async fn a_token_that_allows_too_little_is_told_what_it_lacks() {
 
 #[tokio::test]
 async fn another_claim_can_name_the_principal_and_another_audience_be_ours() {
-    let House { issuer, rsa, .. } = house().await;
+    let House { issuer, rsa, .. } = house();
     let mut options = issuer.options();
     options.principal_claim = "email".to_owned();
     options.audiences = vec!["api://gateway".to_owned()];

@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use cocode_access::{IssuerOptions, OAuthOptions, ResourceServer};
+use cocode_testkit::Signer;
 use cocode_wire::HttpClient;
 use serde_json::{Value, json};
 
-use crate::issuer::{Issuer, KEYS, METADATA, RESOURCE, comes, door};
-use crate::signing::Signer;
+use crate::issuer::{Issuer, RESOURCE, comes, door};
+
+const KEYS: &str = cocode_testkit::Issuer::KEYS;
+const METADATA: &str = cocode_testkit::Issuer::METADATA;
 
 /// Lets time pass without waiting; between requests only, because the network takes real time.
 async fn pass(duration: Duration) {
@@ -21,7 +24,7 @@ const HALF_A_MINUTE: Duration = Duration::from_secs(30);
 #[tokio::test]
 async fn a_key_that_is_new_is_fetched_and_forged_names_of_keys_fetch_nothing() {
     let (old, new) = (Signer::rsa("old"), Signer::p256("new"));
-    let issuer = Issuer::start(&[&old]).await;
+    let issuer = Issuer::start(&[&old]);
     let door = issuer.door();
     let before = old.good("RS256", &issuer.claims());
     assert!(comes(&door, &before).await.is_ok());
@@ -51,7 +54,7 @@ async fn a_key_that_is_new_is_fetched_and_forged_names_of_keys_fetch_nothing() {
 #[tokio::test]
 async fn a_key_that_is_withdrawn_lets_in_nobody_any_more_also_not_those_who_were_verified() {
     let (old, new) = (Signer::rsa("old"), Signer::p256("new"));
-    let issuer = Issuer::start(&[&old]).await;
+    let issuer = Issuer::start(&[&old]);
     let door = issuer.door();
     let token = old.good("RS256", &issuer.claims());
     assert!(comes(&door, &token).await.is_ok());
@@ -70,7 +73,7 @@ async fn a_key_that_is_withdrawn_lets_in_nobody_any_more_also_not_those_who_were
 #[tokio::test]
 async fn keys_of_the_same_name_that_change_are_not_mixed_up() {
     let (old, new) = (Signer::rsa("same"), Signer::other_rsa("same"));
-    let issuer = Issuer::start(&[&old]).await;
+    let issuer = Issuer::start(&[&old]);
     let door = issuer.door();
     assert!(
         comes(&door, &old.good("RS256", &issuer.claims()))
@@ -99,7 +102,7 @@ async fn keys_of_the_same_name_that_change_are_not_mixed_up() {
 #[tokio::test]
 async fn while_the_issuer_is_away_known_keys_count_and_others_cannot_be_judged() {
     let (known, unknown) = (Signer::rsa("known"), Signer::p256("unknown"));
-    let issuer = Issuer::start(&[&known]).await;
+    let issuer = Issuer::start(&[&known]);
     let door = issuer.door();
     issuer.set_down(true);
     let token = known.good("RS256", &issuer.claims());
@@ -126,7 +129,7 @@ async fn while_the_issuer_is_away_known_keys_count_and_others_cannot_be_judged()
 #[tokio::test]
 async fn many_who_come_first_share_one_fetch() {
     let key = Signer::rsa("a");
-    let issuer = Issuer::start(&[&key]).await;
+    let issuer = Issuer::start(&[&key]);
     let door = issuer.door();
     let tokens: Vec<String> = (0..20)
         .map(|number| {
@@ -156,12 +159,12 @@ async fn many_who_come_first_share_one_fetch() {
 #[tokio::test]
 async fn metadata_counts_only_if_it_names_the_very_issuer() {
     let key = Signer::rsa("a");
-    let issuer = Issuer::start(&[&key]).await;
-    let keys = format!("{}{KEYS}", issuer.url);
+    let issuer = Issuer::start(&[&key]);
+    let keys = format!("{}{KEYS}", issuer.url());
     for other in [
-        format!("{}/", issuer.url),
+        format!("{}/", issuer.url()),
         "https://evil.example".to_owned(),
-        issuer.url.to_uppercase(),
+        issuer.url().to_uppercase(),
     ] {
         issuer.publish(METADATA, &json!({ "issuer": other, "jwks_uri": keys }));
         let door = issuer.door();
@@ -180,9 +183,9 @@ async fn metadata_is_found_in_all_usual_places_also_with_a_path() {
         ("/tenant", "/tenant/.well-known/openid-configuration"),
         ("/tenant/", "/.well-known/openid-configuration/tenant"),
     ] {
-        let issuer = Issuer::empty().await;
-        let name = format!("{}{path}", issuer.url);
-        let keys = format!("{}{KEYS}", issuer.url);
+        let issuer = Issuer::empty();
+        let name = format!("{}{path}", issuer.url());
+        let keys = format!("{}{KEYS}", issuer.url());
         issuer.publish(place, &json!({ "issuer": name, "jwks_uri": keys }));
         issuer.publish_keys(&[&key]);
         let door = door(OAuthOptions::new(RESOURCE.parse().unwrap(), &name));
@@ -196,10 +199,10 @@ async fn metadata_is_found_in_all_usual_places_also_with_a_path() {
 #[tokio::test]
 async fn configured_keys_need_no_metadata() {
     let key = Signer::rsa("a");
-    let issuer = Issuer::empty().await;
+    let issuer = Issuer::empty();
     issuer.publish_keys(&[&key]);
     let mut options = issuer.options();
-    options.issuers[0].jwks_uri = Some(format!("{}{KEYS}", issuer.url).parse().unwrap());
+    options.issuers[0].jwks_uri = Some(format!("{}{KEYS}", issuer.url()).parse().unwrap());
     let door = door(options);
     let token = key.good("RS256", &issuer.claims());
     assert!(comes(&door, &token).await.is_ok());
@@ -209,13 +212,10 @@ async fn configured_keys_need_no_metadata() {
 #[tokio::test]
 async fn each_issuer_has_its_own_keys() {
     let (ours, theirs) = (Signer::rsa("same"), Signer::other_rsa("same"));
-    let (one, other) = (
-        Issuer::start(&[&ours]).await,
-        Issuer::start(&[&theirs]).await,
-    );
+    let (one, other) = (Issuer::start(&[&ours]), Issuer::start(&[&theirs]));
     let mut options = one.options();
     options.issuers.push(IssuerOptions {
-        issuer: other.url.clone(),
+        issuer: other.url().to_owned(),
         jwks_uri: None,
     });
     let door = door(options);
@@ -241,8 +241,8 @@ async fn each_issuer_has_its_own_keys() {
 #[tokio::test]
 async fn documents_do_not_lead_to_other_hosts_by_redirect_or_to_private_addresses_by_name() {
     let key = Signer::rsa("a");
-    let elsewhere = Issuer::start(&[&key]).await;
-    let there = format!("{}{KEYS}", elsewhere.url);
+    let elsewhere = Issuer::start(&[&key]);
+    let there = format!("{}{KEYS}", elsewhere.url());
     let localhost = there.replace("127.0.0.1", "localhost");
     let secure = there.replace("http:", "https:");
     for place in [
@@ -257,27 +257,27 @@ async fn documents_do_not_lead_to_other_hosts_by_redirect_or_to_private_addresse
         "file:///etc/passwd",
         "nothing",
     ] {
-        let issuer = Issuer::empty().await;
-        let metadata = json!({ "issuer": issuer.url, "jwks_uri": place });
+        let issuer = Issuer::empty();
+        let metadata = json!({ "issuer": issuer.url(), "jwks_uri": place });
         issuer.publish(METADATA, &metadata);
         let door = issuer.door();
         let refusal = comes(&door, &key.good("RS256", &issuer.claims())).await;
         assert_eq!(refusal.unwrap_err().status(), 503, "{place}");
     }
-    let issuer = Issuer::start(&[&key]).await;
+    let issuer = Issuer::start(&[&key]);
     issuer.redirect(KEYS, &there);
     let door = issuer.door();
     let refusal = comes(&door, &key.good("RS256", &issuer.claims())).await;
     assert_eq!(refusal.unwrap_err().status(), 503);
     assert_eq!(elsewhere.asked(KEYS), 0);
 
-    let issuer = Issuer::start(&[&key]).await;
+    let issuer = Issuer::start(&[&key]);
     let keys = json!({ "keys": [key.jwk()] });
     issuer.redirect(KEYS, "/moved/keys");
     issuer.publish("/moved/keys", &keys);
     let token = key.good("RS256", &issuer.claims());
     assert!(comes(&issuer.door(), &token).await.is_ok());
-    let issuer = Issuer::start(&[&key]).await;
+    let issuer = Issuer::start(&[&key]);
     issuer.redirect(KEYS, KEYS);
     let token = key.good("RS256", &issuer.claims());
     let refusal = comes(&issuer.door(), &token).await.unwrap_err();
@@ -288,7 +288,7 @@ async fn documents_do_not_lead_to_other_hosts_by_redirect_or_to_private_addresse
 #[tokio::test]
 async fn odd_documents_hold_no_keys_and_odd_keys_are_left_out_alone() {
     let key = Signer::rsa("a");
-    let issuer = Issuer::start(&[&key]).await;
+    let issuer = Issuer::start(&[&key]);
     let token = key.good("RS256", &issuer.claims());
     let many: Vec<Value> = vec![key.jwk(); 2000];
     for body in [
@@ -332,7 +332,7 @@ async fn odd_documents_hold_no_keys_and_odd_keys_are_left_out_alone() {
 #[tokio::test]
 async fn a_token_that_names_no_key_is_tried_with_the_few_that_fit() {
     let (one, other) = (Signer::rsa("one"), Signer::other_rsa("other"));
-    let issuer = Issuer::start(&[&one, &other]).await;
+    let issuer = Issuer::start(&[&one, &other]);
     let unnamed = |signer: &Signer| signer.token(&json!({ "alg": "RS256" }), &issuer.claims());
     let door = issuer.door();
     assert!(comes(&door, &unnamed(&one)).await.is_ok());

@@ -13,7 +13,7 @@ mod issuer;
 mod jwt_attacks;
 mod jwt_keys;
 mod peer_oauth;
-mod signing;
+mod token_promises;
 mod token_stores;
 
 use std::path::{Path, PathBuf};

@@ -47,7 +47,7 @@ async fn peer_oidc_provider_issues_tokens_that_let_their_owner_in() {
     let principal = comes(&door(options.clone()), &token).await.unwrap();
     assert_eq!(principal.name.as_str(), peer.confidential_client().0);
     assert_eq!(principal.kind, PrincipalKind::Jwt);
-    assert_eq!(principal.scopes, ["mcp:basic"]);
+    assert_eq!(*principal.scopes, ["mcp:basic"]);
 
     options.required_scopes = vec!["mcp:write".to_owned()];
     let refusal = comes(&door(options), &token).await.unwrap_err();

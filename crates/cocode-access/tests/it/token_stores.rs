@@ -4,31 +4,17 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use cocode_access::{
-    FileTokenStore, MemoryTokenStore, PrincipalName, Revoked, Token, TokenKeeper, TokenRecord,
-    TokenStore, TokenStoreError,
+    FileTokenStore, MemoryTokenStore, Revoked, TokenKeeper, TokenStore as _, TokenStoreError,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
+use crate::token_promises::{keeps_its_promises, name, record, seconds};
 use crate::{part, start};
-
-fn name(text: &str) -> PrincipalName {
-    text.parse().unwrap()
-}
-
-fn record(text: &str) -> (Token, TokenRecord) {
-    let token = Token::generate().unwrap();
-    let record = TokenRecord::new(name(text), token.hash());
-    (token, record)
-}
-
-fn seconds(seconds: u64) -> SystemTime {
-    UNIX_EPOCH + Duration::from_secs(seconds)
-}
 
 fn file_store() -> (TempDir, FileTokenStore) {
     let directory = tempfile::tempdir().unwrap();
@@ -42,44 +28,6 @@ fn mode(path: &Path) -> u32 {
 
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-}
-
-/// What every store promises.
-async fn keeps_its_promises(store: &dyn TokenStore) {
-    let nothing = store.stamp().await.unwrap();
-    assert_eq!(store.list().await.unwrap(), []);
-    let (_, bob) = record("bob");
-    let bob = bob.admin(true).expiring(Some(seconds(4_000_000_000)));
-    let (_, alice) = record("alice");
-    store.add(&bob).await.unwrap();
-    let one = store.stamp().await.unwrap();
-    store.add(&alice).await.unwrap();
-    let two = store.stamp().await.unwrap();
-    assert!(nothing != one && one != two && nothing != two);
-    assert_eq!(store.list().await.unwrap(), [alice.clone(), bob.clone()]);
-
-    let (_, again) = record("bob");
-    let taken = store.add(&again).await;
-    assert!(matches!(taken, Err(TokenStoreError::Taken(name)) if name.as_str() == "bob"));
-    let same_hash = TokenRecord::new(name("carol"), alice.hash);
-    assert!(store.add(&same_hash).await.is_err());
-
-    let unknown = record("nobody").1.hash;
-    let used = [(alice.hash, seconds(2_000)), (unknown, seconds(3_000))];
-    store.note_use(&used).await.unwrap();
-    store
-        .note_use(&[(alice.hash, seconds(1_000))])
-        .await
-        .unwrap();
-    let noted = &store.list().await.unwrap()[0];
-    assert_eq!(noted.last_used, Some(seconds(2_000)));
-
-    let before = store.stamp().await.unwrap();
-    assert_eq!(store.revoke(&name("bob")).await.unwrap(), bob);
-    assert_ne!(store.stamp().await.unwrap(), before);
-    let gone = store.revoke(&name("bob")).await;
-    assert!(matches!(gone, Err(TokenStoreError::Unknown(_))));
-    assert_eq!(store.list().await.unwrap().len(), 1);
 }
 
 #[tokio::test]

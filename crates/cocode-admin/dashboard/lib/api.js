@@ -6,6 +6,12 @@ const ROOT = new URL('api/v1/', document.baseURI);
 /** How long a plain answer is waited for. */
 const DEADLINE_MS = 30_000;
 
+/** How long an answer is waited for that a server has to give, or to be started for. The gateway gives up before. */
+export const SERVER_DEADLINE_MS = 120_000;
+
+/** The gateway says something every 15 seconds. After this long a silence a stream is taken for dead. */
+export const SILENCE_MS = 40_000;
+
 /** What went wrong with a request, in words for people. */
 class Problem extends Error {
   constructor(message, { status = 0, code = 'unknown', hints = [] } = {}) {
@@ -131,15 +137,40 @@ export async function send(where, body, { method = 'POST', signal, deadline = DE
 /** Takes something away. */
 export const remove = (where, options) => send(where, undefined, { ...options, method: 'DELETE' });
 
+/** Ends a stream on which nothing was heard for too long: `{ signal, heard(), end() }`. */
+export function silenceGuard() {
+  const controller = new AbortController();
+  let timer = null;
+  const end = () => clearTimeout(timer);
+  const heard = () => {
+    end();
+    timer = setTimeout(() => controller.abort(), SILENCE_MS);
+  };
+  heard();
+  return { signal: controller.signal, heard, end };
+}
+
 /** Asks for something that answers with events. Gives the events, or the one answer as an event `result`. */
 export async function* sendForEvents(where, body, { signal } = {}) {
-  const response = await checked(
-    await exchange('POST', where, { body, signal, accept: 'text/event-stream' }),
-  );
-  if ((response.headers.get('content-type') ?? '').startsWith('text/event-stream')) {
-    yield* eventsOf(response);
-  } else {
-    yield { event: 'result', data: await bodyOf(response) };
+  const silence = silenceGuard();
+  const either = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
+  try {
+    const response = await checked(
+      await exchange('POST', where, { body, signal: either, accept: 'text/event-stream' }),
+    );
+    if ((response.headers.get('content-type') ?? '').startsWith('text/event-stream')) {
+      yield* eventsOf(response, silence.heard);
+    } else {
+      yield { event: 'result', data: await bodyOf(response) };
+    }
+  } catch (error) {
+    if (!silence.signal.aborted || signal?.aborted) throw error;
+    throw new Problem('The gateway has gone silent, so nobody knows what became of this.', {
+      code: 'silent',
+      hints: ['Look at Calls whether it has ended, before you do it again.'],
+    });
+  } finally {
+    silence.end();
   }
 }
 

@@ -117,13 +117,15 @@ class Check {
       const property = own(properties, key);
       if (property !== undefined) this.visit(item, property, at(key), depth + 1);
       else if (own(schema, 'additionalProperties') === false) this.say(at(key), 'is unknown to the schema');
+      else if (isObject(own(schema, 'additionalProperties')))
+        this.visit(item, schema.additionalProperties, at(key), depth + 1);
     }
   }
 }
 
-/** What does not fit: `[{ path, message }]`, a few at most. */
-export function misfits(value, schema) {
-  const check = new Check(schema);
+/** What does not fit: `[{ path, message }]`, a few at most. References are looked up in `root`. */
+export function misfits(value, schema, root = schema) {
+  const check = new Check(root);
   try {
     check.visit(value, schema, '', 0);
   } catch {

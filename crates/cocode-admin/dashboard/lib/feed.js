@@ -1,9 +1,6 @@
 // The stream of everything that happens: opened, watched, and opened again after a loss, from where it broke.
-import { openEvents } from './api.js';
+import { openEvents, silenceGuard } from './api.js';
 import { eventsOf } from './sse.js';
-
-/** The gateway says something every 15 seconds. After this long a silence the connection is taken for dead. */
-const SILENCE_MS = 40_000;
 
 /** A stream that ends by itself after so long has done what it was for. */
 const LONG_LIFE_MS = 10_000;
@@ -75,25 +72,20 @@ export class Feed {
 
   /** Listens until the stream ends, and says for how many milliseconds it did. */
   async #listen(onLive) {
-    const silence = new AbortController();
-    let timer = setTimeout(() => silence.abort(), SILENCE_MS);
-    const heard = () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => silence.abort(), SILENCE_MS);
-    };
+    const silence = silenceGuard();
     try {
       const signal = AbortSignal.any([this.#ended.signal, silence.signal]);
       const response = await openEvents({ lastId: this.#lastId, signal });
       const began = Date.now();
       onLive();
       this.#onState({ state: 'live', attempt: 0 });
-      for await (const event of eventsOf(response, heard)) {
+      for await (const event of eventsOf(response, silence.heard)) {
         if (event.id !== null) this.#lastId = event.id;
         this.#onEvent(event);
       }
       return Date.now() - began;
     } finally {
-      clearTimeout(timer);
+      silence.end();
     }
   }
 

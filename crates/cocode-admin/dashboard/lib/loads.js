@@ -138,6 +138,20 @@ async function loadStatus() {
   touch('status');
 }
 
+const reloadListeners = new Set();
+
+/** Hears that events were lost, or may have been: what a view has asked for by itself has to be asked for anew. */
+export function onReload(listener, signal) {
+  reloadListeners.add(listener);
+  signal.addEventListener('abort', () => reloadListeners.delete(listener), { once: true });
+}
+
+/** Everything again, after events were lost. */
+export async function reloadAll() {
+  for (const listener of reloadListeners) listener();
+  await loadAll();
+}
+
 /** Everything that the frame of the page and most views need. What fails is told once, and the rest is there. */
 export async function loadAll() {
   const loads = [loadServers, loadStatus, loadElicitations, loadTrust, loadCalls, loadLatencies];
@@ -187,7 +201,7 @@ export function takeEvent({ event, data }) {
   if (event === 'trust') soon('trust', loadTrust);
   if (event === 'token') touch('tokens');
   // Some events were lost on the way: what is known has to be read anew.
-  if (event === 'missed') soon('all', loadAll);
+  if (event === 'missed') soon('all', reloadAll);
   if (event === 'log' && isObject(data)) for (const listener of logListeners) listener(data);
   if (event === 'config') {
     soon('servers', loadServers);

@@ -24,7 +24,9 @@ class Run extends EventTarget {
     this.state = 'running';
     this.startedAt = Date.now();
     this.progress = null;
+    /** The last lines of its log, and how many there were in all. */
     this.logs = [];
+    this.logCount = 0;
     this.result = null;
     this.problem = null;
     this.milliseconds = null;
@@ -41,7 +43,11 @@ class Run extends EventTarget {
 
   take({ event, data }) {
     if (event === 'progress') this.progress = data;
-    if (event === 'log') this.logs = [...this.logs.slice(1 - MAX_LOGS), data];
+    if (event === 'log') {
+      this.logs.push(data);
+      if (this.logs.length > MAX_LOGS) this.logs.shift();
+      this.logCount += 1;
+    }
     if (event === 'result') {
       this.result = data?.result ?? null;
       this.milliseconds = data?.milliseconds ?? Date.now() - this.startedAt;

@@ -1,5 +1,6 @@
 // Reads a JSON schema that a server gave into the fields of a form, within bounds: it may be deep, endless or
 // made to harm. What does not fit into a form becomes a field for JSON, and what is beyond all bounds a whole text.
+import { joined, withoutAllOf } from './schema-merge.js';
 
 /** Bounds of a form. */
 const MAX_FIELDS = 150;
@@ -7,6 +8,10 @@ const MAX_DEPTH = 4;
 const MAX_HOPS = 16;
 const MAX_SCHEMA_CHARACTERS = 400_000;
 const MAX_OPTIONS = 5_000;
+const MAX_VARIANTS = 20;
+const MAX_PARTS = 500;
+
+const TANGLED = 'It has alternatives that do not fit into a form.';
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const textOf = (value) => (typeof value === 'string' ? value : undefined);
@@ -56,7 +61,8 @@ function typesOf(schema) {
   const type = own(schema, 'type');
   if (Array.isArray(type)) return type.filter((one) => typeof one === 'string').slice(0, 8);
   if (typeof type === 'string') return [type];
-  if (own(schema, 'properties') !== undefined) return ['object'];
+  if (own(schema, 'properties') !== undefined || isObject(own(schema, 'additionalProperties')))
+    return ['object'];
   if (own(schema, 'items') !== undefined) return ['array'];
   return [];
 }
@@ -82,31 +88,75 @@ function optionsOf(schema, root, trail) {
   return options;
 }
 
+/** The alternatives of a schema that are more than nothing. */
+function alternativesOf(schema) {
+  const alternatives = own(schema, 'oneOf') ?? own(schema, 'anyOf');
+  return Array.isArray(alternatives) ? alternatives.filter((one) => own(one, 'type') !== 'null') : [];
+}
+
+/** Whether an object without named fields is expected to have some all the same. */
+function asksForMore(schema) {
+  const isFilled = (value) => isObject(value) && Object.keys(value).length > 0;
+  const required = own(schema, 'required');
+  return (
+    own(schema, 'additionalProperties') === true ||
+    own(schema, 'minProperties') > 0 ||
+    (Array.isArray(required) && required.length > 0) ||
+    ['patternProperties', 'if', 'not', 'dependentSchemas', 'propertyNames'].some((word) =>
+      isFilled(own(schema, word)),
+    )
+  );
+}
+
+/** What to call one of several kinds of objects: its title, what tells it from the others, or what it needs. */
+function labelOf(raw, schema, beside) {
+  const title = textOf(own(schema, 'title'));
+  if (title) return title;
+  const properties = isObject(own(schema, 'properties')) ? Object.values(schema.properties) : [];
+  const constant = properties.map((one) => own(one, 'const')).find((one) => typeof one === 'string');
+  if (constant) return constant;
+  const name = textOf(own(raw, '$ref'))?.split('/').at(-1);
+  if (name && name !== '#') return name;
+  const known = Array.isArray(own(beside, 'required')) ? beside.required : [];
+  const required = Array.isArray(own(schema, 'required')) ? schema.required : [];
+  const needed = required.filter((key) => typeof key === 'string' && !known.includes(key));
+  const common = own(beside, 'properties');
+  const keys = isObject(own(schema, 'properties')) ? Object.keys(schema.properties) : [];
+  const named = needed.length > 0 ? needed : keys.filter((key) => own(common, key) === undefined);
+  return named.length > 0 ? `with ${named.slice(0, 4).join(', ')}` : undefined;
+}
+
 /** Reads schemas into fields: `{ kind, key, title, description, isRequired, initial, … }`. */
 class Reader {
   constructor(root) {
     this.root = root;
     this.left = MAX_FIELDS;
+    this.parts = MAX_PARTS;
   }
 
-  /** Takes away what only wraps: one alternative beside null, one part of `allOf`. */
+  /** A part of a schema, and the references that led to it. There are only so many of them. */
+  part(schema, trail) {
+    this.parts -= 1;
+    return this.parts < 0 ? { schema: null, trail } : resolved(schema, this.root, trail);
+  }
+
+  /** Takes away what only wraps: one alternative beside null, and the parts of `allOf`, which become one. */
   unwrapped(schema, trail) {
-    let { schema: current, trail: way } = resolved(schema, this.root, trail);
+    let { schema: current, trail: way } = this.part(schema, trail);
     let isNullable = false;
     for (let layer = 0; layer < MAX_HOPS && current; layer += 1) {
+      current = withoutAllOf(current, (part) => this.part(part, way).schema) ?? current;
       const alternatives = own(current, 'anyOf') ?? own(current, 'oneOf');
-      const all = own(current, 'allOf');
-      let inner = null;
-      if (Array.isArray(alternatives) && alternatives.length <= 8) {
-        const real = alternatives.filter((one) => own(one, 'type') !== 'null');
-        isNullable ||= real.length < alternatives.length;
-        if (real.length === 1) [inner] = real;
-      }
-      if (Array.isArray(all) && all.length === 1) [inner] = all;
-      if (inner === null) break;
-      const { anyOf: _any, oneOf: _one, allOf: _all, ...beside } = current;
-      const step = resolved(inner, this.root, way);
-      current = step.schema && { ...step.schema, ...beside };
+      if (!Array.isArray(alternatives) || alternatives.length > MAX_VARIANTS) break;
+      const real = alternatives.filter((one) => own(one, 'type') !== 'null');
+      isNullable ||= real.length < alternatives.length;
+      if (real.length !== 1) break;
+      const { anyOf: _any, oneOf: _one, ...beside } = current;
+      const step = this.part(real[0], way);
+      if (step.schema === null) return { schema: null, trail: step.trail, isNullable };
+      const whole = joined(beside, step.schema);
+      if (whole === null) break;
+      current = whole;
       way = step.trail;
     }
     return { schema: current, trail: way, isNullable };
@@ -132,8 +182,10 @@ class Reader {
     const types = typesOf(schema).filter((type) => type !== 'null');
     base.isNullable ||= typesOf(schema).includes('null');
     const mixed = ['anyOf', 'oneOf', 'allOf', 'not'].some((word) => own(schema, word) !== undefined);
-    if (types.length !== 1 || (mixed && types[0] !== 'object')) return { ...base, kind: 'json' };
-    return this.typed(types[0], base, { schema, depth, trail: way });
+    const type = types.length === 0 && alternativesOf(schema).length > 0 ? 'object' : types[0];
+    if (types.length > 1 || type === undefined || (mixed && type !== 'object'))
+      return { ...base, kind: 'json' };
+    return this.typed(type, base, { schema, depth, trail: way });
   }
 
   typed(type, base, { schema, depth, trail }) {
@@ -171,9 +223,17 @@ class Reader {
   }
 
   object(base, { schema, depth, trail }) {
+    if (own(schema, 'allOf') !== undefined) return { ...base, kind: 'json', note: TANGLED };
+    if (alternativesOf(schema).length > 0)
+      return this.variants(base, { schema, depth, trail }) ?? { ...base, kind: 'json', note: TANGLED };
     const properties = own(schema, 'properties');
     const entries = isObject(properties) ? Object.entries(properties) : [];
-    if (depth > 0 && entries.length === 0) return { ...base, kind: 'json' };
+    const more = this.more(schema, { depth, trail });
+    if (entries.length === 0) {
+      if (more) return { ...base, kind: 'map', item: more };
+      if (depth > 0) return { ...base, kind: 'json' };
+      if (asksForMore(schema)) return { ...base, kind: 'json', note: 'The schema names no fields.' };
+    }
     const required = new Set(Array.isArray(own(schema, 'required')) ? schema.required : []);
     // Those that are needed come first, otherwise the order is that of the server.
     entries.sort(([one], [other]) => Number(required.has(other)) - Number(required.has(one)));
@@ -183,7 +243,38 @@ class Reader {
         return { ...base, kind: 'json', fields: [], note: 'The schema has too many fields for a form.' };
       fields.push(this.field(key, property, { isRequired: required.has(key), depth: depth + 1, trail }));
     }
-    return { ...base, kind: 'object', fields };
+    return { ...base, kind: 'object', fields, more };
+  }
+
+  /** The field for values whose names nobody has said yet, if there may be such. */
+  more(schema, { depth, trail }) {
+    const additional = own(schema, 'additionalProperties');
+    if (!isObject(additional) || this.left <= 0) return null;
+    return this.field('', additional, { isRequired: true, depth: depth + 1, trail });
+  }
+
+  /** A choice among objects of several kinds, or null if they are none. What is said beside them holds for each. */
+  variants(base, { schema, depth, trail }) {
+    const { anyOf, oneOf, ...beside } = schema;
+    const alternatives = alternativesOf(schema);
+    if ((anyOf !== undefined && oneOf !== undefined) || alternatives.length > MAX_VARIANTS) return null;
+    const variants = [];
+    for (const [index, raw] of alternatives.entries()) {
+      const step = this.part(raw, trail);
+      const said = withoutAllOf(step.schema, (part) => this.part(part, step.trail).schema);
+      const whole = isObject(said) ? joined(beside, said) : null;
+      const types = whole === null ? [] : typesOf(whole).filter((type) => type !== 'null');
+      const isMeant = types.length === 1 ? types[0] === 'object' : alternativesOf(whole).length > 0;
+      if (whole === null || !isMeant || this.left <= 0) return null;
+      const description = textOf(own(said, 'description'));
+      const field = this.object(
+        { key: base.key, isRequired: true, description, initial: own(said, 'default'), schema: whole },
+        { schema: whole, depth, trail: step.trail },
+      );
+      if (field.kind === 'json') return null;
+      variants.push({ label: labelOf(raw, said, beside) ?? `Way ${index + 1}`, field });
+    }
+    return { ...base, kind: 'variants', variants, root: this.root };
   }
 }
 
@@ -206,6 +297,9 @@ export function readForm(schema) {
     const reader = new Reader(schema);
     const { schema: root, trail } = reader.unwrapped(schema, []);
     if (root === null) return { ...fallback, note: 'The schema refers to itself or leads nowhere.' };
+    const types = typesOf(root);
+    if (types.length > 0 && !types.includes('object'))
+      return { ...fallback, note: 'The schema is not that of an object.' };
     const form = reader.object(
       { key: '', isRequired: true, schema: root, initial: own(root, 'default') },
       { schema: root, depth: 0, trail },

@@ -98,9 +98,12 @@ function cutAt(text, limit) {
 
 /**
  * What a server says, in an element of its own, so that letters of another direction stay in it.
- * Beyond `limit` it is cut, and a button shows more.
+ * Beyond `limit` it is cut, and a button shows more; `onWhole` hears when everything is shown.
  */
-export function said(value, { tag = 'span', limit = SHOWN_CHARACTERS, ...attributes } = {}) {
+export function said(
+  value,
+  { tag = 'span', limit = SHOWN_CHARACTERS, onWhole = () => {}, ...attributes } = {},
+) {
   const text = asText(value);
   const element = h(tag, { dir: 'auto', ...attributes, class: `said ${attributes.class ?? ''}`.trim() });
   if (text.length <= limit) {
@@ -124,8 +127,12 @@ export function said(value, { tag = 'span', limit = SHOWN_CHARACTERS, ...attribu
     const next = cutAt(text, Math.min(text.length, end + MORE_CHARACTERS));
     body.append(visible(text.slice(end, next)));
     end = next;
-    if (end >= text.length) more.remove();
-    else label();
+    if (end < text.length) {
+      label();
+    } else {
+      more.remove();
+      onWhole();
+    }
   });
   element.append(body, h('span', { class: 'cut', 'aria-hidden': 'true' }, '… '), more);
   more.addEventListener('click', () => {

@@ -1,5 +1,6 @@
 // A form for the schema of a server: fields where the schema is simple enough, JSON where it is not.
 import { button, h, put, replace, uniqueId } from '../lib/dom.js';
+import { lost } from '../lib/kept.js';
 import { own, readForm } from '../lib/schema.js';
 import { plain, said } from '../lib/text.js';
 import {
@@ -10,6 +11,7 @@ import {
   numberControl,
   textControl,
 } from './fields.js';
+import { frame, pairs, variants } from './form-groups.js';
 import { icon } from './icons.js';
 import { jsonControl } from './json-field.js';
 
@@ -158,20 +160,7 @@ function list(field, report) {
     on: { click: () => add()?.focus() },
   });
   const problem = h('p', { class: 'problem' });
-  const node = h(
-    'fieldset',
-    { class: 'group' },
-    h(
-      'legend',
-      null,
-      plain(field.title ?? field.key, 80),
-      field.isRequired && h('span', { class: 'needed' }, ' required'),
-    ),
-    field.description && said(field.description, { tag: 'p', class: 'field-hint', limit: 400 }),
-    rows,
-    problem,
-    more,
-  );
+  const node = frame(field, false, rows, problem, more);
   for (let at = 0; at < Math.min(field.size.min, 5); at += 1) add();
   return {
     node,
@@ -198,6 +187,7 @@ function list(field, report) {
   };
 }
 
+/** Fields that are known, and if the schema lets it others, whose names are filled in, too. */
 function object(field, report, { isRoot = false } = {}) {
   let isTouched = isRoot || field.isRequired;
   const children = field.fields.map((child) => ({
@@ -206,21 +196,17 @@ function object(field, report, { isRoot = false } = {}) {
       if (isTouched) report(wrong);
     }),
   }));
+  const more =
+    field.more &&
+    pairs({ key: 'more', title: 'More values', item: field.more, isRequired: false }, report, build, {
+      taken: new Set(children.map(({ key }) => key)),
+    });
+  // What only tells this kind of object from others was chosen with the kind.
+  const isGiven = ({ kind, options, isRequired }) => kind === 'choice' && options.length === 1 && isRequired;
+  if (field.isBare === true)
+    children.forEach(({ child }, index) => put(child.node, 'hidden', isGiven(field.fields[index])));
   const body = children.map(({ child }) => child.node);
-  const node = isRoot
-    ? h('div', { class: 'fields' }, body)
-    : h(
-        'fieldset',
-        { class: 'group' },
-        h(
-          'legend',
-          null,
-          plain(field.title ?? field.key, 80),
-          field.isRequired && h('span', { class: 'needed' }, ' required'),
-        ),
-        field.description && said(field.description, { tag: 'p', class: 'field-hint', limit: 400 }),
-        body,
-      );
+  const node = frame(field, isRoot || field.isBare === true, body, more?.node);
   node.addEventListener('input', () => {
     isTouched = true;
   });
@@ -234,6 +220,7 @@ function object(field, report, { isRoot = false } = {}) {
         const found = own(value, key);
         if (found !== undefined && found !== null) child.write(found);
       }
+      more?.write(value);
     },
     read() {
       if (!isTouched) return ABSENT;
@@ -243,18 +230,22 @@ function object(field, report, { isRoot = false } = {}) {
         const part = child.read();
         if (part !== ABSENT) value[key] = part;
       }
+      const others = more?.read() ?? ABSENT;
+      if (others !== ABSENT) for (const key of Object.keys(others)) value[key] = others[key];
       return Object.keys(value).length === 0 && !field.isRequired ? ABSENT : value;
     },
   };
 }
 
+const GROUPS = new Map([
+  ['object', object],
+  ['list', list],
+  ['variants', (field, report, options) => variants(field, report, build, options)],
+  ['map', (field, report, options) => pairs(field, report, build, options)],
+]);
+
 function build(field, report) {
-  const control =
-    field.kind === 'object'
-      ? object(field, report)
-      : field.kind === 'list'
-        ? list(field, report)
-        : labelled(field, report);
+  const control = (GROUPS.get(field.kind) ?? labelled)(field, report, { isRoot: field.isBare === true });
   if (field.initial !== undefined && field.initial !== null) control.write(field.initial);
   return control;
 }
@@ -270,7 +261,8 @@ export function schemaForm(schema, { initial, name = 'Arguments' } = {}) {
   const place = h('div');
   const summary = h('p', { class: 'problem', role: 'alert' });
   const note = h('p', { class: 'faint small', hidden: true });
-  const canForm = form.kind === 'object';
+  const canForm = form.kind !== 'json';
+  const isEmpty = form.kind === 'object' && form.fields.length === 0 && !form.more;
   let isForm = canForm;
   let fields = null;
   const json = jsonControl(
@@ -279,9 +271,8 @@ export function schemaForm(schema, { initial, name = 'Arguments' } = {}) {
   );
   const show = (value) => {
     if (isForm) {
-      fields = object(form, report, { isRoot: true });
-      if (form.fields.length === 0)
-        fields.node.append(h('p', { class: 'faint' }, 'Nothing has to be filled in.'));
+      fields = GROUPS.get(form.kind)(form, report, { isRoot: true });
+      if (isEmpty) fields.node.append(h('p', { class: 'faint' }, 'Nothing has to be filled in.'));
       if (form.initial !== undefined) fields.write(form.initial);
       if (value !== undefined) fields.write(value);
       replace(place, fields.node);
@@ -302,9 +293,22 @@ export function schemaForm(schema, { initial, name = 'Arguments' } = {}) {
     if (toForm === isForm) return;
     const value = current();
     if (toForm && problems.length > 0) return;
+    const missing = toForm ? unshown(value) : null;
+    if (missing !== null) {
+      const where = missing === '' ? 'this' : `“${plain(missing, 80)}”`;
+      summary.textContent = `The form cannot show ${where} as it is, so it stays JSON.`;
+      return;
+    }
     isForm = toForm;
     summary.textContent = '';
     show(value);
+  };
+  /** What of a value a form would lose, as `lost` says it. */
+  const unshown = (value) => {
+    const trial = GROUPS.get(form.kind)(form, () => {}, { isRoot: true });
+    trial.write(value);
+    const kept = trial.read();
+    return lost(value, kept === ABSENT ? {} : kept);
   };
   const ways = new Map([
     ['form', h('button', { type: 'button', class: 'segment', on: { click: () => turn(true) } }, 'Form')],
@@ -314,6 +318,7 @@ export function schemaForm(schema, { initial, name = 'Arguments' } = {}) {
     note.hidden = false;
     note.textContent = `${form.note} Write JSON.`;
   }
+  if (canForm && initial !== undefined && unshown(initial) !== null) isForm = false;
   show(initial);
   return {
     node: h(
@@ -335,7 +340,7 @@ export function schemaForm(schema, { initial, name = 'Arguments' } = {}) {
       summary,
     ),
     /** Whether nothing can be filled in. */
-    isEmpty: canForm && form.fields.length === 0,
+    isEmpty,
     focus: () => (isForm ? fields : json).focus(),
     read() {
       const value = current();

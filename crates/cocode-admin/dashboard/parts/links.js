@@ -48,16 +48,14 @@ function doubts({ hostname, hasUser, isPlain }) {
 }
 
 /** The whole address as text, the host emphasised. */
-function addressText(address) {
-  const { before, host, after } = address;
-  return h(
-    'p',
-    { class: 'address', dir: 'ltr' },
-    visible(before),
-    h('strong', null, visible(host)),
-    visible(after),
-  );
-}
+const addressText = ({ before, host, after }) => [
+  visible(before),
+  h('strong', null, visible(host)),
+  visible(after),
+];
+
+/** What makes a link open a page of its own, which learns nothing of this one. */
+const OUTSIDE = { target: '_blank', rel: 'noopener noreferrer', referrerpolicy: 'no-referrer' };
 
 /** An address with what is doubtful about it and a link that opens it in a tab of its own; text alone if it is none. */
 export function addressBox(text, { label, onOpen = () => {} }) {
@@ -79,7 +77,7 @@ export function addressBox(text, { label, onOpen = () => {} }) {
   return h(
     'div',
     { class: 'address-box' },
-    addressText(address),
+    h('p', { class: 'address', dir: 'ltr' }, addressText(address)),
     warnings.length > 0 &&
       h(
         'ul',
@@ -88,14 +86,7 @@ export function addressBox(text, { label, onOpen = () => {} }) {
       ),
     h(
       'a',
-      {
-        class: 'button primary',
-        href: address.href,
-        target: '_blank',
-        rel: 'noopener noreferrer',
-        referrerpolicy: 'no-referrer',
-        on: { click: onOpen },
-      },
+      { class: 'button primary', href: address.href, ...OUTSIDE, on: { click: onOpen } },
       icon('open'),
       h('span', null, label),
       h('span', { class: 'hidden' }, ` (${address.host}, opens a new tab)`),
@@ -103,19 +94,20 @@ export function addressBox(text, { label, onOpen = () => {} }) {
   );
 }
 
-/** A web address of a server inside of other text: a link that shows itself in full, or text. */
+/** A web address of a server inside of other text: a link that shows itself in full with what is doubtful, or text. */
 export function addressLink(text) {
   const address = readAddress(text);
   if (!address) return said(text, { class: 'mono', limit: 1_000 });
+  const warnings = doubts(address);
   return h(
-    'a',
-    {
-      class: 'mono',
-      href: address.href,
-      target: '_blank',
-      rel: 'noopener noreferrer',
-      referrerpolicy: 'no-referrer',
-    },
-    visible(address.href),
+    'span',
+    { class: 'address-link' },
+    h(
+      'a',
+      { class: 'mono', dir: 'ltr', href: address.href, ...OUTSIDE },
+      addressText(address),
+      h('span', { class: 'hidden' }, ' (opens a new tab)'),
+    ),
+    warnings.length > 0 && h('span', { class: 'small doubt' }, ` ${warnings.join(' ')}`),
   );
 }

@@ -5,11 +5,37 @@ import { milliseconds, moment, percent, plural } from '../lib/format.js';
 
 const HEIGHT = 112;
 const MARGIN = { top: 8, right: 34, bottom: 18, left: 42 };
-const DOT = 2.6;
+const DOT = 3;
 const CROSS = 3;
 
 /** Marks of time that read well, for spans from a minute to an hour, in seconds. */
 const TIME_STEPS = [10, 15, 30, 60, 120, 300, 600, 900];
+
+/** Spans that can be chosen, in seconds, and how many calls are enough to look at. */
+const SPANS = [60, 300, 1_800, 3_600];
+const ENOUGH = 12;
+
+/** So few calls stand on stems: a dot alone is hardly seen. */
+const MAX_STEMS = 24;
+
+/** Percentiles of fewer calls than this say nothing. */
+const LEAST_FOR = new Map([
+  ['p50', 4],
+  ['p95', 10],
+]);
+
+/** The shortest span in which there is something to see: all calls of late, or enough of them. */
+export function fittingSpan(latencies, now = Date.now()) {
+  const times = latencies
+    .flatMap((latency) => latency?.recent ?? [])
+    .map((dot) => moment(dot.at))
+    .filter((at) => at !== null && now - at < SPANS.at(-1) * 1_000);
+  const within = (span) => times.filter((at) => now - at < span * 950).length;
+  return (
+    SPANS.find((span) => times.length > 0 && within(span) >= Math.min(ENOUGH, times.length)) ??
+    (times.length > 0 ? SPANS.at(-1) : SPANS[1])
+  );
+}
 
 /** The powers of ten from one latency to another. */
 function decades({ lowest, highest }) {
@@ -49,12 +75,18 @@ function summary(latency) {
 const scale = (value, { lowest, highest }) =>
   Math.log10(Math.max(lowest, value) / lowest) / Math.log10(highest / lowest);
 
+function cross(x, y) {
+  const size = 2 * CROSS;
+  return `M${x - CROSS} ${y - CROSS}l${size} ${size}m0 ${-size}l${-size} ${size}`;
+}
+
 function mark({ ok, x, y }) {
-  if (ok !== false) return svg('circle', { class: 'dot', cx: x, cy: y, r: DOT });
-  return svg('path', {
-    class: 'dot failed',
-    d: `M${x - CROSS} ${y - CROSS}l${2 * CROSS} ${2 * CROSS}m0 ${-2 * CROSS}l${-2 * CROSS} ${2 * CROSS}`,
-  });
+  const dot =
+    ok !== false
+      ? svg('circle', { class: 'dot', cx: x, cy: y, r: DOT })
+      : svg('path', { class: 'dot failed', d: cross(x, y) });
+  const stem = svg('line', { class: 'stem', x1: x, x2: x, y1: y, y2: HEIGHT - MARGIN.bottom });
+  return svg('g', { class: ok === false ? 'mark failed' : 'mark' }, stem, dot);
 }
 
 /** `{ node, update(latency), tick(now), resize() }`. Time moves by moving one group, not each dot. */
@@ -62,6 +94,7 @@ function latencyPlot(name, { spanSeconds = () => 300 } = {}) {
   const grid = svg('g', { class: 'grid' });
   const dots = svg('g', { class: 'dots' });
   const lines = svg('g', { class: 'percentiles' });
+  const nothing = svg('text', { class: 'nothing', y: HEIGHT / 2 - 2, 'text-anchor': 'middle' });
   const clip = uniqueId('clip');
   const cut = svg('rect', { x: 0, y: 0, height: HEIGHT });
   const picture = svg(
@@ -71,27 +104,32 @@ function latencyPlot(name, { spanSeconds = () => 300 } = {}) {
     grid,
     lines,
     svg('g', { 'clip-path': `url(#${clip})` }, dots),
+    nothing,
   );
   const node = h('div', { class: 'plot-frame' }, picture);
   let latency = { recent: [] };
   let width = 0;
   let drawn = '';
+  let drawnSpan = spanSeconds();
   let origin = Date.now();
 
   const inner = () => Math.max(10, width - MARGIN.left - MARGIN.right);
-  const perMs = () => inner() / (spanSeconds() * 1_000);
+  const perMs = () => inner() / (drawnSpan * 1_000);
   const yOf = (value, range) =>
     HEIGHT - MARGIN.bottom - scale(value, range) * (HEIGHT - MARGIN.top - MARGIN.bottom);
 
   const drawGrid = (range) => {
     grid.replaceChildren();
     const right = MARGIN.left + inner();
-    for (const value of decades(range)) {
+    const values = decades(range);
+    for (const [index, value] of values.entries()) {
       const y = yOf(value, range);
       grid.append(svg('line', { x1: MARGIN.left, x2: right, y1: y, y2: y }));
+      // Where many stand close together, every other one is named.
+      if (values.length > 4 && (values.length - 1 - index) % 2 === 1) continue;
       grid.append(svg('text', { x: MARGIN.left - 6, y: y + 3.5, 'text-anchor': 'end' }, shortTime(value)));
     }
-    const span = spanSeconds();
+    const span = drawnSpan;
     const step = TIME_STEPS.find((one) => span / one <= 5) ?? 900;
     for (let at = 0; at <= span; at += step) {
       const x = right - at * 1_000 * perMs();
@@ -103,13 +141,22 @@ function latencyPlot(name, { spanSeconds = () => 300 } = {}) {
     }
   };
 
+  /** Those that say something. */
+  const percentiles = () =>
+    [
+      ['p95', latency.p95],
+      ['p50', latency.p50],
+    ].filter(([word, value]) => typeof value === 'number' && latency.count >= LEAST_FOR.get(word));
+
   const drawLines = (range) => {
     lines.replaceChildren();
     const right = MARGIN.left + inner();
-    const found = [
-      ['p95', latency.p95],
-      ['p50', latency.p50],
-    ].filter(([, value]) => typeof value === 'number');
+    const found = percentiles();
+    if (found.length === 2) {
+      const [top, bottom] = found.map(([, value]) => yOf(value, range));
+      const height = Math.max(0, bottom - top);
+      lines.append(svg('rect', { class: 'band', x: MARGIN.left, y: top, width: inner(), height }));
+    }
     let last = -100;
     for (const [word, value] of found) {
       const y = yOf(value, range);
@@ -124,14 +171,16 @@ function latencyPlot(name, { spanSeconds = () => 300 } = {}) {
   const draw = () => {
     if (width === 0) return;
     const newest = Date.now();
+    drawnSpan = spanSeconds();
     const shown = latency.recent
       .map((dot) => ({ ...dot, at: moment(dot.at) }))
-      .filter(({ at }) => at !== null && newest - at < spanSeconds() * 1_000 * 1.1);
-    const values = [...shown.map((dot) => dot.milliseconds), latency.p50, latency.p95].filter(
+      .filter(({ at }) => at !== null && newest - at < drawnSpan * 1_000 * 1.1);
+    const lines = percentiles().map(([, value]) => value);
+    const values = [...shown.map((dot) => dot.milliseconds), ...lines].filter(
       (value) => typeof value === 'number',
     );
     const range = rangeOf(values);
-    const frame = [range.lowest, range.highest, width, spanSeconds()].join();
+    const frame = [range.lowest, range.highest, width, drawnSpan].join();
     if (frame !== drawn) {
       drawn = frame;
       origin = newest;
@@ -150,7 +199,12 @@ function latencyPlot(name, { spanSeconds = () => 300 } = {}) {
         node: mark({ ok: dot.ok, x: right + (dot.at - origin) * perMs(), y: yOf(dot.milliseconds, range) }),
       }),
     );
+    put(dots, 'class', shown.length <= MAX_STEMS ? 'dots sparse' : 'dots');
     put(node, 'data-dots', shown.length);
+    const words =
+      shown.length > 0 ? '' : latency.recent.length > 0 ? 'No calls in this time' : 'No calls yet';
+    write(nothing, words);
+    put(nothing, 'x', MARGIN.left + inner() / 2);
   };
 
   const observer = new ResizeObserver(([entry]) => {
@@ -161,6 +215,8 @@ function latencyPlot(name, { spanSeconds = () => 300 } = {}) {
   observer.observe(node);
 
   function tick(now = Date.now()) {
+    // Where the span follows the calls, time alone may change it.
+    if (spanSeconds() !== drawnSpan) draw();
     put(dots, 'transform', `translate(${(-(now - origin) * perMs()).toFixed(2)} 0)`);
   }
 

@@ -170,11 +170,15 @@ function tellQuestions() {
   const isSeen = location.hash.startsWith('#/inbox');
   if (isSeen || waiting.length === 0 || isNew) questionNote?.remove();
   if (isSeen || !isNew) return;
+  const [{ kind, server, tool }] = waiting;
   const words =
-    waiting.length === 1
-      ? `${plain(waiting[0].server, 60)} asks you something.`
-      : `${count(waiting.length)} questions wait for you.`;
+    waiting.length > 1
+      ? `${count(waiting.length)} questions wait for you.`
+      : kind === 'consent'
+        ? `A call of ${plain(tool ?? 'a tool', 60)} of ${plain(server, 60)} waits until you allow it.`
+        : `${plain(server, 60)} asks you something.`;
+  const verb = kind === 'consent' ? 'Look' : 'Answer';
   questionNote = callFor(words, {
-    actions: [h('a', { class: 'button small primary', href: '#/inbox' }, 'Answer')],
+    actions: [h('a', { class: 'button small primary', href: '#/inbox' }, verb)],
   });
 }

@@ -4,11 +4,12 @@ import { count, milliseconds, moment, percent } from '../lib/format.js';
 import { placeOf } from '../lib/router.js';
 import { state, watch } from '../lib/store.js';
 import { plain } from '../lib/text.js';
-import { plotCard } from '../parts/plot.js';
+import { fittingSpan, plotCard } from '../parts/plot.js';
 
 const TICK_MS = 1_000;
 const MAX_PLOTS = 12;
 const SPANS = [
+  ['fit', 'As it fits'],
   ['60', '1 minute'],
   ['300', '5 minutes'],
   ['1800', '30 minutes'],
@@ -42,7 +43,7 @@ function tableRow(first) {
 export function showPlots(outlet, signal) {
   const span = h(
     'select',
-    { class: 'input', 'aria-label': 'Time shown', value: '300' },
+    { class: 'input', 'aria-label': 'Time shown', value: 'fit' },
     SPANS.map(([value, label]) => h('option', { value }, label)),
   );
   const grid = h('div', { class: 'plots' });
@@ -89,6 +90,15 @@ export function showPlots(outlet, signal) {
       word,
     ),
   );
+  /** One span for all plots, so that they can be compared; looked for once for all of them. */
+  let fitting = { at: 0, seconds: 0 };
+  const seconds = () => {
+    if (span.value !== 'fit') return Number(span.value);
+    const at = Date.now();
+    if (at - fitting.at > TICK_MS / 2)
+      fitting = { at, seconds: fittingSpan([...state.latencies.values()], at) };
+    return fitting.seconds;
+  };
   const plots = new Map();
   let isAll = false;
 
@@ -106,7 +116,7 @@ export function showPlots(outlet, signal) {
         { class: 'plot-name' },
         h('a', { href: placeOf(['servers', latency.name]) }, plain(latency.name, 60)),
       ),
-      { spanSeconds: () => Number(span.value) },
+      { spanSeconds: seconds },
     );
     put(plot.node, 'data-server', plain(latency.name, 80));
     plots.set(latency.name, plot);

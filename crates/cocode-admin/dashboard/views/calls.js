@@ -165,10 +165,11 @@ class Table {
       h('thead', null, h('tr', null, head)),
       this.body,
     );
+    this.bar = h('div', { class: 'bar-line' }, this.filter, this.server, this.kind, this.pause, this.number);
     this.node = h(
       'section',
       { 'aria-label': 'Calls' },
-      h('div', { class: 'bar-line' }, this.filter, this.server, this.kind, this.pause, this.number),
+      this.bar,
       h('div', { class: 'table-frame' }, this.table),
       this.nothing,
     );
@@ -236,6 +237,7 @@ class Table {
         : `${plural(shown.length, 'call')}${shown.length > MAX_ROWS ? `, the last ${MAX_ROWS} shown` : ''}`,
     );
     this.table.parentElement.hidden = shown.length === 0;
+    this.bar.hidden = state.loaded.has('calls') && all.length === 0;
     const kind =
       shown.length > 0
         ? null
@@ -246,10 +248,23 @@ class Table {
             : 'filtered';
     if (kind === this.shownNothing) return;
     this.shownNothing = kind;
+    const url = state.status?.url;
     replace(
       this.nothing,
       kind === 'loading' && loading(),
-      kind === 'none' && empty('calls', 'No calls yet', 'They appear here as clients make them.'),
+      kind === 'none' &&
+        empty(
+          'calls',
+          'No calls yet',
+          h(
+            'p',
+            null,
+            'They appear here as clients make them. ',
+            url ? ['Point one at ', h('code', null, plain(url, 100)), ', or '] : 'You can also ',
+            h('a', { href: '#/tools' }, 'try a tool'),
+            '.',
+          ),
+        ),
       kind === 'filtered' && empty('search', 'No call fits the filter'),
     );
   }

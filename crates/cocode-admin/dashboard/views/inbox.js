@@ -1,4 +1,4 @@
-// Questions of servers: answered, declined, or dismissed.
+// Questions of servers, answered, declined, or dismissed; and calls that a rule wants somebody to allow.
 import { button, h, replace, sync, write } from '../lib/dom.js';
 import { path, send } from '../lib/api.js';
 import { moment, plural, relative, span } from '../lib/format.js';
@@ -9,6 +9,7 @@ import { schemaForm } from '../parts/form.js';
 import { icon } from '../parts/icons.js';
 import { addressBox } from '../parts/links.js';
 import { complain, empty, loading, tell } from '../parts/notes.js';
+import { consentCard } from './consent-card.js';
 
 const CLOCK_MS = 1_000;
 const URGENT_MS = 60_000;
@@ -24,12 +25,17 @@ function settled(id) {
   touch('elicitations');
 }
 
-async function answer(id, body, controls) {
+const DECIDED = new Map([
+  ['accept', 'Allowed.'],
+  ['decline', 'Denied.'],
+]);
+
+async function answer(id, body, controls, words = DONE) {
   for (const control of controls) control.disabled = true;
   try {
     await send(path('elicitations', id), body);
     settled(id);
-    tell(DONE.get(body.action));
+    tell(words.get(body.action));
   } catch (problem) {
     for (const control of controls) control.disabled = false;
     if (problem.status === 404 || problem.status === 409) {
@@ -43,6 +49,10 @@ async function answer(id, body, controls) {
 }
 
 function card(question) {
+  if (question.kind === 'consent') {
+    const decide = (action, controls) => answer(question.id, { action }, controls, DECIDED);
+    return consentCard(question, decide);
+  }
   const { id, server, tool, principal, message, mode } = question;
   const deadline = h('span', { class: 'deadline' });
   const form = mode === 'url' ? null : schemaForm(question.requestedSchema, { name: 'Answer' });
@@ -138,7 +148,7 @@ function mount(outlet, _place, signal) {
     write(
       lead,
       questions.length === 0
-        ? 'Servers can ask you for something while they work.'
+        ? 'What servers ask you while they work, and calls that a rule wants you to allow.'
         : `${plural(questions.length, 'question')} waiting`,
     );
     const kind = questions.length > 0 ? null : state.loaded.has('elicitations') ? 'none' : 'loading';
@@ -146,7 +156,12 @@ function mount(outlet, _place, signal) {
     shown = kind;
     replace(
       nothing,
-      kind === 'none' && empty('inbox', 'Nothing to answer', 'What servers ask appears here at once.'),
+      kind === 'none' &&
+        empty(
+          'inbox',
+          'Nothing to answer',
+          'Keep this page open: what clients cannot ask their users appears here at once, and fails where nobody looks.',
+        ),
       kind === 'loading' && loading(),
     );
   };

@@ -1,8 +1,8 @@
 // What a server writes and logs, as it happens.
 import { h, put, replace, write } from '../lib/dom.js';
 import { get, path } from '../lib/api.js';
-import { clock, count } from '../lib/format.js';
-import { onLog } from '../lib/loads.js';
+import { clock, count, plural } from '../lib/format.js';
+import { onLog, onReload } from '../lib/loads.js';
 import { plain, said, withoutColours } from '../lib/text.js';
 import { loading, problemBox } from '../parts/notes.js';
 
@@ -36,6 +36,9 @@ function lineNode(line) {
   );
 }
 
+/** Lines that are the same in all of this are one line that came twice: in the list, and as an event. */
+const keyOf = (line) => JSON.stringify([line.at, line.stream, line.text]);
+
 export function showLogs(panel, { name, signal }) {
   const box = h('div', {
     class: 'logs',
@@ -65,6 +68,7 @@ export function showLogs(panel, { name, signal }) {
     id: 'follow-log',
   });
   const number = h('span', { class: 'faint small' });
+  const nothing = h('p', { class: 'faint logs-nothing', hidden: true });
   const fits = (line) => {
     const isStream = stream.value === '' || stream.value === line.stream;
     return (
@@ -74,11 +78,20 @@ export function showLogs(panel, { name, signal }) {
         .includes(filter.value.toLowerCase())
     );
   };
+  const trouble = h('div', { class: 'trouble' });
   let lines = [];
+  let isLoaded = false;
   const toEnd = () => {
     if (follow.checked) box.scrollTop = box.scrollHeight;
   };
-  const tally = () => write(number, `${count(box.children.length)} of ${count(lines.length)} lines`);
+  const tally = () => {
+    const shown = box.children.length;
+    const all = plural(lines.length, 'line');
+    write(number, shown === lines.length ? all : `${count(shown)} of ${all}`);
+    nothing.hidden = shown > 0 || !isLoaded;
+    box.hidden = shown === 0;
+    write(nothing, lines.length > 0 ? 'No line fits the filter.' : 'It has not said anything yet.');
+  };
   const redraw = () => {
     replace(box, lines.filter(fits).map(lineNode));
     tally();
@@ -86,8 +99,12 @@ export function showLogs(panel, { name, signal }) {
   };
   let waiting = [];
   let timer = null;
+  /** Lines of the list whose events may still come. */
+  let known = new Set();
   const flush = () => {
     timer = null;
+    // Before the list is there, they would stand above it.
+    if (!isLoaded) return;
     lines = [...lines, ...waiting].slice(-MAX_LINES);
     box.append(...waiting.filter(fits).map(lineNode));
     waiting = [];
@@ -96,7 +113,7 @@ export function showLogs(panel, { name, signal }) {
     toEnd();
   };
   onLog((line) => {
-    if (line.server !== name) return;
+    if (line.server !== name || known.delete(keyOf(line))) return;
     waiting = [...waiting.slice(1 - MAX_LINES), line];
     timer ??= setTimeout(flush, 60);
   }, signal);
@@ -118,18 +135,30 @@ export function showLogs(panel, { name, signal }) {
       h('label', { class: 'switch-line', for: 'follow-log' }, follow, h('span', null, 'Follow')),
       number,
     ),
+    trouble,
+    nothing,
     box,
   );
-  replace(box, loading());
-  get(path('servers', name, 'logs'), { query: { lines: String(FIRST_LINES) }, signal }).then(
-    (answer) => {
-      lines = Array.isArray(answer?.lines) ? answer.lines.slice(-MAX_LINES) : [];
+  const load = async () => {
+    try {
+      const wanted = String(Math.min(MAX_LINES, Math.max(FIRST_LINES, lines.length)));
+      const answer = await get(path('servers', name, 'logs'), { query: { lines: wanted }, signal });
+      const found = Array.isArray(answer?.lines) ? answer.lines.slice(-MAX_LINES) : [];
+      const keys = new Set(found.map(keyOf));
+      // What has come meanwhile is in the list already, or newer than it.
+      waiting = waiting.filter((line) => !keys.delete(keyOf(line)));
+      known = keys;
+      lines = found;
+      isLoaded = true;
+      replace(trouble);
       put(box, 'data-loaded', 'yes');
       redraw();
-      if (lines.length === 0) replace(box, h('p', { class: 'faint' }, 'It has not said anything yet.'));
-    },
-    (problem) => {
-      if (!signal.aborted) replace(box, problemBox(problem));
-    },
-  );
+      flush();
+    } catch (problem) {
+      if (!signal.aborted) replace(trouble, problemBox(problem));
+    }
+  };
+  onReload(load, signal);
+  replace(trouble, loading());
+  load();
 }

@@ -5,7 +5,7 @@ import { placeOf } from '../lib/router.js';
 import { state, watch } from '../lib/store.js';
 import { plain, said } from '../lib/text.js';
 import { addressLink, readAddress } from '../parts/links.js';
-import { plotCard } from '../parts/plot.js';
+import { fittingSpan, plotCard } from '../parts/plot.js';
 import { callBadge } from '../parts/states.js';
 
 const MAX_CALLS = 8;
@@ -22,6 +22,8 @@ function facts(server) {
   const { serverInfo, revision, era } = server;
   const isAddress = readAddress(server.target) !== null;
   const up = uptime(server);
+  // Of what was never reached, nothing is known yet.
+  const isKnown = server.tools > 0 || server.state === 'ready';
   return [
     ['Description', server.description && said(server.description, { limit: 600 })],
     [
@@ -47,11 +49,11 @@ function facts(server) {
     ],
     [
       'Tools',
-      server.tools === undefined
+      !isKnown
         ? null
         : `${count(server.tools)}${server.hiddenTools > 0 ? `, ${count(server.hiddenTools)} more hidden by rules` : ''}`,
     ],
-    ['Cost', server.tokens === undefined ? null : `${plural(server.tokens, 'token')} of a context window`],
+    ['Cost', isKnown ? `${plural(server.tokens, 'token')} of a context window` : null],
     [
       'Shared',
       server.sharing && [
@@ -100,7 +102,13 @@ function lastCalls(name) {
     h('thead', { class: 'hidden' }, h('tr', null, words)),
     body,
   );
-  const none = h('p', { class: 'faint' }, 'None yet.');
+  const none = h(
+    'p',
+    { class: 'faint' },
+    'None yet. ',
+    h('a', { href: placeOf(['servers', name, 'tools']) }, 'Try one of its tools'),
+    '.',
+  );
   const node = h(
     'section',
     { class: 'card', 'aria-label': 'Last calls' },
@@ -124,7 +132,9 @@ function lastCalls(name) {
 
 export function showOverview(panel, { name, signal }) {
   const list = h('dl', { class: 'facts' });
-  const plot = plotCard(plain(name, 60), h('h2', { class: 'card-title' }, 'Latency'));
+  const plot = plotCard(plain(name, 60), h('h2', { class: 'card-title' }, 'Latency'), {
+    spanSeconds: () => fittingSpan([state.latencies.get(name)]),
+  });
   const calls = lastCalls(name);
   replace(
     panel,

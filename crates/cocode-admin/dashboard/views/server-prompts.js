@@ -1,6 +1,6 @@
 // The prompts of a server: filled in, and looked at as a model would get them.
 import { h, replace } from '../lib/dom.js';
-import { path, send } from '../lib/api.js';
+import { SERVER_DEADLINE_MS, path, send } from '../lib/api.js';
 import { plain, said } from '../lib/text.js';
 import { promptResult } from '../parts/content.js';
 import { icon } from '../parts/icons.js';
@@ -52,10 +52,8 @@ function line(name, prompt) {
     for (const { argument, input } of inputs) if (input.value !== '') values[argument.name] = input.value;
     replace(place, loading('Asking'));
     try {
-      const { result } = await send(path('servers', name, 'prompt'), {
-        name: prompt.name,
-        arguments: values,
-      });
+      const wish = { name: prompt.name, arguments: values };
+      const { result } = await send(path('servers', name, 'prompt'), wish, { deadline: SERVER_DEADLINE_MS });
       replace(place, promptResult(result));
     } catch (problem) {
       replace(place, problemBox(problem));

@@ -1,6 +1,6 @@
 // The resources of a server, and those that its templates describe: listed, and read.
 import { button, h, replace } from '../lib/dom.js';
-import { path, send } from '../lib/api.js';
+import { SERVER_DEADLINE_MS, path, send } from '../lib/api.js';
 import { bytes, plural } from '../lib/format.js';
 import { plain, said } from '../lib/text.js';
 import { resourceResult } from '../parts/content.js';
@@ -17,7 +17,8 @@ function read(name, uri) {
     'Resource',
     () => {
       const place = h('div', null, loading('Reading'));
-      send(path('servers', name, 'read'), { uri }, { signal: ended.signal }).then(
+      const patience = { signal: ended.signal, deadline: SERVER_DEADLINE_MS };
+      send(path('servers', name, 'read'), { uri }, patience).then(
         ({ result }) => replace(place, resourceResult(result)),
         (problem) => replace(place, problemBox(problem)),
       );

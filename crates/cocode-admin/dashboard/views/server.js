@@ -3,6 +3,7 @@ import { h, put, replace } from '../lib/dom.js';
 import { loadServer } from '../lib/loads.js';
 import { placeOf } from '../lib/router.js';
 import { state, watch } from '../lib/store.js';
+import { shortTarget } from '../lib/target.js';
 import { plain, said } from '../lib/text.js';
 import { likelyButton, menuItems } from '../parts/actions.js';
 import { menuButton } from '../parts/menu.js';
@@ -67,7 +68,9 @@ function head(server) {
       press.update(next);
       reason.update(next);
       put(node, 'data-state', plain(next.state, 20));
-      if (next.target !== shownTarget) replace(target, next.target && said(next.target, { limit: 300 }));
+      if (next.target !== shownTarget) {
+        replace(target, next.target && said(shortTarget(next.target), { title: plain(next.target, 1_000) }));
+      }
       shownTarget = next.target;
     },
   };

@@ -5,6 +5,7 @@ import { roving } from '../lib/keys.js';
 import { refreshStatus } from '../lib/loads.js';
 import { placeOf } from '../lib/router.js';
 import { serversByName, state, watch } from '../lib/store.js';
+import { shortTarget } from '../lib/target.js';
 import { plain, said } from '../lib/text.js';
 import { likelyButton, menuItems } from '../parts/actions.js';
 import { icon } from '../parts/icons.js';
@@ -107,7 +108,8 @@ function row(first) {
     replace(description, words && said(words, { limit: 160 }));
     replace(
       facts,
-      next.target && said(next.target, { class: 'mono target', limit: 120 }),
+      next.target &&
+        said(shortTarget(next.target), { class: 'mono target', title: plain(next.target, 1_000) }),
       h(
         'span',
         null,

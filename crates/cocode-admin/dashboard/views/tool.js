@@ -12,6 +12,7 @@ import { announce, problemBox } from '../parts/notes.js';
 import { callBadge } from '../parts/states.js';
 
 const CLOCK_MS = 100;
+const NEAR_END = 24;
 
 const HINTS = [
   ['readOnlyHint', 'reads only', 'good'],
@@ -53,12 +54,20 @@ function outcome(run, server) {
   const stop = button('Cancel', { icon: icon('stop'), kind: 'small', on: { click: () => run.cancel() } });
   const bar = h('progress', { class: 'run-bar', 'aria-label': 'Progress' });
   const words = h('p', { class: 'run-words' });
-  const question = h(
-    'p',
-    { class: 'box warn', hidden: true },
-    icon('message'),
-    h('span', null, 'The server asks you something. ', h('a', { href: '#/inbox' }, 'Answer it in the inbox')),
-  );
+  const question = h('p', { class: 'box warn', hidden: true });
+  let asked = null;
+  const showQuestion = () => {
+    const own = state.elicitations.filter((one) => one.server === server);
+    const kind = run.state !== 'running' || own.length === 0 ? null : (own[0].kind ?? 'elicitation');
+    if (kind === asked) return;
+    asked = kind;
+    question.hidden = kind === null;
+    const [picture, words, link] =
+      kind === 'consent'
+        ? ['shield', 'A rule wants somebody to allow this call. ', 'Look at it in the inbox']
+        : ['message', 'The server asks you something. ', 'Answer it in the inbox'];
+    replace(question, icon(picture), h('span', null, words, h('a', { href: '#/inbox' }, link)));
+  };
   const logs = h('ul', { class: 'run-logs', hidden: true });
   const result = h('div');
   const node = h(
@@ -72,6 +81,18 @@ function outcome(run, server) {
     result,
   );
   let isShown = false;
+  let logged = 0;
+  const showLogs = () => {
+    const isAtEnd = logs.scrollHeight - logs.scrollTop - logs.clientHeight < NEAR_END;
+    logs.hidden = run.logs.length === 0;
+    // Only what has come since, of what is still kept; as much goes at the other end.
+    const fresh = Math.min(run.logCount - logged, run.logs.length);
+    if (fresh === 0) return;
+    logs.append(...run.logs.slice(-fresh).map(logLine));
+    logged = run.logCount;
+    while (logs.children.length > run.logs.length) logs.firstElementChild.remove();
+    if (isAtEnd) logs.scrollTop = logs.scrollHeight;
+  };
   const showProgress = () => {
     const { progress, total, message } = run.progress ?? {};
     const isRunning = run.state === 'running';
@@ -91,9 +112,8 @@ function outcome(run, server) {
     put(node, 'data-state', run.state);
     stop.hidden = run.state !== 'running';
     showProgress();
-    question.hidden = run.state !== 'running' || !state.elicitations.some((one) => one.server === server);
-    logs.hidden = run.logs.length === 0;
-    if (logs.children.length !== run.logs.length) replace(logs, run.logs.map(logLine));
+    showQuestion();
+    showLogs();
     if (run.state === 'running' || isShown) return;
     isShown = true;
     clock();

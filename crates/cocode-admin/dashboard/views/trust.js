@@ -1,117 +1,52 @@
-// Servers that a project brings along: what would be run, what has changed since, and whether it may.
-import { button, h, replace, sync, write } from '../lib/dom.js';
+// Servers and settings that a project brings along: what they say, what has changed since, and whether they may.
+import { button, h, put, replace, sync, uniqueId, write } from '../lib/dom.js';
 import { path, send } from '../lib/api.js';
-import { difference } from '../lib/diff.js';
 import { plural } from '../lib/format.js';
 import { loadServers, loadTrust } from '../lib/loads.js';
 import { state, touch, watch } from '../lib/store.js';
-import { plain, said, visible } from '../lib/text.js';
+import { plain, said } from '../lib/text.js';
 import { confirm } from '../parts/dialog.js';
+import { diffTable } from '../parts/diff-table.js';
 import { icon } from '../parts/icons.js';
 import { complain, empty, loading, tell } from '../parts/notes.js';
 
-const MAX_LINES = 400;
-const MAX_LINE_CHARACTERS = 2_000;
-
-const SIGNS = new Map([
-  ['gone', '−'],
-  ['come', '+'],
-  ['same', ' '],
+/** What is said of an entry, by what it is and whether it was approved before. */
+const LEADS = new Map([
+  ['server new', 'A server that this project brings along. Approving lets it run with your rights:'],
+  ['server changed', 'You approved this server before, and its entry is different now:'],
+  [
+    'settings new',
+    'Settings that this project brings along. Until you approve them, only their rules to deny and to ask hold:',
+  ],
+  [
+    'settings changed',
+    'You approved settings of this file before, and it is different now. Only a hash of those was kept, so the difference cannot be shown; this is all that it says now:',
+  ],
 ]);
-const WORDS = new Map([
-  ['gone', 'removed'],
-  ['come', 'added'],
-  ['same', 'unchanged'],
-]);
 
-function lineText({ text, mark }) {
-  if (text.length > MAX_LINE_CHARACTERS || !mark || mark.from >= mark.to)
-    return said(text, { limit: MAX_LINE_CHARACTERS });
-  return h(
-    'span',
-    { class: 'said', dir: 'auto' },
-    visible(text.slice(0, mark.from)),
-    h('mark', null, visible(text.slice(mark.from, mark.to))),
-    visible(text.slice(mark.to)),
-  );
+const isSettings = (entry) => entry.kind === 'settings';
+
+/** Why it cannot be approved here yet, or null if it can. */
+function whyNotYet(entry, { lines, cut, isTooMuch }) {
+  if (isTooMuch)
+    return [
+      'This is too long to be read here. Read it at a terminal, and approve it there: ',
+      h('code', null, `cocode mcp trust ${plain(entry.name, 80)}`),
+    ];
+  if (lines > 0) return `You have not seen all of it: ${plural(lines, 'line')} to go.`;
+  if (cut > 0)
+    return `You have not seen all of it: ${plural(cut, 'line is', 'lines are')} cut. Show the rest first.`;
+  return null;
 }
 
-function diffLine(line) {
-  return h(
-    'tr',
-    { class: `diff-line ${line.kind}` },
-    h('td', { class: 'diff-number' }, line.old ?? ''),
-    h('td', { class: 'diff-number' }, line.new ?? ''),
-    h(
-      'td',
-      { class: 'diff-sign' },
-      h('span', { 'aria-hidden': 'true' }, SIGNS.get(line.kind)),
-      h('span', { class: 'hidden' }, WORDS.get(line.kind)),
-    ),
-    h('td', { class: 'diff-text' }, lineText(line)),
-  );
-}
-
-/** The difference as a table, cut if it is very long, with a way to see the rest. */
-function diffTable(entry) {
-  const lines = difference(entry.before, String(entry.after ?? ''));
-  const body = h('tbody', null, lines.slice(0, MAX_LINES).map(diffLine));
-  const gone = lines.filter(({ kind }) => kind === 'gone').length;
-  const come = lines.filter(({ kind }) => kind === 'come').length;
-  const caption =
-    entry.before === undefined || entry.before === null
-      ? `New, ${plural(come, 'line')}`
-      : `${plural(come, 'line')} added, ${plural(gone, 'line')} removed`;
-  const table = h(
-    'table',
-    { class: 'diff' },
-    h('caption', { class: 'hidden' }, caption),
-    h(
-      'thead',
-      { class: 'hidden' },
-      h(
-        'tr',
-        null,
-        ['Old line', 'New line', 'Change', 'Text'].map((word) => h('th', { scope: 'col' }, word)),
-      ),
-    ),
-    body,
-  );
-  const more =
-    lines.length > MAX_LINES &&
-    button(`Show ${plural(lines.length - MAX_LINES, 'more line')}`, {
-      kind: 'small',
-      on: {
-        click: (event) => {
-          body.append(...lines.slice(MAX_LINES, MAX_LINES * 25).map(diffLine));
-          event.currentTarget.remove();
-        },
-      },
-    });
-  return h(
-    'div',
-    null,
-    h('p', { class: 'small faint' }, caption),
-    h(
-      'div',
-      {
-        class: 'diff-frame',
-        tabindex: '0',
-        role: 'group',
-        'aria-label': `Difference for ${plain(entry.name, 60)}`,
-      },
-      table,
-    ),
-    more,
-  );
-}
-
-async function decide(entry, verdict, controls) {
+async function decide(entry, verdict, { controls, refresh }) {
   if (
     verdict === 'reject' &&
     !(await confirm(
       `Reject ${plain(entry.name, 60)}?`,
-      'It is not started, and not asked about again until its entry changes.',
+      isSettings(entry)
+        ? 'They do not hold, but for their rules to deny and to ask, and you are not asked again until the file changes.'
+        : 'It is not started, and not asked about again until its entry changes.',
       { yes: 'Reject' },
     ))
   )
@@ -133,6 +68,7 @@ async function decide(entry, verdict, controls) {
     complain(problem, `${plain(entry.name, 60)}: not decided`);
   } finally {
     for (const control of controls) control.disabled = false;
+    refresh();
     // What was decided about may have changed meanwhile: then the new difference has to be seen.
     Promise.all([loadTrust(), loadServers()]).catch(complain);
   }
@@ -143,14 +79,30 @@ function card(entry) {
     icon: icon('check'),
     kind: 'primary',
     'aria-label': `Approve ${plain(entry.name, 60)}`,
-    on: { click: () => decide(entry, 'approve', controls) },
+    on: { click: () => decide(entry, 'approve', { controls, refresh }) },
   });
   const reject = button('Reject', {
     icon: icon('cross'),
     'aria-label': `Reject ${plain(entry.name, 60)}`,
-    on: { click: () => decide(entry, 'reject', controls) },
+    on: { click: () => decide(entry, 'reject', { controls, refresh }) },
   });
   const controls = [approve, reject];
+  const id = uniqueId('unread');
+  const unseen = h('p', { id, class: 'small unread', role: 'status' });
+  let table = null;
+  // What is approved has been shown, all of it.
+  const refresh = () => {
+    const why = whyNotYet(entry, table.left());
+    approve.disabled = why !== null;
+    put(approve, 'aria-describedby', why === null ? null : id);
+    replace(unseen, why);
+    unseen.hidden = why === null;
+  };
+  table = diffTable(entry.before, String(entry.after ?? ''), {
+    name: entry.name,
+    isPlain: isSettings(entry) && !entry.isNew,
+    onShown: () => table && refresh(),
+  });
   const node = h(
     'li',
     { class: 'card trust' },
@@ -158,16 +110,15 @@ function card(entry) {
       'div',
       { class: 'card-head' },
       h('h2', null, said(entry.name, { limit: 80 })),
+      h('span', { class: 'tag' }, isSettings(entry) ? 'settings' : 'server'),
       h('span', { class: 'tag warn' }, entry.isNew ? 'new' : 'changed'),
     ),
     h(
       'p',
       { class: 'faint' },
-      entry.isNew
-        ? 'A server that this project brings along. Approving lets it run with your rights:'
-        : 'You approved this server before, and its entry is different now:',
+      LEADS.get(`${isSettings(entry) ? 'settings' : 'server'} ${entry.isNew ? 'new' : 'changed'}`),
     ),
-    diffTable(entry),
+    table.node,
     h(
       'p',
       { class: 'small faint' },
@@ -175,8 +126,9 @@ function card(entry) {
       ' · ',
       said(entry.file, { class: 'mono', limit: 300 }),
     ),
-    h('div', { class: 'actions' }, approve, reject),
+    h('div', { class: 'actions' }, approve, reject, unseen),
   );
+  refresh();
   return { node };
 }
 
@@ -192,7 +144,7 @@ function mount(outlet, _place, signal) {
     write(
       lead,
       state.trust.length === 0
-        ? 'Servers that come with a project wait here for your approval.'
+        ? 'Servers and settings that come with a project wait here for your approval.'
         : `${plural(state.trust.length, 'entry', 'entries')} to review`,
     );
     const kind = state.trust.length > 0 ? null : state.loaded.has('trust') ? 'none' : 'loading';
@@ -201,7 +153,12 @@ function mount(outlet, _place, signal) {
     replace(
       nothing,
       kind === 'none' &&
-        empty('shield', 'Nothing to review', 'Every server of this project is decided about.'),
+        empty(
+          'shield',
+          'Nothing to review',
+          'Everything that this project brings along is decided about.',
+          h('p', null, 'What was decided: ', h('code', null, 'cocode mcp trust --list')),
+        ),
       kind === 'loading' && loading(),
     );
   };

@@ -91,7 +91,7 @@ record! {
         at: Moment,
         /// Who made it.
         principal: String,
-        /// The server.
+        /// The server; empty if none has what was asked for.
         server: String,
         /// The method, such as `tools/call`.
         method: String,

@@ -24,6 +24,8 @@ record! {
         pid: u32,
         /// Its address.
         url: String,
+        /// Where browsers find the dashboard.
+        dashboard: Option<String>,
         /// Where it was started.
         directory: String,
         /// When it was started.
@@ -80,6 +82,8 @@ pub struct Facts {
     pub pid: u32,
     /// Its address.
     pub url: String,
+    /// Where browsers find the dashboard, if anywhere.
+    pub dashboard: Option<String>,
     /// Where it was started.
     pub directory: String,
     /// When it was started.

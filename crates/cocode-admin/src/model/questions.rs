@@ -16,8 +16,10 @@ record! {
 record! {
     /// An entry that waits for approval.
     pub struct PendingTrust {
-        /// The name of the server.
+        /// The name of the server, or of the file if it is one of settings.
         name: String,
+        /// What it is.
+        kind: TrustKind,
         /// Whose entry it is.
         scope: String,
         /// The file that it stands in.
@@ -26,10 +28,20 @@ record! {
         hash: String,
         /// Whether nothing was approved under this name before.
         is_new: bool,
-        /// What was approved before.
+        /// What was approved before. Of settings no more than a hash is kept, so it is never there for them.
         before: Option<String>,
         /// What would be approved, with secrets masked.
         after: String,
+    }
+}
+
+words! {
+    /// What waits for approval.
+    pub enum TrustKind {
+        /// The entry of a server.
+        Server = "server",
+        /// A file of settings.
+        Settings = "settings",
     }
 }
 
@@ -50,6 +62,16 @@ words! {
         Approved = "approved",
         /// It was rejected.
         Rejected = "rejected",
+    }
+}
+
+words! {
+    /// Whose question it is.
+    pub enum ElicitationKind {
+        /// A server wants to know something.
+        Elicitation = "elicitation",
+        /// A rule of the gateway wants somebody to allow a call.
+        Consent = "consent",
     }
 }
 
@@ -84,13 +106,37 @@ record! {
 }
 
 record! {
-    /// A question of a server for a person.
+    /// A call that is made once somebody allows it.
+    pub struct ConsentCall {
+        /// What the client that wants to make it calls itself.
+        client: Option<String>,
+        /// All that the tool would be called with.
+        arguments: Vec<ConsentArgument>,
+        /// Why somebody is asked: the rule, and where it is written.
+        reason: Option<String>,
+    }
+}
+
+record! {
+    /// An argument of a call. A name may be there twice, if the client wrote it so.
+    pub struct ConsentArgument {
+        /// The name.
+        name: String,
+        /// The value as JSON text, as the client wrote it; what could not be seen in it is escaped.
+        value: String,
+    }
+}
+
+record! {
+    /// A question for a person.
     pub struct Elicitation {
         /// Names it when it is answered.
         id: String,
         /// When it was asked.
         at: Moment,
-        /// The server that asks.
+        /// Whose question it is.
+        kind: ElicitationKind,
+        /// The server that asks, or that is to be called.
         server: String,
         /// Whose call it is about.
         principal: Option<String>,
@@ -98,8 +144,10 @@ record! {
         tool: Option<String>,
         /// How it is answered.
         mode: ElicitationMode,
-        /// The question, in the words of the server.
+        /// The question, in the words of the server; in those of the gateway if it is about a consent.
         message: String,
+        /// What would be allowed; only with `consent`.
+        consent: Option<ConsentCall>,
         /// The JSON Schema of the form.
         requested_schema: Option<RawJson>,
         /// The address to visit.

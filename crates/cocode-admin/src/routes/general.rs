@@ -9,7 +9,7 @@ use crate::events;
 use crate::metrics::{self, Numbers};
 use crate::model::{
     Budget, Call, ConfigNews, Elicitation, Hello, LogNews, Missed, Readiness, Server, ServerCounts,
-    ServerState, Status, Stopping, TokenNews, TrustNews,
+    ServerState, SharedNews, Status, Stopping, TokenNews, TrustNews,
 };
 use crate::openapi;
 use crate::refusal::{Refusal, RefusalStatus};
@@ -42,6 +42,7 @@ pub(super) fn routes() -> Vec<Route> {
                 ("token", TokenNews::schema),
                 ("config", ConfigNews::schema),
                 ("log", LogNews::schema),
+                ("shared", SharedNews::schema),
             ]),
         Route::get("/api/v1/openapi.json", "getDocument", document)
             .about(Area::Gateway, "This document."),
@@ -69,6 +70,7 @@ async fn status(ask: Ask) -> Result<Json<Status>, Refusal> {
         version: facts.version,
         pid: facts.pid,
         url: facts.url,
+        dashboard: facts.dashboard,
         directory: facts.directory,
         started_at: facts.started_at,
         // A clock that was set back says nothing about the time that went by.
@@ -132,7 +134,10 @@ fn document_schema(_shelf: &mut Shelf) -> Value {
 }
 
 async fn document(ask: Ask) -> Result<Document, Refusal> {
-    Ok(Document(openapi::text(&ask.house().facts().version)))
+    Ok(Document(openapi::text(
+        &ask.house().facts().version,
+        ask.inner.cookie().name(),
+    )))
 }
 
 /// A word or many, as text.

@@ -1,8 +1,10 @@
 //! What waits for a person: entries to approve, questions of servers.
 
 use crate::ask::Ask;
-use crate::house::Decision;
-use crate::model::{Elicitation, ElicitationReply, Elicitations, Trust, TrustDecision};
+use crate::house::{Act, Decision};
+use crate::model::{
+    Elicitation, ElicitationAction, ElicitationReply, Elicitations, Trust, TrustDecision,
+};
 use crate::refusal::{Refusal, RefusalStatus};
 use crate::reply::Json;
 use crate::route::{Area, Route};
@@ -60,7 +62,22 @@ async fn elicitations(ask: Ask) -> Result<Json<Elicitations>, Refusal> {
     Ok(Json(Elicitations { elicitations }))
 }
 
+/// Who says yes to a call that a rule wants asked about has let it through: that is written down.
 async fn answer(ask: Ask, reply: ElicitationReply) -> Result<Json<Elicitation>, Refusal> {
-    let answered = ask.inner.desk.inbox.answer(ask.name(), reply)?;
-    Ok(Json(answered))
+    let (id, inbox) = (ask.name(), &ask.inner.desk.inbox);
+    let asked = inbox.pending().into_iter().find(|one| one.id == id);
+    let tool = asked.as_ref().and_then(|asked| asked.tool.as_deref());
+    let record = ask.house().record(&Act {
+        method: match reply.action {
+            ElicitationAction::Accept => "elicitations/accept",
+            ElicitationAction::Decline => "elicitations/decline",
+            ElicitationAction::Cancel => "elicitations/cancel",
+        },
+        by: Some(ask.caller()?),
+        server: asked.as_ref().map(|asked| asked.server.as_str()),
+        name: Some(tool.unwrap_or(id)),
+    })?;
+    let answered = inbox.answer(id, reply);
+    record.ended(answered.is_ok());
+    answered.map(Json)
 }

@@ -5,12 +5,15 @@ use http::{Response, StatusCode, header};
 use crate::ask::Ask;
 use crate::call_book::TurnedAway;
 use crate::codes::Redeemed;
+use crate::cookie::Cookie;
+use crate::guard::OPERATOR;
+use crate::house::{Act, Caller, Credential, Record};
 use crate::model::{Code, SignIn, SignedIn};
 use crate::refusal::{Refusal, RefusalStatus};
 use crate::reply::{AnswerKind, Created, Done, Json, Respond, json_kind, json_response};
 use crate::route::{Access, Area, Route};
 use crate::secret::Secret;
-use crate::sessions::{Session, clear_cookie, set_cookie};
+use crate::sessions::Session;
 use cocode_wire::serve::PageBody;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -19,10 +22,7 @@ pub(super) fn routes() -> Vec<Route> {
             .about(Area::Session, "Who is signed in.")
             .open_to(Access::Oneself),
         Route::post_with("/api/v1/sign-in", "signIn", sign_in)
-            .about(
-                Area::Session,
-                "Exchanges a one-time code for the cookie `cocode_session`.",
-            )
+            .about(Area::Session, "Exchanges a one-time code for a cookie.")
             .open_to(Access::Anyone)
             .may_refuse(&[RefusalStatus::SignedOut]),
         Route::post("/api/v1/sign-in/code", "makeCode", make_code).about(
@@ -33,6 +33,19 @@ pub(super) fn routes() -> Vec<Route> {
             .about(Area::Session, "Ends the session of the cookie.")
             .open_to(Access::Oneself),
     ]
+}
+
+fn write_down(
+    ask: &Ask,
+    method: &'static str,
+    by: Option<&Caller>,
+) -> Result<Box<dyn Record>, Refusal> {
+    ask.house().record(&Act {
+        method,
+        by,
+        server: None,
+        name: None,
+    })
 }
 
 async fn session(ask: Ask) -> Result<Json<SignedIn>, Refusal> {
@@ -48,8 +61,8 @@ async fn session(ask: Ask) -> Result<Json<SignedIn>, Refusal> {
 /// Somebody has signed in.
 struct Welcome {
     signed_in: SignedIn,
-    cookie: Secret,
-    is_https: bool,
+    value: Secret,
+    cookie: Cookie,
 }
 
 impl Respond for Welcome {
@@ -60,7 +73,7 @@ impl Respond for Welcome {
 
     fn response(self) -> Response<PageBody> {
         let mut response = json_response(StatusCode::OK, &self.signed_in);
-        if let Some(cookie) = set_cookie(&self.cookie, self.is_https) {
+        if let Some(cookie) = self.cookie.set(&self.value) {
             response.headers_mut().insert(header::SET_COOKIE, cookie);
         }
         response
@@ -72,6 +85,7 @@ async fn sign_in(ask: Ask, body: SignIn) -> Result<Welcome, Refusal> {
     match inner.codes.redeem(body.code.expose()) {
         Redeemed::Right => {}
         Redeemed::Wrong => {
+            write_down(&ask, "sign-in", None)?.ended(false);
             inner.desk.calls.turn_away(TurnedAway::Authentication);
             return Err(Refusal::new(
                 RefusalStatus::SignedOut,
@@ -93,26 +107,35 @@ async fn sign_in(ask: Ask, body: SignIn) -> Result<Welcome, Refusal> {
             .retry_after(wait));
         }
     }
-    let (cookie, session) = inner.sessions.open()?;
+    let operator = Caller {
+        name: OPERATOR.into(),
+        by: Credential::Cookie,
+    };
+    let record = write_down(&ask, "sign-in", Some(&operator))?;
+    let (value, session) = inner.sessions.open()?;
+    record.ended(true);
     Ok(Welcome {
         signed_in: SignedIn {
-            name: crate::guard::OPERATOR.to_owned(),
+            name: OPERATOR.to_owned(),
             csrf: Some(session.csrf()),
             version: ask.house().facts().version,
             is_admin: true,
         },
-        cookie,
-        is_https: inner.is_https,
+        value,
+        cookie: inner.cookie().clone(),
     })
 }
 
 async fn make_code(ask: Ask) -> Result<Created<Code>, Refusal> {
-    Ok(Created(ask.inner.codes.make()?))
+    let record = write_down(&ask, "sign-in/code", Some(ask.caller()?))?;
+    let made = ask.inner.codes.make();
+    record.ended(made.is_ok());
+    made.map(Created)
 }
 
 /// Somebody has signed out.
 struct Farewell {
-    is_https: bool,
+    cookie: Cookie,
 }
 
 impl Respond for Farewell {
@@ -122,7 +145,7 @@ impl Respond for Farewell {
 
     fn response(self) -> Response<PageBody> {
         let mut response = Done.response();
-        if let Some(cookie) = clear_cookie(self.is_https) {
+        if let Some(cookie) = self.cookie.clear() {
             response.headers_mut().insert(header::SET_COOKIE, cookie);
         }
         response
@@ -130,6 +153,7 @@ impl Respond for Farewell {
 }
 
 async fn sign_out(ask: Ask) -> Result<Farewell, Refusal> {
+    let record = write_down(&ask, "sign-out", Some(ask.caller()?))?;
     let session = ask
         .visitor
         .as_ref()
@@ -137,7 +161,8 @@ async fn sign_out(ask: Ask) -> Result<Farewell, Refusal> {
     if let Some(session) = session {
         ask.inner.sessions.close(session);
     }
+    record.ended(true);
     Ok(Farewell {
-        is_https: ask.inner.is_https,
+        cookie: ask.inner.cookie().clone(),
     })
 }

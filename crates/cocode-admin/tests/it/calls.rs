@@ -74,7 +74,7 @@ async fn calls_of_clients_are_seen_with_their_latencies() {
     let begin = |name: &str| {
         place.desk.calls.begin(NewCall {
             principal: "ana".to_owned(),
-            server: "files".to_owned(),
+            server: Some("files".to_owned()),
             method: "tools/call".to_owned(),
             name: name.to_owned(),
         })

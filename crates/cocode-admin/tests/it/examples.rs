@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cocode_admin::model::{ConsentArgument, ConsentCall};
 use cocode_admin::{NewCall, Question, QuestionKind};
 use serde_json::{Value, json};
 
@@ -51,6 +52,7 @@ fn reading() -> Examples {
         "getReadiness",
         "getMetrics",
         "listServers",
+        "getShared",
         "getServer",
         "getServerLogs",
         "listTools",
@@ -105,6 +107,7 @@ fn servers() -> Examples {
         ("connectServer", files(200, "root: Connect files")),
         ("disconnectServer", files(200, "root: Disconnect files")),
         ("restartServer", doing(odd, "root: Restart a/b \"é\"")),
+        ("restartShared", files(200, "root: restart all files")),
     ]
 }
 
@@ -155,7 +158,7 @@ pub(crate) async fn stage(operation: &Operation, example: &Example) -> (Place, S
     let place = Place::new();
     place.desk.calls.begin(NewCall {
         principal: "ana".to_owned(),
-        server: "files".to_owned(),
+        server: Some("files".to_owned()),
         method: "tools/call".to_owned(),
         name: "echo".to_owned(),
     });
@@ -172,9 +175,17 @@ pub(crate) async fn stage(operation: &Operation, example: &Example) -> (Place, S
         "answerElicitation" => {
             let question = Question {
                 server: "files".to_owned(),
-                principal: None,
-                tool: None,
-                message: "How old?".to_owned(),
+                principal: Some("ci".to_owned()),
+                tool: Some("write".to_owned()),
+                message: "May the tool `write` of server `files` be called?".to_owned(),
+                consent: Some(ConsentCall {
+                    client: Some("nightly".to_owned()),
+                    arguments: vec![ConsentArgument {
+                        name: "path".to_owned(),
+                        value: r#""a.txt""#.to_owned(),
+                    }],
+                    reason: Some("asked because of your rule `mcp__files__write`".to_owned()),
+                }),
                 kind: QuestionKind::Form(raw("{}")),
             };
             let wait = std::time::Duration::from_mins(1);

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use cocode_admin::model::{
     Authentication, Budget, CallProgress, CallWish, ClientSession, Completion, Facts, FoundTool,
-    LogLine, LogStream, Login, LoginState, MadeToken, NewServer, NewToken, PendingTrust,
-    PromptWish, Prompts, Readiness, Reason, Resources, Server, ServerBudget, ServerState,
-    ServerTool, Token, Verdict,
+    Front, Instance, LogLine, LogStream, Login, LoginState, MadeToken, NewServer, NewToken,
+    PendingTrust, PromptWish, Prompts, Readiness, Reason, Resources, Restarted, Server,
+    ServerBudget, ServerState, ServerTool, SharedServers, Token, Verdict,
 };
 use cocode_admin::{
-    CallListener, CallNews, Caller, Decision, House, Moment, Refusal, RefusalStatus, Secret,
-    Switch, Work,
+    Act, CallListener, CallNews, Caller, Decision, House, Moment, Record, Refusal, RefusalStatus,
+    Secret, Switch, Work,
 };
 use cocode_wire::RawJson;
 use tokio::sync::watch;
@@ -22,8 +22,8 @@ use tokio::sync::watch;
 const MAX_SERVERS: usize = 50;
 
 /// The house of a test.
-#[derive(Debug)]
-pub(crate) struct Scripted(Mutex<State>);
+#[derive(Clone, Debug)]
+pub(crate) struct Scripted(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -38,6 +38,7 @@ struct State {
     /// What the next requests are refused with.
     refusal: Option<Refusal>,
     deeds: Vec<String>,
+    acts: Vec<String>,
 }
 
 pub(crate) fn raw(text: &str) -> RawJson {
@@ -80,6 +81,39 @@ pub(crate) fn server(name: &str, state: ServerState) -> Server {
     }
 }
 
+fn front() -> Front {
+    Front {
+        pid: Some(4711),
+        directory: Some("/srv/shop".to_owned()),
+        server: None,
+        servers: Some(vec!["files".to_owned()]),
+        profile: None,
+        tool_search: None,
+        seconds: 2,
+    }
+}
+
+fn instance(server: &Server) -> Instance {
+    Instance {
+        name: server.name.clone(),
+        fingerprint: "f1".to_owned(),
+        state: server.state.to_string(),
+        sharing: server.sharing.clone(),
+        sharing_reason: None,
+        fronts: vec![4711],
+        directories: vec!["/srv/shop".to_owned()],
+        seconds: 3,
+        in_flight: 0,
+        reconnects: 0,
+        pid: server.pid,
+        revision: server.revision.clone(),
+        transport: Some(server.transport.clone()),
+        tools: Some(server.tools),
+        ready_milliseconds: Some(12),
+        trouble: None,
+    }
+}
+
 pub(crate) fn unknown(what: &str) -> Refusal {
     let message = format!("there is no such {what}");
     Refusal::new(RefusalStatus::Unknown, format!("{what}-unknown"), message)
@@ -95,6 +129,7 @@ impl Scripted {
         ];
         let pending = PendingTrust {
             name: "shared".to_owned(),
+            kind: cocode_admin::model::TrustKind::Server,
             scope: "project".to_owned(),
             file: "/srv/shop/.mcp.json".to_owned(),
             hash: "abc".to_owned(),
@@ -103,7 +138,7 @@ impl Scripted {
             after: "command = \"rm\"".to_owned(),
         };
         let token = token("ana", true);
-        Arc::new(Self(Mutex::new(State {
+        Arc::new(Self(Arc::new(Mutex::new(State {
             servers: servers.map(|one| (one.name.clone(), one)).into(),
             logins: BTreeMap::new(),
             tokens: BTreeMap::from([("ana".to_owned(), token)]),
@@ -113,7 +148,8 @@ impl Scripted {
             is_restless: false,
             refusal: None,
             deeds: Vec::new(),
-        })))
+            acts: Vec::new(),
+        }))))
     }
 
     pub(crate) fn refuse(&self, refusal: Option<Refusal>) {
@@ -142,6 +178,11 @@ impl Scripted {
     /// What was done since this was last asked.
     pub(crate) fn deeds(&self) -> Vec<String> {
         std::mem::take(&mut self.lock().deeds)
+    }
+
+    /// What was written down since this was last asked, of what the API does by itself.
+    pub(crate) fn acts(&self) -> Vec<String> {
+        std::mem::take(&mut self.lock().acts)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -229,6 +270,7 @@ impl House for Scripted {
             version: "1.2.3".to_owned(),
             pid: 7,
             url: "http://127.0.0.1:7777".to_owned(),
+            dashboard: Some("http://127.0.0.1:7777/".to_owned()),
             directory: "/srv/shop".to_owned(),
             started_at: Moment::now(),
             authentication: self.lock().authentication,
@@ -295,6 +337,30 @@ impl House for Scripted {
                 Switch::Enable | Switch::Connect | Switch::Restart => ServerState::Ready,
             };
             Ok(server.clone())
+        })
+    }
+
+    fn shared(&self) -> Work<'_, SharedServers> {
+        self.work(|state| {
+            let servers = state.servers.values().map(instance);
+            Ok(SharedServers {
+                pid: 7,
+                version: "1.2.3".to_owned(),
+                socket: Some("/run/user/1000/cocode/daemon.sock".to_owned()),
+                url: None,
+                seconds: 3,
+                fronts: vec![front()],
+                servers: servers.collect(),
+            })
+        })
+    }
+
+    fn restart_shared<'a>(&'a self, by: &'a Caller, name: &'a str) -> Work<'a, Restarted> {
+        self.deed(by, format!("restart all {name}"), |state| {
+            Ok(Restarted {
+                servers: u64::from(state.servers.contains_key(name)),
+                stopped: 0,
+            })
         })
     }
 
@@ -547,7 +613,27 @@ impl House for Scripted {
         self.work(|_| Ok(vec![raw(r#"{"seq":1}"#); limit + 1]))
     }
 
+    fn record(&self, act: &Act<'_>) -> Result<Box<dyn Record>, Refusal> {
+        if let Some(refusal) = self.lock().refusal.clone() {
+            return Err(refusal);
+        }
+        let by = act.by.map_or("nobody", |by| &by.name);
+        let about = [Some(act.method), act.server, act.name].into_iter();
+        let about: Vec<&str> = about.flatten().collect();
+        let what = format!("{by}: {}", about.join(" "));
+        Ok(Box::new(Written(self.clone(), what)))
+    }
+
     fn stop<'a>(&'a self, by: &'a Caller) -> Work<'a, ()> {
         self.deed(by, "stop".to_owned(), |_| Ok(()))
+    }
+}
+
+struct Written(Scripted, String);
+
+impl Record for Written {
+    fn ended(self: Box<Self>, is_done: bool) {
+        let outcome = if is_done { "done" } else { "refused" };
+        self.0.lock().acts.push(format!("{}: {outcome}", self.1));
     }
 }

@@ -2,37 +2,23 @@
 //! that makes thousands of requests from the document. `cargo xtask peers` installs them.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use cocode_admin::{
     AdminOptions, CallEnding, LONGEST_WAIT, NewCall, Question, QuestionKind, Reply, TurnedAway,
 };
+use cocode_testkit::{ApiJudge, admin_python};
 use serde_json::Value;
 
 use crate::client::Place;
 use crate::house::raw;
 use crate::served::{ADMIN_TOKEN, Served};
 
-/// Requests that are made up for each operation, beside those that follow from its description.
-const EXAMPLES: &str = "8";
-/// So that every run makes the same requests; one after the other, for the same reason.
-const SEED: &str = "20260728";
-
-fn installed(path: &str) -> PathBuf {
-    let root = std::env::var_os("COCODE_PEERS").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers"),
-        PathBuf::from,
-    );
-    let file = root.join("admin-python").join(path);
-    assert!(file.exists(), "{path} is missing: run `cargo xtask peers`");
-    file
-}
-
 /// Runs a Python program over a text, and gives what it prints.
 fn python(program: &str, text: &str) -> String {
-    let mut child = Command::new(installed("bin/python"))
+    let mut child = Command::new(admin_python("bin/python"))
         .args(["-c", program])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -105,7 +91,7 @@ async fn place_with_calls() -> Place {
     ] {
         let call = place.desk.calls.begin(NewCall {
             principal: "ana".to_owned(),
-            server: server.to_owned(),
+            server: Some(server.to_owned()),
             method: "tools/call".to_owned(),
             name: "echo".to_owned(),
         });
@@ -188,6 +174,7 @@ fn question() -> Question {
         principal: None,
         tool: None,
         message: "How old?".to_owned(),
+        consent: None,
         kind: QuestionKind::Form(raw(schema)),
     }
 }
@@ -201,32 +188,18 @@ async fn no_request_that_the_document_suggests_breaks_the_api_peer() {
     });
     place.house.be_restless();
     let served = Served::start(place.admin.clone());
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("schemathesis");
-    std::fs::create_dir_all(&directory).unwrap();
-    let settings = directory.join("schemathesis.toml");
     let asked = place.desk.inbox.ask(question(), LONGEST_WAIT).unwrap();
     let id = place.desk.inbox.pending().remove(0).id;
-    let said = include_str!("schemathesis.toml").replace("QUESTION", &id);
-    std::fs::write(&settings, said).unwrap();
-    let url = format!("http://{}", served.address);
-    let run = move || {
-        Command::new(installed("bin/schemathesis"))
-            .arg("--config-file")
-            .arg(&settings)
-            .args(["run", &format!("{url}/api/v1/openapi.json")])
-            .args(["--header", &format!("Authorization: Bearer {ADMIN_TOKEN}")])
-            .args(["--max-examples", EXAMPLES, "--seed", SEED])
-            .args(["--phases", "examples,coverage,fuzzing,stateful"])
-            .args(["--continue-on-failure", "--no-color"])
-            .args(["--workers", "1", "--request-timeout", "10"])
-            .current_dir(&directory)
-            .output()
-            .unwrap()
+    let judge = ApiJudge {
+        directory: Path::new(env!("CARGO_TARGET_TMPDIR")).join("schemathesis"),
+        document: format!("http://{}/api/v1/openapi.json", served.address),
+        token: ADMIN_TOKEN.to_owned(),
+        settings: include_str!("schemathesis.toml").replace("QUESTION", &id),
+        examples: 8,
+        request_seconds: 10,
     };
-    let output = tokio::task::spawn_blocking(run).await.unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    let complained = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}\n{complained}");
+    let said = tokio::task::spawn_blocking(move || judge.content());
+    let said = said.await.unwrap();
     // What it tested is what there is, but for the document, which it has read already.
     let document = crate::document::document(&place).await;
     let count = crate::document::operations(&document).len() - 1;

@@ -61,6 +61,16 @@ async fn nobody_gets_in_without_showing_who_they_are_and_nothing_is_done() {
             _ => check_refused(&document, &operation, &answer, 403),
         }
         assert_eq!(place.house.deeds(), [""; 0], "{}", operation.id);
+        // A page that was led to the user's own way is not.
+        let page = asking.clone().by(Who::Local);
+        for (name, value) in [
+            ("sec-fetch-site", "same-origin"),
+            ("origin", "http://localhost:7777"),
+        ] {
+            let answer = page.clone().with(name, value).send().await;
+            check_refused(&document, &operation, &answer, 403);
+        }
+        assert_eq!(place.house.deeds(), [""; 0], "{}", operation.id);
         // Whoever comes by the user's own way is the user.
         let answer = asking.by(Who::Local).open().await;
         assert_eq!(answer.0.as_u16(), example.status, "{}", operation.id);
@@ -325,4 +335,45 @@ async fn an_answer_that_does_not_come_is_given_up() {
         .send()
         .await;
     assert_eq!((answer.status, &*answer.code()), (503, "too-slow"));
+}
+
+#[tokio::test]
+async fn only_who_is_known_has_more_than_a_little_taken_in() {
+    let place = Place::new();
+    let mut none = http::HeaderMap::new();
+    let limit = |method: &Method, path: &str, headers: &http::HeaderMap, is_known| {
+        place.admin.body_limit(method, path, headers, is_known)
+    };
+    let call = "/api/v1/servers/files/call";
+    for (method, path) in [
+        (&Method::POST, call),
+        (&Method::POST, "/api/v1/servers"),
+        (&Method::DELETE, "/api/v1/servers/files"),
+        (&Method::GET, "/api/v1/servers"),
+        (&Method::POST, "/nothing"),
+        (&Method::POST, "/api/v1/nothing"),
+        (&Method::PUT, "/api/v1/servers"),
+        (&Method::POST, "/%zz"),
+        (&Method::GET, "/healthz"),
+    ] {
+        assert_eq!(limit(method, path, &none, false), 0, "{method} {path}");
+    }
+    assert_eq!(
+        limit(&Method::POST, "/api/v1/sign-in", &none, false),
+        64 * 1024
+    );
+    assert_eq!(limit(&Method::POST, call, &none, true), MAX_CALL_BYTES);
+    assert_eq!(
+        limit(&Method::POST, "/api/v1/servers", &none, true),
+        MAX_BODY_BYTES
+    );
+    assert_eq!(limit(&Method::GET, "/api/v1/servers", &none, true), 0);
+    none.insert("cookie", "cocode_session=nobodys".parse().unwrap());
+    assert_eq!(limit(&Method::POST, call, &none, false), 0);
+    let cookie = place.sign_in().await.cookie.parse().unwrap();
+    let signed_in = [(http::header::COOKIE, cookie)].into_iter().collect();
+    assert_eq!(
+        limit(&Method::POST, call, &signed_in, false),
+        MAX_CALL_BYTES
+    );
 }

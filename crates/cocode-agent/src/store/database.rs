@@ -9,7 +9,7 @@ use std::os::unix::fs::{
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
@@ -195,27 +195,6 @@ fn make_private_file(path: &Path) -> Result<(), Trouble> {
             .map_err(Trouble::file("close to others", path))?;
     }
     Ok(())
-}
-
-/// The time as it is stored.
-pub(super) fn micros(time: SystemTime) -> i64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
-}
-
-/// The time that was stored.
-pub(super) fn time_of(micros: i64) -> SystemTime {
-    UNIX_EPOCH + Duration::from_micros(u64::try_from(micros).unwrap_or(0))
-}
-
-/// A number as it is stored: SQLite has none that are larger.
-pub(super) fn stored(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-/// A number that was stored.
-pub(super) fn unstored(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
 }
 
 /// The key of a conversation in the tables.

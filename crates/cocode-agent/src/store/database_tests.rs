@@ -1,10 +1,10 @@
 //! How a file is opened, and what its errors are told as.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rusqlite::{Error, ffi};
 
-use super::{Database, Safety, Trouble, micros, stored, time_of, unstored};
+use super::{Database, Safety, Trouble};
 use crate::store::StoreError;
 
 fn pragma(database: &Database, name: &str) -> String {
@@ -72,14 +72,4 @@ fn errors_say_what_to_do() {
         assert!(text.contains("/x/c.db"), "{text}");
         assert!(text.contains(expected), "{text}");
     }
-}
-
-#[test]
-fn numbers_and_times_fit_whatever_they_are() {
-    assert_eq!(unstored(stored(7)), 7);
-    assert_eq!(stored(u64::MAX), i64::MAX);
-    assert_eq!(unstored(-1), 0);
-    let time = UNIX_EPOCH + Duration::from_micros(1_234_567);
-    assert_eq!(time_of(micros(time)), time);
-    assert_eq!(micros(SystemTime::UNIX_EPOCH - Duration::from_secs(1)), 0);
 }

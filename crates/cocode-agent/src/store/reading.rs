@@ -1,19 +1,14 @@
 //! What is read from the store: lists, and whole conversations.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt as _;
-use std::path::PathBuf;
-
 use rusqlite::{Row, Transaction, params};
 
-use super::database::{Database, Safety, Trouble, key_of, time_of, unstored};
-use super::{ConversationId, StoreError, Stored, Summary, Unread, Wanted};
+use super::database::{Database, Safety, Trouble, key_of};
+use super::keeping::{
+    MAX_LISTED, Records, draft_from, path_from, settings_from, time_of, unstored,
+};
+use super::{ConversationId, Stored, Summary, Wanted};
 use crate::content::Block;
 use crate::model::Usage;
-use crate::record::{Record, Settings};
-
-/// A list has no more than so many conversations, whatever was asked for.
-pub(super) const MAX_LISTED: usize = 1000;
 
 /// The columns that [`summary_of`] reads, in their order.
 const SUMMARY: &str = "id, owner, title, cwd, began, used, turns, tokens_input, tokens_output,
@@ -55,14 +50,8 @@ pub(super) fn load(database: &mut Database, id: &ConversationId) -> Result<Store
         [key],
         |row| Ok((summary_of(row)?, row.get::<_, String>(13)?, row.get(14)?)),
     )?;
-    let settings: Settings =
-        serde_json::from_str(&settings).map_err(|error| StoreError::NotUnderstood {
-            id: id.clone(),
-            number: 0,
-            kind: "settings".to_owned(),
-            why: error.to_string(),
-        })?;
-    let (records, unread) = records_of(&transaction, key)?;
+    let settings = settings_from(id, &settings)?;
+    let Records { records, unread } = records_of(&transaction, key)?;
     let draft = draft_of(&transaction, key, last)?;
     transaction.commit()?;
     let mut summaries = [summary];
@@ -77,29 +66,17 @@ pub(super) fn load(database: &mut Database, id: &ConversationId) -> Result<Store
     })
 }
 
-/// Records with their numbers, and those that are not understood.
-type Records = (Vec<(u64, Record)>, Vec<Unread>);
-
 fn records_of(transaction: &Transaction<'_>, key: i64) -> Result<Records, Trouble> {
     let mut statement = transaction.prepare(
         "SELECT number, kind, record FROM records WHERE conversation = ?1 ORDER BY number",
     )?;
     let mut rows = statement.query([key])?;
-    let mut records = Vec::new();
-    let mut unread = Vec::new();
+    let mut records = Records::default();
     while let Some(row) = rows.next()? {
-        let number = unstored(row.get(0)?);
-        let json = row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?;
-        match serde_json::from_str(json) {
-            Ok(record) => records.push((number, record)),
-            Err(error) => unread.push(Unread {
-                number,
-                kind: row.get(1)?,
-                why: error.to_string(),
-            }),
-        }
+        let text = |column| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
+        records.add(unstored(row.get(0)?), text(1)?, text(2)?);
     }
-    Ok((records, unread))
+    Ok(records)
 }
 
 /// What was said of a reply, if nothing happened since.
@@ -113,17 +90,9 @@ fn draft_of(
         [key, last],
         |row| row.get::<_, String>(0),
     );
-    let said = match found {
-        Err(rusqlite::Error::QueryReturnedNoRows) => return Ok(None),
-        found => found?,
-    };
-    match serde_json::from_str(&said) {
-        Ok(said) => Ok(Some(said)),
-        Err(error) => {
-            // A newer version wrote it. Without it the reply is asked for again, as it would be anyway.
-            tracing::warn!(%error, "the draft of a reply is not understood, and left out");
-            Ok(None)
-        }
+    match found {
+        Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
+        found => Ok(draft_from(&found?)),
     }
 }
 
@@ -143,7 +112,6 @@ fn see_who_is_held(database: &mut Database, summaries: &mut [Summary]) -> Result
 
 fn summary_of(row: &Row<'_>) -> rusqlite::Result<Summary> {
     let id: String = row.get(0)?;
-    let cwd: Vec<u8> = row.get(3)?;
     Ok(Summary {
         id: id.parse().map_err(|error| {
             rusqlite::Error::FromSqlConversionFailure(
@@ -154,7 +122,7 @@ fn summary_of(row: &Row<'_>) -> rusqlite::Result<Summary> {
         })?,
         owner: row.get(1)?,
         title: row.get(2)?,
-        cwd: PathBuf::from(OsString::from_vec(cwd)),
+        cwd: path_from(row.get(3)?),
         began: time_of(row.get(4)?),
         used: time_of(row.get(5)?),
         turns: unstored(row.get(6)?),

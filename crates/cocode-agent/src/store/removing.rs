@@ -2,7 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::database::{Database, Safety, Trouble, key_of, micros, unstored};
+use super::database::{Database, Safety, Trouble, key_of};
+use super::keeping::{micros, unstored};
 use super::{ConversationId, StoreError};
 
 /// Conversations that are removed in one transaction: others may write in between.

@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 
 use super::database::{Database, Trouble};
+use super::keeping::{Beginning, Entry, draft_json};
 use super::removing::{self, Purge};
-use super::writing::{self, Beginning, Entry, Through};
+use super::writing::{self, Through};
 use super::{
     ConversationId, Lease, NewConversation, Store, StoreError, Stored, Summary, Wanted, reading,
 };
@@ -155,7 +156,7 @@ impl Store for SqliteStore {
         said: &'a [Block],
     ) -> Work<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            let said = writing::draft_json(said)?;
+            let said = draft_json(said)?;
             let through = Through::new(lease);
             self.run(move |database| writing::draft(database, through, &said))
                 .await

@@ -1,36 +1,17 @@
 //! What adds to the store: conversations, leases, records, drafts.
 
-use std::os::unix::ffi::OsStrExt as _;
 use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 use rusqlite::{Transaction, named_params, params};
-use serde::Serialize;
 
-use super::database::{Database, Safety, Trouble, key_of, micros, stored, unstored};
-use super::{ConversationId, Hold, Lease, NewConversation, StoreError};
-use crate::content::Block;
+use super::database::{Database, Safety, Trouble, key_of};
+use super::keeping::{
+    Beginning, Entry, KNOWN_KINDS, MAX_CONVERSATION_BYTES, micros, stored, too_long, unknown_kind,
+    unstored,
+};
+use super::{ConversationId, Hold, Lease, StoreError};
 use crate::model::Usage;
-use crate::record::Record;
-
-/// One record, one draft or the settings of a conversation, as JSON. Images are the largest that is in them.
-pub(super) const MAX_RECORD_BYTES: usize = 16 * 1024 * 1024;
-/// All records of a conversation, as JSON: it is read as a whole.
-pub(super) const MAX_CONVERSATION_BYTES: u64 = 512 * 1024 * 1024;
-/// What is kept of a title, in characters.
-pub(super) const MAX_TITLE_CHARACTERS: usize = 200;
-/// The longest name of an owner, in bytes.
-pub(super) const MAX_OWNER_BYTES: usize = 1024;
-
-/// A conversation that begins, as it is written.
-#[derive(Debug)]
-pub(super) struct Beginning {
-    id: ConversationId,
-    owner: String,
-    title: String,
-    cwd: Vec<u8>,
-    settings: String,
-}
 
 /// Something that is written through a lease. It is not written once the lease is gone, even if it was
 /// asked for before.
@@ -38,50 +19,6 @@ pub(super) struct Beginning {
 pub(super) struct Through {
     id: ConversationId,
     hold: Weak<dyn Hold>,
-}
-
-/// A record, as it is written.
-#[derive(Debug)]
-pub(super) struct Entry {
-    kind: &'static str,
-    json: String,
-    sums: Sums,
-}
-
-/// What a record changes in what lists say of the conversation.
-#[derive(Debug, Default, PartialEq)]
-struct Sums {
-    turns: u64,
-    usage: Usage,
-    cost: f64,
-    is_closed: bool,
-    cwd: Option<Vec<u8>>,
-}
-
-impl Beginning {
-    pub(super) fn new(new: NewConversation) -> Result<Self, StoreError> {
-        let NewConversation {
-            owner,
-            settings,
-            title,
-        } = new;
-        if owner.len() > MAX_OWNER_BYTES {
-            return Err(StoreError::NotStorable {
-                what: "the owner of a conversation",
-                why: format!(
-                    "the name has {} bytes, and {MAX_OWNER_BYTES} are the most",
-                    owner.len()
-                ),
-            });
-        }
-        Ok(Self {
-            id: ConversationId::random()?,
-            owner,
-            title: cut_title(&title),
-            cwd: settings.cwd.as_os_str().as_bytes().to_vec(),
-            settings: json_of("the settings of a conversation", &settings)?,
-        })
-    }
 }
 
 impl Through {
@@ -112,42 +49,6 @@ impl Through {
             return Err(lost().into());
         }
         work(key)
-    }
-}
-
-impl Entry {
-    pub(super) fn new(record: &Record) -> Result<Self, StoreError> {
-        Ok(Self {
-            kind: record.kind(),
-            json: json_of("a record", record)?,
-            sums: Sums::of(record),
-        })
-    }
-}
-
-impl Sums {
-    fn of(record: &Record) -> Self {
-        let mut sums = Self::default();
-        match record {
-            Record::Asked { .. } => sums.turns = 1,
-            Record::Replied { usage, cost, .. } | Record::Compacted { usage, cost, .. } => {
-                sums.usage = *usage;
-                // Anything else is no price, and would spoil the sum.
-                sums.cost = cost.filter(|cost| cost.is_finite()).unwrap_or(0.0);
-            }
-            Record::Changed { settings } => {
-                sums.cwd = Some(settings.cwd.as_os_str().as_bytes().to_vec());
-            }
-            Record::Closed => sums.is_closed = true,
-            Record::BrokeOff { .. }
-            | Record::CallBegun { .. }
-            | Record::ApprovalAsked { .. }
-            | Record::ApprovalAnswered { .. }
-            | Record::CallEnded { .. }
-            | Record::Nudged { .. }
-            | Record::Ended { .. } => {}
-        }
-        sums
     }
 }
 
@@ -195,7 +96,8 @@ fn refuse_newer_records(
     key: i64,
     id: &ConversationId,
 ) -> Result<(), Trouble> {
-    let known = Record::KINDS.map(|kind| format!("'{kind}'")).join(", ");
+    let known: Vec<_> = KNOWN_KINDS.iter().map(|kind| format!("'{kind}'")).collect();
+    let known = known.join(", ");
     let found = transaction.query_row(
         &format!(
             "SELECT number, kind FROM records
@@ -207,13 +109,7 @@ fn refuse_newer_records(
     match found {
         Err(rusqlite::Error::QueryReturnedNoRows) => Ok(()),
         Err(error) => Err(error.into()),
-        Ok((number, kind)) => Err(StoreError::NotUnderstood {
-            id: id.clone(),
-            number: unstored(number),
-            kind,
-            why: "this version knows no such records".to_owned(),
-        }
-        .into()),
+        Ok((number, kind)) => Err(unknown_kind(id, unstored(number), kind).into()),
     }
 }
 
@@ -251,14 +147,7 @@ fn write_entry(transaction: &Transaction<'_>, key: i64, entry: Entry) -> Result<
     let number = last.saturating_add(1);
     let bytes = bytes.saturating_add(u64::try_from(json.len()).unwrap_or(u64::MAX));
     if bytes > MAX_CONVERSATION_BYTES {
-        return Err(StoreError::NotStorable {
-            what: "a record",
-            why: format!(
-                "the conversation would be longer than {} MiB; begin another one",
-                MAX_CONVERSATION_BYTES / (1024 * 1024)
-            ),
-        }
-        .into());
+        return Err(too_long().into());
     }
     transaction.execute(
         "INSERT INTO records (conversation, number, kind, written, record)
@@ -305,45 +194,6 @@ pub(super) fn draft(database: &mut Database, through: Through, said: &str) -> Re
     })?;
     transaction.commit()?;
     Ok(())
-}
-
-/// A draft, as it is written.
-pub(super) fn draft_json(said: &[Block]) -> Result<String, StoreError> {
-    json_of("a draft", said)
-}
-
-fn json_of<T: Serialize + ?Sized>(what: &'static str, value: &T) -> Result<String, StoreError> {
-    let json = serde_json::to_string(value).map_err(|error| StoreError::NotStorable {
-        what,
-        why: error.to_string(),
-    })?;
-    if json.len() > MAX_RECORD_BYTES {
-        return Err(StoreError::NotStorable {
-            what,
-            why: format!(
-                "it has {} bytes, and {} MiB are the most",
-                json.len(),
-                MAX_RECORD_BYTES / (1024 * 1024)
-            ),
-        });
-    }
-    Ok(json)
-}
-
-/// The beginning of a title, on one line.
-fn cut_title(title: &str) -> String {
-    let mut characters = title.split_whitespace().flat_map(|word| {
-        let word = word.chars().filter(|character| !character.is_control());
-        std::iter::once(' ').chain(word)
-    });
-    // The first word has no space before it.
-    characters.next();
-    let mut cut: String = characters.by_ref().take(MAX_TITLE_CHARACTERS).collect();
-    if characters.next().is_some() {
-        cut.pop();
-        cut.push('…');
-    }
-    cut
 }
 
 #[cfg(test)]

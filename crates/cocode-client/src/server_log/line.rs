@@ -124,13 +124,20 @@ pub(super) fn tame(line: &str) -> String {
             '\t' => tame.push('\t'),
             // How bars of progress return to the beginning of their line.
             '\r' => tame.push(' '),
-            control if control.is_control() => tame.push(char::REPLACEMENT_CHARACTER),
+            control if control.is_control() || misleads(control) => {
+                tame.push(char::REPLACEMENT_CHARACTER);
+            }
             other => tame.push(other),
         }
     }
     let end = tame.trim_end_matches(' ').len();
     tame.truncate(end);
     tame
+}
+
+/// What some take for the end of a line, or what turns the order of what follows.
+fn misleads(character: char) -> bool {
+    matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// What follows the escape sequence whose first character was taken; nothing if it has no end, in

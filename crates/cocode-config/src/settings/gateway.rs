@@ -4,13 +4,14 @@
 //! says about that does not count, approved or not, and is reported. And what cannot be understood of
 //! it opens nothing: a principal whose table is broken may do nothing until it is mended.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cocode_core::{Authority, Rule, RuleEntry, RuleSet, ToolSearchMode, Verdict, nearest};
 
-use super::{AuditFailure, Prefix, Setting, SettingOrigin};
+use super::{AuditFailure, Metrics, Prefix, Setting, SettingOrigin};
 use crate::problem::Problem;
 
 /// The algorithms that tokens may be signed with: no secret shared with whoever verifies, and not none.
@@ -23,6 +24,9 @@ pub(crate) const LEEWAY_SECONDS: u64 = 300;
 pub(super) const DEFAULT_LEEWAY: Duration = Duration::from_mins(1);
 /// The claim that names who it is where nobody says otherwise.
 pub(super) const DEFAULT_CLAIM: &str = "sub";
+
+/// How many sessions a principal may have where nobody says otherwise: far less than all of a gateway.
+pub(crate) const DEFAULT_MAX_SESSIONS: u64 = 256;
 
 /// The stores that need no address.
 pub(crate) const STORES: &[&str] = &["sqlite", "memory"];
@@ -38,7 +42,12 @@ const OWNERS_TABLES: [&str; 4] = [
     "gateway.audit",
 ];
 /// The values of `[gateway]` that belong to its owner.
-const OWNERS_VALUES: [&str; 2] = ["gateway.admin_listen", "gateway.store"];
+const OWNERS_VALUES: [&str; 4] = [
+    "gateway.admin_listen",
+    "gateway.admin_url",
+    "gateway.metrics",
+    "gateway.store",
+];
 
 /// Keys of `[gateway]` that open nothing if they are not understood. What is wrong with `listen` is
 /// looked at where it is used.
@@ -58,12 +67,16 @@ pub struct GatewaySettings {
     pub listen: Option<Setting<String>>,
     /// The address of the management API, where that is another one.
     pub admin_listen: Option<Setting<String>>,
+    /// Where browsers find the dashboard, if a proxy is before it.
+    pub admin_url: Option<Setting<String>>,
     /// When tools have prefixes.
     pub prefix: Setting<Prefix>,
     /// The file with the certificate.
     pub tls_certificate: Option<Setting<String>>,
     /// The file with its key.
     pub tls_key: Option<Setting<String>>,
+    /// Who may read the metrics.
+    pub metrics: Setting<Metrics>,
     /// Sessions at once.
     pub max_sessions: Option<Setting<u64>>,
     /// How long a session may idle.
@@ -155,6 +168,9 @@ pub struct PrincipalSettings {
     pub calls_per_minute: Option<u64>,
     /// Calls that they may have under way.
     pub max_concurrent: Option<u64>,
+    /// Sessions, `WebSockets` and listening streams that they may have open; see
+    /// [`GatewaySettings::max_sessions_of`].
+    pub max_sessions: Option<u64>,
     /// Whether they may manage the gateway; if not given, what their token says.
     pub admin: Option<bool>,
 }
@@ -201,9 +217,35 @@ pub struct AuditSettings {
 impl GatewaySettings {
     /// What somebody may do: by their own table, or by that of all who have none. Without either, what
     /// the rules for everybody allow.
-    pub fn principal(&self, name: &str) -> Option<&PrincipalSettings> {
-        let own = self.principals.get(name);
+    ///
+    /// Who has a token is known by its name. Who signs in elsewhere is known by the name that they have
+    /// there, a space, and the issuer: `ana https://login.example.com`. If there is only a table for a token
+    /// that is called as they are, nobody knows whether it is meant for them, and they may do nothing: see
+    /// [`Self::unclear_for`].
+    pub fn principal(&self, id: &str) -> Option<Cow<'_, PrincipalSettings>> {
+        if let Some(unclear) = self.unclear_for(id) {
+            let nothing = PrincipalSettings::broken(unclear.from.clone());
+            return Some(Cow::Owned(nothing));
+        }
+        let own = self.principals.get(id);
         own.or_else(|| self.principals.get(OTHERS))
+            .map(Cow::Borrowed)
+    }
+
+    /// The table of a token that is called as somebody who signs in elsewhere and has no table of their own.
+    pub fn unclear_for(&self, id: &str) -> Option<&PrincipalSettings> {
+        let (name, _issuer) = id.split_once(' ')?;
+        match self.principals.get(id) {
+            Some(_) => None,
+            None => self.principals.get(name),
+        }
+    }
+
+    /// How many sessions, `WebSockets` and listening streams somebody may have open.
+    pub fn max_sessions_of(&self, name: &str) -> u64 {
+        let own = self.principal(name);
+        own.and_then(|own| own.max_sessions)
+            .unwrap_or(DEFAULT_MAX_SESSIONS)
     }
 }
 
@@ -260,6 +302,7 @@ impl PrincipalSettings {
             deny: Vec::new(),
             calls_per_minute: None,
             max_concurrent: None,
+            max_sessions: None,
             admin: Some(false),
         }
     }

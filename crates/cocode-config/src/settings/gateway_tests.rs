@@ -57,6 +57,7 @@ fn everything_can_be_said_in_one_file() {
         r#"
         [gateway]
         admin_listen = "127.0.0.1:7778"
+        admin_url = "https://gate.example.com"
         store = "postgres://cocode:${DB_PASSWORD}@db.example.com/cocode"
         [gateway.oauth]
         issuers = ["https://login.example.com", "https://other.example.com/realm"]
@@ -73,6 +74,7 @@ fn everything_can_be_said_in_one_file() {
         deny = [{ server = "github", tool = "delete_*" }]
         calls_per_minute = 60
         max_concurrent = 4
+        max_sessions = 2
         [gateway.principals.ana]
         admin = true
         [gateway.principals."*"]
@@ -91,7 +93,10 @@ fn everything_can_be_said_in_one_file() {
         on_failure = "continue"
         "#,
     );
+    assert_eq!(gateway.max_sessions_of("ci"), 2);
+    assert_eq!(gateway.max_sessions_of("ana"), 256);
     assert_eq!(gateway.admin_listen.unwrap().value, "127.0.0.1:7778");
+    assert_eq!(gateway.admin_url.unwrap().value, "https://gate.example.com");
     let oauth = gateway.oauth.unwrap();
     assert_eq!(oauth.issuers.value.len(), 2);
     assert_eq!(oauth.principal_claim.value, "email");
@@ -120,6 +125,8 @@ fn what_nobody_says_is_what_is_safe() {
     assert_eq!(gateway.store.value, GatewayStore::Sqlite);
     assert_eq!(gateway.oauth, None);
     assert_eq!(gateway.principal("anybody"), None);
+    assert_eq!(gateway.max_sessions_of("anybody"), 256);
+    assert_eq!(gateway.metrics.value.as_str(), "admin");
     assert!(!gateway.audit.is_enabled(false));
     assert!(
         gateway.audit.is_enabled(true),
@@ -219,6 +226,19 @@ const WRONG: &[(&str, &str, &str)] = &[
         "`[gateway.principals.\"*\"]` means those who have no table",
     ),
     (
+        "[gateway.principals.\"ana  https://i\"]\nallow = []",
+        "user.toml:1: key `gateway.principals.ana  https://i`: nobody has this name: names have no spaces",
+        "who signs in elsewhere is named by their name there, one space, and the issuer, as in \
+         \"ana https://login.example.com\"",
+    ),
+    (
+        "[gateway.oauth]\nissuers = ['https://i']\nresource = 'https://r'\n\
+         [gateway.principals.\"ana https://i/\"]\nallow = []",
+        "user.toml:4: key `gateway.principals.ana https://i/`: `https://i/` is not among the `issuers` of \
+         [gateway.oauth]",
+        "write the issuer to the letter as it stands there",
+    ),
+    (
         "[gateway.principals]\nci = true",
         "user.toml:2: key `gateway.principals.ci`: it is a boolean, but must be a table",
         "",
@@ -295,6 +315,33 @@ fn addresses_of_databases_may_hold_references() {
         good("[gateway]\nstore = 'memory'").store.value,
         GatewayStore::Memory
     );
+}
+
+#[test]
+fn one_name_of_a_token_and_of_two_issuers_has_three_tables() {
+    let gateway = good(
+        "[gateway.oauth]\nissuers = ['https://one', 'https://two']\nresource = 'https://r'\n\
+         [gateway.principals.ana]\nservers = ['a']\n\
+         [gateway.principals.\"ana https://one\"]\nservers = ['b']\n\
+         [gateway.principals.\"bob https://one\"]\nservers = ['c']\n\
+         [gateway.principals.\"*\"]\nservers = ['d']\n",
+    );
+    for (id, server) in [
+        ("ana", Some("a")),
+        ("ana https://one", Some("b")),
+        // Whether the table of the token is meant for them, too, nobody knows.
+        ("ana https://two", None),
+        ("bob https://one", Some("c")),
+        ("bob https://two", Some("d")),
+        ("bob", Some("d")),
+    ] {
+        let table = gateway.principal(id).unwrap();
+        let seen = ["a", "b", "c", "d"].into_iter();
+        let seen: Vec<&str> = seen.filter(|server| table.may_use(server)).collect();
+        assert_eq!(seen, Vec::from_iter(server), "{id}");
+        assert_eq!(gateway.unclear_for(id).is_some(), server.is_none(), "{id}");
+        assert_eq!(table.admin, server.is_none().then_some(false), "{id}");
+    }
 }
 
 /// Everything that belongs to the owner of a gateway.

@@ -87,6 +87,7 @@ pub fn merge_settings(layers: &[SettingsLayer]) -> (Settings, Vec<Problem>) {
         }
     }
     settings.gateway.principals = gateway::principals(layers);
+    problems.extend(gateway::of_nobody(&settings.gateway));
     (settings, problems)
 }
 

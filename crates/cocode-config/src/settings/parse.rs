@@ -337,6 +337,10 @@ fn provider_coherence(
     }
 }
 
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && !text.contains(|character: char| character.is_whitespace())
+}
+
 fn principal_coherence(
     reader: &mut Reader<'_>,
     path: &str,
@@ -347,6 +351,13 @@ fn principal_coherence(
         let message = "nobody has an empty name";
         let hint = "`[gateway.principals.\"*\"]` means those who have no table".to_owned();
         reader.report(member.line, path, message, Some(hint));
+    }
+    let issuer = member.key.split_once(' ').map(|(_, issuer)| issuer);
+    if member.key.starts_with(' ') || issuer.is_some_and(|issuer| !is_word(issuer)) {
+        let message = "nobody has this name: names have no spaces";
+        let hint = "who signs in elsewhere is named by their name there, one space, and the issuer, as in \
+                    \"ana https://login.example.com\"";
+        reader.report(member.line, path, message, Some(hint.to_owned()));
     }
     let admin = values.get("admin").map(|(given, _)| given);
     if member.key == OTHERS && admin == Some(&Given::Boolean(true)) {

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::Merged;
 use super::pages::with_text;
-use crate::deeds::Watched;
+use crate::deeds::{Watched, not_there};
 use crate::passing::pass;
 use crate::reply::Reply;
 use crate::request::Request;
@@ -27,9 +27,10 @@ struct Reference<'a> {
 impl Merged {
     pub(super) async fn get_prompt(&self, request: &Request) -> Result<Reply, RpcError> {
         let Some(shown) = &request.said.name else {
-            return Err(invalid("no prompt is named"));
+            return Err(self.turned_away(request, "", invalid("no prompt is named")));
         };
-        let (server, prompt) = self.find_prompt(shown).await?;
+        let found = self.find_prompt(shown).await;
+        let (server, prompt) = found.map_err(|error| self.turned_away(request, shown, error))?;
         let params = request.params.as_ref();
         let params = params.and_then(|params| with_text(params, "name", &prompt));
         let passed = self.pass_to(&server, request, params);
@@ -38,9 +39,10 @@ impl Merged {
 
     pub(super) async fn read(&self, request: &Request) -> Result<Reply, RpcError> {
         let Some(shown) = &request.said.uri else {
-            return Err(invalid("no `uri` is named"));
+            return Err(self.turned_away(request, "", invalid("no `uri` is named")));
         };
-        let (server, uri) = self.find_resource(shown, request.caller.era()).await?;
+        let found = self.find_resource(shown, request.caller.era()).await;
+        let (server, uri) = found.map_err(|error| self.turned_away(request, shown, error))?;
         let params = request.params.as_ref();
         let params = params.and_then(|params| with_text(params, "uri", &uri));
         let passed = self.pass_to(&server, request, params);
@@ -71,12 +73,16 @@ impl Merged {
                 name: Some(name), ..
             } => {
                 let shown = text(name).ok_or_else(missing)?;
-                let (server, own) = self.find_prompt(&shown).await?;
+                let found = self.find_prompt(&shown).await;
+                let (server, own) =
+                    found.map_err(|error| self.turned_away(request, &shown, error))?;
                 (name, server, own)
             }
             Reference { uri: Some(uri), .. } => {
                 let shown = text(uri).ok_or_else(missing)?;
-                let (server, own) = self.find_template(&shown, request.caller.era()).await?;
+                let found = self.find_template(&shown, request.caller.era()).await;
+                let (server, own) =
+                    found.map_err(|error| self.turned_away(request, &shown, error))?;
                 (uri, server, own)
             }
             Reference { .. } => return Err(missing()),
@@ -94,6 +100,13 @@ impl Merged {
         self.watched(&server, &own, request, completed).await
     }
 
+    /// Tells of a request for something that nobody has, and gives the answer to it.
+    fn turned_away(&self, request: &Request, shown: &str, error: RpcError) -> RpcError {
+        let view = self.view();
+        let told = view.and_then(|view| view.turn_away(request, None, shown, not_there(&error)));
+        told.err().unwrap_or(error)
+    }
+
     /// Has a request made under the eyes of whoever watches. `name` is what it is about, as the server
     /// knows it.
     async fn watched(
@@ -103,7 +116,7 @@ impl Merged {
         request: &Request,
         work: impl Future<Output = Result<Reply, RpcError>>,
     ) -> Result<Reply, RpcError> {
-        let watched = self.view()?.watch(request, server, Some(name))?;
+        let watched = self.view()?.watch(request, Some(server), Some(name))?;
         let reply = work.await;
         Watched::end(watched, reply.as_ref());
         reply

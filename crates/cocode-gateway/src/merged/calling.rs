@@ -12,8 +12,9 @@ use serde_json::value::RawValue;
 
 use super::Merged;
 use super::pages::with_text;
-use crate::deeds::Watched;
+use crate::deeds::{Watched, not_there};
 use crate::instance::{Instance, told};
+use crate::oversight::Outcome;
 use crate::passing::{asks_for_input, pass};
 use crate::reply::Reply;
 use crate::request::Request;
@@ -54,7 +55,10 @@ impl From<RpcError> for NotCalled {
 impl Merged {
     pub(super) async fn call(&self, request: Box<Request>) -> Result<Reply, RpcError> {
         let Some(shown) = request.said.name.clone() else {
-            return Err(RpcError::new(code::INVALID_PARAMS, "no tool is named"));
+            let error = RpcError::new(code::INVALID_PARAMS, "no tool is named");
+            let view = self.view()?;
+            view.turn_away(&request, None, "", not_there(&error))?;
+            return Err(error);
         };
         if let Some(own) = self.own_tool(&shown, &request)? {
             return Box::pin(self.call_own(own, request)).await;
@@ -76,7 +80,7 @@ impl Merged {
         let callee = match self.find_tool(shown).await {
             Ok(callee) => callee,
             Err(not_called) => {
-                self.note_hidden(shown, &request);
+                self.turn_away(shown, &request, &not_called)?;
                 return Err(not_called);
             }
         };
@@ -84,10 +88,10 @@ impl Merged {
         let server = &entry.spec.name;
         let verdict = view.verdict(entry, tool);
         if verdict == Verdict::Deny {
-            view.note_denied(&request, server, tool);
+            view.turn_away(&request, Some(server), tool, Outcome::Denied)?;
             return Err(self.unknown_tool(shown));
         }
-        let watched = view.watch(&request, server, Some(tool))?;
+        let watched = view.watch(&request, Some(server), Some(tool))?;
         let called = self.call_found(&callee, verdict, request, by).await;
         let called = called.map_err(|not_called| match not_called {
             NotCalled::Unknown(_) => self.unknown_tool(shown),
@@ -124,8 +128,12 @@ impl Merged {
             Err(error) => return Err(told(server, &error).into()),
         }
         // Nobody is asked about a call that would be refused.
+        let reason = || view.reason(entry, tool);
         if verdict == Verdict::Ask
-            && let Some(reply) = view.consents().ask(&mut request, server, tool).await?
+            && let Some(reply) = view
+                .consents()
+                .ask(&mut request, server, tool, reason)
+                .await?
         {
             return Ok(reply);
         }
@@ -140,13 +148,17 @@ impl Merged {
         Ok(limited(&instance, tool, reply, by).await)
     }
 
-    /// Tells of a call of a tool that is hidden from this client, if it is one.
-    fn note_hidden(&self, shown: &str, request: &Request) {
-        if let Ok((view, snapshot)) = self.current()
-            && let Some((server, tool)) = snapshot.hidden.resolve(shown)
-        {
-            view.note_denied(request, server, tool.as_str());
+    /// Tells of a call of a tool that is hidden from this client, or that nobody has.
+    fn turn_away(&self, shown: &str, request: &Request, why: &NotCalled) -> Result<(), RpcError> {
+        let NotCalled::Unknown(what) = why else {
+            return Ok(());
+        };
+        let (view, snapshot) = self.current()?;
+        if let Some((server, tool)) = snapshot.hidden.resolve(shown) {
+            return view.turn_away(request, Some(server), tool.as_str(), Outcome::Denied);
         }
+        let error = RpcError::new(code::INVALID_PARAMS, what.as_str());
+        view.turn_away(request, None, shown, not_there(&error))
     }
 
     /// The tool of this name. One that nobody knows may be of a server that is still starting.

@@ -21,6 +21,7 @@ impl Merged {
         };
         let (server, uri) = self.find_resource(asked, Era::Legacy).await?;
         let (view, member) = (self.view()?, self.member(request)?);
+        view.watch(request, Some(&server), None)?;
         let gone = || RpcError::new(code::INTERNAL_ERROR, "the server is not served any more");
         let entry = view.entry(&server).ok_or_else(gone)?;
         self.instance(&entry, request).await?;
@@ -41,6 +42,7 @@ impl Merged {
     pub(super) async fn listen(&self, request: Box<Request>) -> Result<Reply, RpcError> {
         let wanted = Filter::read(request.params.as_ref())?;
         let (view, snapshot) = self.current()?;
+        view.watch(&request, None, None)?;
         let mut choice = choice_of(&request)?;
         let mut lists = snapshot.lists.clone();
         if choice.decide(view.search(), || snapshot.load()) {
@@ -91,6 +93,7 @@ impl Merged {
     /// it is.
     pub(super) async fn set_level(&self, request: &Request) -> Result<Reply, RpcError> {
         let level = Level::asked_for(request.params.as_ref())?;
+        self.view()?.watch(request, None, None)?;
         request.from.set_log_level(level);
         let servers = self.view()?.servers();
         let each = servers.values().map(async |entry| {

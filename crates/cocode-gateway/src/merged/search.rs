@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use super::calling::{By, NotCalled, arguments};
 use super::snapshot::Snapshot;
 use super::{Merged, lock};
+use crate::deeds::{Watched, not_there};
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::results::completed;
@@ -73,21 +74,29 @@ impl Merged {
     pub(super) async fn call_own(
         &self,
         own: Own,
-        request: Box<Request>,
+        mut request: Box<Request>,
     ) -> Result<Reply, RpcError> {
         let era = request.caller.era();
         match own {
             Own::Search => {
                 let given = arguments(&request)?;
-                match Query::read(given.as_ref()) {
+                let watched = self.view()?.watch(&request, None, Some(TOOL_SEARCH))?;
+                let reply = match Query::read(given.as_ref()) {
                     Ok(query) => self.search(&query, era).await,
                     Err(what) => failed(&what, era),
-                }
+                };
+                Watched::end(watched, reply.as_ref());
+                reply
             }
             Own::Call => {
-                let (name, request) = match unwrapped(request)? {
-                    Ok(unwrapped) => unwrapped,
-                    Err(what) => return failed(&what, era),
+                let name = match unwrap_call(&mut request)? {
+                    Ok(name) => name,
+                    Err(what) => {
+                        let error = RpcError::new(code::INVALID_PARAMS, what.as_str());
+                        let view = self.view()?;
+                        view.turn_away(&request, None, TOOL_CALL, not_there(&error))?;
+                        return failed(&what, era);
+                    }
                 };
                 match self.call_named(&name, request, By::ToolCall).await {
                     Ok(reply) => Ok(reply),
@@ -259,16 +268,16 @@ fn text(key: &str, value: &str) -> Result<String, String> {
     serde_json::from_str(value).map_err(|_no_text| format!("`{key}` is a text."))
 }
 
-/// A call with the name of its tool, or what is wrong with it, for the model.
-type Unwrapped = Result<(String, Box<Request>), String>;
+/// The name of a tool that is called, or what is wrong with the call, for the model.
+type Unwrapped = Result<String, String>;
 
-/// What a call of `tool_call` would be if its tool were called by name.
+/// Makes a call of `tool_call` what it would be if its tool were called by name.
 ///
 /// Everything but name and arguments stays as it is, so that whoever comes back with answers, comes back
 /// to the same call. The headers that a client mirrors arguments in are those of `tool_call`, which has
 /// none.
-fn unwrapped(mut request: Box<Request>) -> Result<Unwrapped, RpcError> {
-    let Some(given) = arguments(&request)? else {
+fn unwrap_call(request: &mut Request) -> Result<Unwrapped, RpcError> {
+    let Some(given) = arguments(request)? else {
         return Ok(Err(format!("`{TOOL_CALL}` needs the `name` of a tool.")));
     };
     let Ok(members) = given.decode::<Members<'_>>() else {
@@ -319,7 +328,7 @@ fn unwrapped(mut request: Box<Request>) -> Result<Unwrapped, RpcError> {
     request.said.name = Some(name.clone());
     request.params = Some(params);
     request.headers = HeaderMap::new();
-    Ok(Ok((name, request)))
+    Ok(Ok(name))
 }
 
 /// A result with structured content, and the same as text.

@@ -24,6 +24,7 @@ impl Merged {
         let (server, params) = own_id(params).ok_or_else(unknown)?;
         let view = self.view()?;
         let entry = view.entry(&server).ok_or_else(unknown)?;
+        view.watch(request, Some(&server), None)?;
         let instance = self.instance(&entry, request).await?;
         let passed = Arc::clone(&instance);
         let reply = pass(passed, request, None, Some(params), view.parking()).await;

@@ -2,10 +2,14 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cocode_wire::RawJson;
 use cocode_wire::members::{Members, never_mentions};
 use serde::Deserialize;
+use tokio::time::Instant;
+
+use crate::oversight::Counted;
 
 /// What notifications about tasks begin with, in either era.
 pub(super) const NOTIFICATIONS: &str = "notifications/tasks";
@@ -14,9 +18,21 @@ const MAX_TASKS: usize = 1024;
 /// Those of them that are of one principal: nobody makes the tasks of others forgotten.
 const MAX_TASKS_OF_ONE: usize = 256;
 
+/// How long a task counts among what goes on, if its server does not say for how long it keeps it.
+const COUNTS_FOR: Duration = Duration::from_hours(1);
+/// The same, whatever its server says.
+const COUNTS_AT_MOST_FOR: Duration = Duration::from_hours(6);
+
 /// The tasks that were begun at one server, oldest first.
 #[derive(Default)]
-pub(super) struct Tasks(VecDeque<(String, TaskOwner)>);
+pub(super) struct Tasks(VecDeque<Task>);
+
+struct Task {
+    id: String,
+    owner: TaskOwner,
+    /// What counts it among what goes on, and until when at most.
+    counted: Option<(Counted, Instant)>,
+}
 
 /// Whose a task is.
 #[derive(Clone, Debug)]
@@ -35,28 +51,70 @@ struct Named {
 
 impl Tasks {
     /// Notes whose a task is that a request was answered with, if it was: as its own member in the
-    /// older era, as the result itself in the other.
-    pub(super) fn begun(&mut self, result: &RawJson, owner: TaskOwner) {
+    /// older era, as the result itself in the other. `counted` counts it, as long as it goes on. Gives
+    /// what is to be dropped where nothing is locked.
+    #[must_use]
+    pub(super) fn begun(
+        &mut self,
+        result: &RawJson,
+        owner: TaskOwner,
+        counted: impl FnOnce() -> Option<Counted>,
+    ) -> Vec<Counted> {
         if never_mentions(result, "taskId") {
-            return;
+            return Vec::new();
         }
         let members = result.decode::<Members<'_>>().unwrap_or_default();
         let task = members.get("task").and_then(Members::of);
-        let id = task.as_ref().unwrap_or(&members).get("taskId");
+        let task = task.as_ref().unwrap_or(&members);
+        let id = task.get("taskId");
         let Some(id) = id.and_then(|id| serde_json::from_str(id.get()).ok()) else {
-            return;
+            return Vec::new();
         };
-        let is_theirs = |(_, other): &(String, TaskOwner)| other.principal == owner.principal;
-        let theirs = self.0.iter().filter(|entry| is_theirs(entry)).count();
+        let counted = if is_over(task) { None } else { counted() };
+        let counted = counted.map(|counted| (counted, Instant::now() + counts_for(task)));
+        let is_theirs = |other: &Task| other.owner.principal == owner.principal;
+        let theirs = self.0.iter().filter(|task| is_theirs(task)).count();
+        let mut forgotten = Vec::new();
         if theirs >= MAX_TASKS_OF_ONE
             && let Some(oldest) = self.0.iter().position(is_theirs)
         {
-            self.0.remove(oldest);
+            forgotten.extend(self.0.remove(oldest));
         }
         if self.0.len() >= MAX_TASKS {
-            self.0.pop_front();
+            forgotten.extend(self.0.pop_front());
         }
-        self.0.push_back((id, owner));
+        self.0.push_back(Task { id, owner, counted });
+        let forgotten = forgotten.into_iter();
+        forgotten.filter_map(|task| Some(task.counted?.0)).collect()
+    }
+
+    /// What is said about a task, by its server or in answer to a question about it. One that is over
+    /// counts no longer: gives what is to be dropped where nothing is locked.
+    #[must_use]
+    pub(super) fn said(&mut self, params: Option<&RawJson>, said: &RawJson) -> Option<Counted> {
+        let members = said.decode::<Members<'_>>().ok()?;
+        let task = members.get("task").and_then(Members::of);
+        if is_over(task.as_ref().unwrap_or(&members)) {
+            return self.over(params);
+        }
+        None
+    }
+
+    /// A task is over.
+    #[must_use]
+    pub(super) fn over(&mut self, params: Option<&RawJson>) -> Option<Counted> {
+        let Named { task: id } = params?.decode().ok()?;
+        let found = self.0.iter_mut().rfind(|task| task.id == id)?;
+        found.counted.take().map(|(counted, _)| counted)
+    }
+
+    /// Tasks that were heard of too long ago to count.
+    #[must_use]
+    pub(super) fn too_old(&mut self, now: Instant) -> Vec<Counted> {
+        let is_late = |(_, until): &mut (Counted, Instant)| *until <= now;
+        let late = self.0.iter_mut();
+        let late = late.filter_map(|task| task.counted.take_if(is_late));
+        late.map(|(counted, _)| counted).collect()
     }
 
     /// The session that hears of the task that a notification is about.
@@ -74,17 +132,41 @@ impl Tasks {
     }
 
     fn owner_of(&self, params: Option<&RawJson>) -> Option<&TaskOwner> {
-        let Named { task } = params?.decode().ok()?;
-        let found = self.0.iter().rfind(|(id, _)| *id == task);
-        found.map(|(_, owner)| owner)
+        let Named { task: id } = params?.decode().ok()?;
+        let found = self.0.iter().rfind(|task| task.id == id);
+        found.map(|task| &task.owner)
     }
+}
+
+/// Whether a task says that it is over.
+fn is_over(task: &Members<'_>) -> bool {
+    let status = task.get("status");
+    status.is_some_and(|status| {
+        matches!(
+            status.get(),
+            "\"completed\"" | "\"failed\"" | "\"cancelled\""
+        )
+    })
+}
+
+/// For how long a task may count, by what is said about how long it is kept.
+fn counts_for(task: &Members<'_>) -> Duration {
+    let said = task.get("ttl").or_else(|| task.get("ttlMs"));
+    let said = said.and_then(|said| serde_json::from_str(said.get()).ok());
+    said.map_or(COUNTS_FOR, Duration::from_millis)
+        .min(COUNTS_AT_MOST_FOR)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
     use cocode_wire::RawJson;
+    use tokio::time::Instant;
 
     use super::{MAX_TASKS_OF_ONE, TaskOwner, Tasks};
+    use crate::oversight::Counted;
 
     fn owner(session: u64, principal: Option<&str>) -> TaskOwner {
         TaskOwner {
@@ -97,14 +179,55 @@ mod tests {
         RawJson::parse(text.to_owned()).unwrap()
     }
 
+    fn begin(tasks: &mut Tasks, result: &RawJson, owner: TaskOwner) {
+        assert!(tasks.begun(result, owner, || None).is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_counts_until_it_is_over_forgotten_or_too_old() {
+        let going_on = Arc::new(());
+        let n_counted = || Arc::strong_count(&going_on) - 1;
+        let counted = || Some(Box::new(Arc::clone(&going_on)) as Counted);
+        let mut tasks = Tasks::default();
+        let begun = |tasks: &mut Tasks, text: &str| {
+            drop(tasks.begun(&json(text), owner(1, Some("ann")), counted));
+        };
+        begun(
+            &mut tasks,
+            r#"{"task":{"taskId":"1","status":"working","ttl":60000}}"#,
+        );
+        begun(
+            &mut tasks,
+            r#"{"taskId":"2","status":"input_required","ttlMs":null}"#,
+        );
+        begun(&mut tasks, r#"{"taskId":"3","status":"completed"}"#);
+        begun(&mut tasks, r#"{"content":[]}"#);
+        assert_eq!(n_counted(), 2);
+        let (one, two) = (json(r#"{"taskId":"1"}"#), json(r#"{"taskId":"2"}"#));
+        drop(tasks.said(Some(&two), &json(r#"{"taskId":"2","status":"working"}"#)));
+        assert_eq!(n_counted(), 2);
+        drop(tasks.said(Some(&two), &json(r#"{"taskId":"2","status":"failed"}"#)));
+        assert_eq!(n_counted(), 1);
+        drop(tasks.too_old(Instant::now() + Duration::from_secs(59)));
+        assert_eq!(n_counted(), 1);
+        drop(tasks.too_old(Instant::now() + Duration::from_mins(1)));
+        assert_eq!(n_counted(), 0);
+        // They are known nevertheless.
+        assert!(tasks.is_of(Some(&one), Some("ann")));
+        for number in 0..2 * MAX_TASKS_OF_ONE {
+            begun(&mut tasks, &format!(r#"{{"taskId":"more-{number}"}}"#));
+        }
+        assert_eq!(n_counted(), MAX_TASKS_OF_ONE);
+    }
+
     #[test]
     fn a_task_is_of_whoever_began_it_in_either_era() {
         let mut tasks = Tasks::default();
         let legacy = json(r#"{"task":{"taskId":"1","status":"working"}}"#);
-        tasks.begun(&legacy, owner(7, Some("ann")));
+        begin(&mut tasks, &legacy, owner(7, Some("ann")));
         let modern = json(r#"{"resultType":"task","taskId":"2"}"#);
-        tasks.begun(&modern, owner(8, None));
-        tasks.begun(&json(r#"{"content":[]}"#), owner(9, None));
+        begin(&mut tasks, &modern, owner(8, None));
+        begin(&mut tasks, &json(r#"{"content":[]}"#), owner(9, None));
         let params = |id: &str| json(&format!(r#"{{"taskId":"{id}"}}"#));
         let is_of = |id: &str, whose| tasks.is_of(Some(&params(id)), whose);
         assert!(is_of("1", Some("ann")) && !is_of("1", Some("bob")) && !is_of("1", None));
@@ -120,7 +243,7 @@ mod tests {
         let mut tasks = Tasks::default();
         let begin = |tasks: &mut Tasks, id: &str, whose| {
             let result = json(&format!(r#"{{"taskId":"{id}"}}"#));
-            tasks.begun(&result, owner(1, Some(whose)));
+            begin(tasks, &result, owner(1, Some(whose)));
         };
         begin(&mut tasks, "first", "ann");
         for number in 0..5000 {

@@ -16,6 +16,10 @@ impl Gate for Always {
     fn decide(&self, _server: &ServerName, _tool: &str, _annotations: Annotations) -> Verdict {
         self.0
     }
+
+    fn reason(&self, server: &ServerName, tool: &str, _annotations: Annotations) -> Option<String> {
+        Some(format!("a rule of the test asks about {server}, {tool}"))
+    }
 }
 
 async fn rig(verdict: Verdict) -> (Rig, cocode_testkit::Recorder<cocode_testkit::Message>) {

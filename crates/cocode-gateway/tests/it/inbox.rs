@@ -171,7 +171,8 @@ async fn questions_are_answered_by_the_inbox_in_every_pair_of_eras() {
                 assert_eq!(question.principal.as_deref(), Some("ann"));
                 assert_eq!(question.server.as_str(), "upstream");
                 assert_eq!(question.tool.as_deref(), Some("echo"));
-                assert_eq!((question.mode, question.is_consent), (mode, false));
+                assert_eq!(question.mode, mode);
+                assert!(question.consent.is_none());
                 assert!(question.deadline > SystemTime::now());
                 let schema = question.requested_schema.as_ref().map(RawJson::as_str);
                 match mode {
@@ -370,8 +371,14 @@ async fn somebody_at_the_inbox_allows_a_call_or_does_not() {
             }
             let asked = desk.asked.lock().unwrap();
             assert_eq!(asked.len(), 1);
-            assert!(asked[0].is_consent);
             assert_eq!(asked[0].tool.as_deref(), Some("echo"));
+            // Whoever allows it sees what exactly, for whom and why.
+            let consent = asked[0].consent.as_ref().unwrap();
+            let arguments = consent.arguments.as_ref().unwrap();
+            assert_eq!(arguments.as_str(), r#"{"word":"hello"}"#);
+            assert!(consent.client.is_some());
+            let reason = consent.reason.as_deref().unwrap();
+            assert!(reason.starts_with("a rule of the test asks"), "{reason}");
         }
     }
 }

@@ -151,8 +151,21 @@ async fn it_passes_the_gate_and_the_overseer_as_everybody_does() {
     let client = house.view.caller("dashboard");
     let called = ask(&client, Some("s"), "tools/call", json!({ "name": "echo" })).await;
     assert_eq!(called.unwrap_err().code, -32050);
-    let seen = overseer.0.lock().unwrap();
-    assert_eq!(*seen, [r#"Some("ann") Some("dashboard")"#]);
+    assert_eq!(
+        *overseer.0.lock().unwrap(),
+        [r#"Some("ann") Some("dashboard")"#]
+    );
+    // Somebody else may answer for what it does.
+    let other = Arc::new(Refusing(Mutex::default()));
+    let client = house.view.caller("dashboard of bob");
+    let client = client.watched_by(Arc::clone(&other) as Arc<dyn Overseer>);
+    for server in [Some("s"), None] {
+        let name = server.map_or("mcp__s__echo", |_| "echo");
+        let called = ask(&client, server, "tools/call", json!({ "name": name })).await;
+        assert_eq!(called.unwrap_err().code, -32050);
+    }
+    assert_eq!(other.0.lock().unwrap().len(), 2);
+    assert_eq!(overseer.0.lock().unwrap().len(), 1);
 }
 
 #[tokio::test]

@@ -10,10 +10,14 @@
 
 mod bridge;
 mod consent;
+mod counted;
+mod hearsay;
+mod hidden;
 mod inbox;
 mod inner;
 mod levels;
 mod merged;
+mod moving;
 mod parking;
 mod passing;
 mod principals;

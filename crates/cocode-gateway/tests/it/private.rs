@@ -279,3 +279,37 @@ async fn a_server_that_is_not_there_keeps_nothing_from_others() {
     gate.open();
     server.wait_for(move |message| message.is(changed)).await;
 }
+
+#[tokio::test]
+async fn nobody_has_more_servers_of_their_own_than_they_may() {
+    let options = ViewOptions {
+        max_own_servers: 2,
+        ..ViewOptions::default()
+    };
+    let script = [("a", Script::new())];
+    let house = House::with(&script, options, |spec| {
+        spec.isolation = Isolation::PerSession;
+    })
+    .await;
+    let call = json!({ "name": "echo" });
+    let client = || house.stateless_at(house.view.server("a").unwrap());
+    let (mut first, mut second, mut third) = (client(), client(), client());
+    for client in [&mut first, &mut second] {
+        let answer = client.modern(1, "tools/call", call.clone()).await;
+        assert!(answer["error"].is_null(), "{answer}");
+    }
+    let refused = third.modern(1, "tools/call", call.clone()).await;
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("runs 2 times for you"), "{refused}");
+    // Those who have one go on, and whoever leaves makes room.
+    let answer = first.modern(2, "tools/call", call.clone()).await;
+    assert!(answer["error"].is_null(), "{answer}");
+    drop(second);
+    for id in 2.. {
+        let answer = third.modern(id, "tools/call", call.clone()).await;
+        if answer["error"].is_null() {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+}

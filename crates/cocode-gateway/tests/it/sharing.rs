@@ -2,9 +2,9 @@
 
 use cocode_client::Protocol;
 use cocode_testkit::{Gate, Message, Script};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::{Person, Rig, Server, call};
+use crate::support::{Person, Rig, Server, alone, call};
 
 const FORM: &str = r#"{"message":"Who?","requestedSchema":{"type":"object","properties":{}}}"#;
 
@@ -158,4 +158,28 @@ async fn what_is_asked_for_a_call_that_was_given_up_reaches_nobody_else() {
     let (answer, ()) = tokio::join!(call(&other), rest);
     assert_eq!(crate::support::text_of(&answer.unwrap()), "fine");
     assert_eq!(*bob.asked.lock().unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_view_is_in_use_while_somebody_without_a_session_waits() {
+    let gate = Gate::new();
+    let script = Script::modern().on("tools/call").hold(&gate);
+    let server = script.text_result("done").stdio();
+    let received = server.received().clone();
+    let rig = Rig::new(Server::Stdio(server)).await;
+    let endpoint = rig.endpoint();
+    assert!(!rig.view.is_in_use());
+    let call = || Box::pin(alone(&*endpoint, "tools/call", json!({ "name": "echo" })));
+    let mut waiting = call();
+    tokio::select! {
+        answer = &mut waiting => panic!("{answer}"),
+        _held = received.wait_for(|message| message.is("tools/call")) => {}
+    }
+    assert!(rig.view.is_in_use() && !rig.view.has_sessions());
+    gate.open();
+    waiting.await;
+    assert!(!rig.view.is_in_use());
+    // One that is given up waits for nothing, nor does one that is not begun.
+    drop(call());
+    assert!(!rig.view.is_in_use());
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use cocode_client::{Annotations, ClientCapabilities, Protocol, RequestOptions, Session};
 use cocode_core::{ServerName, Verdict};
-use cocode_gateway::{Deed, Gate, Ongoing, Outcome, Overseer, ViewOptions};
+use cocode_gateway::{Deed, Gate, Ongoing, Outcome, Overseer, Unwatched, ViewOptions};
 use cocode_testkit::Script;
 use cocode_wire::{RawJson, RpcError};
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ impl Overseer for Book {
             deed.principal.unwrap_or("-"),
             deed.client.unwrap_or("-"),
             deed.method,
-            deed.server,
+            deed.server.map_or("-", ServerName::as_str),
             deed.name,
             deed.arguments.map_or("-", RawJson::as_str),
         );
@@ -211,30 +211,36 @@ struct Hiding;
 impl Gate for Hiding {
     fn decide(&self, _server: &ServerName, tool: &str, _annotations: Annotations) -> Verdict {
         match tool {
-            "hidden" | "forbidden" => Verdict::Deny,
+            "hidden" => Verdict::Deny,
             _ => Verdict::Allow,
         }
     }
 }
 
 #[tokio::test]
-async fn a_denied_tool_reads_as_unknown_and_is_written_down() {
+async fn a_denied_tool_reads_as_unknown_and_both_are_written_down() {
     let (options, ledger) = watched(ViewOptions {
         gate: Arc::new(Hiding),
         ..searching()
     });
-    let script = with_tools(Script::new(), &["echo", "hidden", "forbidden"]);
+    let script = with_tools(Script::new(), &["echo", "hidden"]);
     let house = House::with(&[("s", script)], options, |_| {}).await;
     let Server::Stdio(server) = &house.servers[0] else {
         panic!("a program");
     };
     request(&house, "", Protocol::Legacy, "tools/list", json!({})).await;
     for era in BOTH {
-        // In the merged room there is no telling it from a tool that never was, refused or not.
-        for (tool, seen) in [
-            ("hidden", &["ann raw tools/call s hidden -", "denied"][..]),
-            ("forbidden", &["refused ann raw tools/call s forbidden -"]),
-            ("nowhere", &[]),
+        for (tool, merged, single) in [
+            (
+                "hidden",
+                ["ann raw tools/call s hidden -", "denied"],
+                ["ann raw tools/call s hidden -", "denied"],
+            ),
+            (
+                "nowhere",
+                ["ann raw tools/call - mcp__s__nowhere -", "error -32602"],
+                ["ann raw tools/call s nowhere -", "error -32602"],
+            ),
         ] {
             let shown = format!("mcp__s__{tool}");
             let params = json!({ "name": shown });
@@ -245,19 +251,152 @@ async fn a_denied_tool_reads_as_unknown_and_is_written_down() {
                 what.starts_with(&format!("Unknown tool: {shown}")),
                 "{what}"
             );
-            assert_eq!(ledger.take(), seen, "{era:?}");
+            assert_eq!(ledger.take(), merged, "{era:?}");
             let params = json!({ "name": "tool_call", "arguments": { "name": shown } });
             let answer = request(&house, "", era, "tools/call", params).await;
             assert_eq!(answer["result"]["isError"], true, "{answer}");
-            assert_eq!(ledger.take(), seen, "{era:?}");
+            assert_eq!(ledger.take(), merged, "{era:?}");
+            let params = json!({ "name": tool });
+            let answer = request(&house, "s", era, "tools/call", params).await;
+            let expected = json!({ "code": -32602, "message": format!("Unknown tool: {tool}") });
+            assert_eq!(answer["error"], expected);
+            assert_eq!(ledger.take(), single, "{era:?}");
         }
-        let params = json!({ "name": "hidden" });
-        let answer = request(&house, "s", era, "tools/call", params).await;
-        assert_eq!(answer["error"]["message"], "Unknown tool: hidden");
-        assert_eq!(ledger.take(), ["ann raw tools/call s hidden -", "denied"]);
     }
     let n_calls = server.received().count(|message| message.is("tools/call"));
     assert_eq!(n_calls, 0);
+}
+
+#[tokio::test]
+async fn who_asks_for_what_nobody_has_is_written_down() {
+    let (options, ledger) = watched(searching());
+    let scripts = [("s", Script::new()), ("t", Script::new())];
+    let house = House::with(&scripts, options, |_| {}).await;
+    let prompt = json!({ "type": "ref/prompt", "name": "none" });
+    let template = json!({ "type": "ref/resource", "uri": "none:{x}" });
+    let argument = json!({ "name": "a", "value": "b" });
+    for (era, no_resource) in [(Protocol::Legacy, -32002), (Protocol::Modern, -32602)] {
+        for (method, params, name, code) in [
+            ("tools/call", json!({}), " -", -32602),
+            ("tools/call", json!({ "name": "none" }), "none -", -32602),
+            ("prompts/get", json!({ "name": "none" }), "none -", -32602),
+            (
+                "resources/read",
+                json!({ "uri": "none:x" }),
+                "none:x -",
+                no_resource,
+            ),
+            (
+                "completion/complete",
+                json!({ "ref": prompt, "argument": argument }),
+                r#"none {"name":"a","value":"b"}"#,
+                -32602,
+            ),
+            (
+                "completion/complete",
+                json!({ "ref": template, "argument": argument }),
+                r#"none:{x} {"name":"a","value":"b"}"#,
+                no_resource,
+            ),
+        ] {
+            let answer = request(&house, "", era, method, params).await;
+            assert_eq!(answer["error"]["code"], code, "{method} {answer}");
+            let begun = format!("ann raw {method} - {name}");
+            assert_eq!(ledger.take(), [begun, format!("error {code}")], "{era:?}");
+        }
+        let params = json!({ "name": "tool_call", "arguments": { "tool": "none" } });
+        request(&house, "", era, "tools/call", params).await;
+        let begun = r#"ann raw tools/call - tool_call {"tool":"none"}"#;
+        assert_eq!(ledger.take(), [begun, "error -32602"]);
+    }
+}
+
+/// Lets nothing through but what is served.
+struct Exhausted;
+
+impl Overseer for Exhausted {
+    fn begin(&self, deed: &Deed<'_>) -> Result<Box<dyn Ongoing>, RpcError> {
+        if deed.is_served {
+            return Unwatched.begin(deed);
+        }
+        Err(RpcError::new(-32050, "no more today"))
+    }
+
+    fn count(&self, deed: &Deed<'_>) -> Result<(), RpcError> {
+        Err(RpcError::new(-32050, format!("no more {}", deed.method)))
+    }
+}
+
+#[tokio::test]
+async fn a_denied_tool_and_one_that_is_none_use_up_the_same() {
+    let options = ViewOptions {
+        gate: Arc::new(Hiding),
+        overseer: Arc::new(Exhausted),
+        ..searching()
+    };
+    let script = with_tools(Script::new(), &["echo", "hidden"]);
+    let house = House::with(&[("s", script)], options, |_| {}).await;
+    request(&house, "", Protocol::Legacy, "tools/list", json!({})).await;
+    for era in BOTH {
+        for name in ["mcp__s__hidden", "mcp__s__nowhere"] {
+            for params in [
+                json!({ "name": name }),
+                json!({ "name": "tool_call", "arguments": { "name": name } }),
+            ] {
+                let answer = request(&house, "", era, "tools/call", params).await;
+                let expected = json!({ "code": -32050, "message": "no more today" });
+                assert_eq!(answer["error"], expected);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_else_is_passed_on_to_a_server_is_counted_first() {
+    let options = ViewOptions {
+        overseer: Arc::new(Exhausted),
+        ..ViewOptions::default()
+    };
+    let house = House::with(&[("s", Script::new())], options, |_| {}).await;
+    // All servers as one have lists of their own.
+    for method in ["tools/list", "prompts/list", "resources/list"] {
+        let listed = request(&house, "", Protocol::Legacy, method, json!({})).await;
+        assert!(listed["result"].is_object(), "{listed}");
+    }
+    let Server::Stdio(server) = &house.servers[0] else {
+        panic!("a program");
+    };
+    let before = server.received().all().len();
+    let uri = json!({ "uri": "scripted://hello" });
+    let task = json!({ "taskId": "s:1" });
+    let listen = json!({ "notifications": {} });
+    for (at, era, method, params) in [
+        ("s", Protocol::Legacy, "tools/list", json!({})),
+        ("s", Protocol::Modern, "prompts/list", json!({})),
+        ("s", Protocol::Modern, "resources/templates/list", json!({})),
+        ("s", Protocol::Modern, "subscriptions/listen", json!({})),
+        ("s", Protocol::Legacy, "resources/subscribe", uri.clone()),
+        ("s", Protocol::Legacy, "tasks/get", task.clone()),
+        ("s", Protocol::Legacy, "vendor/anything", json!({})),
+        ("", Protocol::Modern, "tasks/get", task),
+        ("", Protocol::Legacy, "resources/subscribe", uri),
+        (
+            "",
+            Protocol::Legacy,
+            "logging/setLevel",
+            json!({ "level": "info" }),
+        ),
+        ("", Protocol::Modern, "subscriptions/listen", listen),
+    ] {
+        let answer = request(&house, at, era, method, params).await;
+        let expected = json!({ "code": -32050, "message": format!("no more {method}") });
+        assert_eq!(answer["error"], expected, "at `{at}`");
+    }
+    assert_eq!(
+        server.received().all().len(),
+        before,
+        "nothing came through"
+    );
 }
 
 #[tokio::test]
@@ -295,7 +434,8 @@ async fn a_call_through_the_tool_that_calls_tools_is_one_deed_of_the_tool_that_i
     for era in BOTH {
         let query = json!({ "name": "tool_search", "arguments": { "query": "arguments" } });
         request(&house, "", era, "tools/call", query).await;
-        assert_eq!(ledger.take(), [""; 0]);
+        let begun = r#"ann raw tools/call - tool_search {"query":"arguments"}"#;
+        assert_eq!(ledger.take(), [begun, "ok"]);
         let params = json!({ "name": "tool_call", "arguments": {
             "name": "mcp__s__echo", "arguments": { "word": "x" },
         }});

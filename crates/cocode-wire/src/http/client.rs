@@ -86,10 +86,29 @@ pub struct HttpClient(Arc<Shared>);
 
 struct Shared {
     settings: HttpSettings,
+    /// Where everybody is found, whatever a URL says.
+    socket: Option<PathBuf>,
     filter: Option<Arc<dyn AddressFilter>>,
     plain: Once<reqwest::Client>,
     secure: Once<reqwest::Client>,
     tls: Arc<Once<Arc<rustls::ClientConfig>>>,
+}
+
+impl Shared {
+    fn new(
+        settings: HttpSettings,
+        filter: Option<Arc<dyn AddressFilter>>,
+        tls: Arc<Once<Arc<rustls::ClientConfig>>>,
+    ) -> Self {
+        Self {
+            settings,
+            socket: None,
+            filter,
+            plain: Once::new(),
+            secure: Once::new(),
+            tls,
+        }
+    }
 }
 
 /// Something that is made when it is first needed. A failure is not kept: the file that is missing
@@ -118,18 +137,29 @@ impl HttpClient {
         Self::with(settings, None, Arc::new(Once::new()))
     }
 
+    /// A client of whoever listens at a unix socket, whatever the host of a URL is. There are no proxies
+    /// on the way.
+    pub fn at_socket(path: impl Into<PathBuf>) -> Self {
+        let mut shared = Shared::new(HttpSettings::default(), None, Arc::new(Once::new()));
+        shared.socket = Some(path.into());
+        Self(Arc::new(shared))
+    }
+
     /// A client with the same settings and certificates, but with connections of its own: for an
     /// attempt that must not meet a dead connection which an earlier one has left in the pool.
     #[must_use]
     pub fn with_own_connections(&self) -> Self {
         let Shared {
             settings,
+            socket,
             filter,
             tls,
             plain: _,
             secure: _,
         } = &*self.0;
-        Self::with(settings.clone(), filter.clone(), Arc::clone(tls))
+        let mut shared = Shared::new(settings.clone(), filter.clone(), Arc::clone(tls));
+        shared.socket.clone_from(socket);
+        Self(Arc::new(shared))
     }
 
     /// A client with the same settings and certificates that connects only to what the filter
@@ -141,26 +171,24 @@ impl HttpClient {
         Self::with(self.0.settings.clone(), Some(filter), tls)
     }
 
+    /// A client with the same settings that trusts the certificate authorities in this file, too.
+    #[must_use]
+    pub fn with_ca_file(&self, file: PathBuf) -> Self {
+        let mut settings = self.0.settings.clone();
+        settings.extra_ca_files.push(file);
+        Self::with(settings, self.0.filter.clone(), Arc::new(Once::new()))
+    }
+
     fn with(
         settings: HttpSettings,
         filter: Option<Arc<dyn AddressFilter>>,
         tls: Arc<Once<Arc<rustls::ClientConfig>>>,
     ) -> Self {
-        let (plain, secure) = (Once::new(), Once::new());
-        Self(Arc::new(Shared {
-            settings,
-            filter,
-            plain,
-            secure,
-            tls,
-        }))
+        Self(Arc::new(Shared::new(settings, filter, tls)))
     }
 
     pub(crate) fn for_url(&self, url: &Url) -> Result<reqwest::Client, HttpSetupError> {
-        let Shared {
-            settings, filter, ..
-        } = &*self.0;
-        let filter = filter.as_ref();
+        let settings = &self.0.settings;
         let secure_proxy = settings
             .http_proxy
             .as_ref()
@@ -168,11 +196,11 @@ impl HttpClient {
         if url.scheme() == "http" && !secure_proxy {
             let make = || {
                 let no_roots = tls_config(rustls::RootCertStore::empty())?;
-                build(settings, filter, Arc::new(no_roots))
+                build(&self.0, Arc::new(no_roots))
             };
             return self.0.plain.get(make);
         }
-        let make = || build(settings, filter, self.tls()?);
+        let make = || build(&self.0, self.tls()?);
         self.0.secure.get(make)
     }
 
@@ -216,10 +244,15 @@ impl Default for HttpClient {
 
 #[expect(clippy::disallowed_methods, reason = "this is the shared builder")]
 fn build(
-    settings: &HttpSettings,
-    filter: Option<&Arc<dyn AddressFilter>>,
+    shared: &Shared,
     tls: Arc<rustls::ClientConfig>,
 ) -> Result<reqwest::Client, HttpSetupError> {
+    let Shared {
+        settings,
+        socket,
+        filter,
+        ..
+    } = shared;
     let mut tls = Arc::unwrap_or_clone(tls);
     // A setup of our own is taken as it is, so it has to offer both versions itself.
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -252,6 +285,9 @@ fn build(
     if let Some(address) = &settings.https_proxy {
         let proxy = reqwest::Proxy::https(address).map_err(|error| bad(address, &error))?;
         builder = builder.proxy(proxy.no_proxy(no_proxy));
+    }
+    if let Some(path) = socket {
+        builder = builder.unix_socket(path.as_path());
     }
     builder
         .build()

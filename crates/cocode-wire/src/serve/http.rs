@@ -6,24 +6,31 @@
 //! stream of events. What it means is for the endpoint.
 
 mod accept;
+mod accepted;
 mod answer;
+mod batch;
 mod body;
+mod client_name;
 mod connection;
 mod door;
+mod event_id;
 mod events;
 mod guest;
 mod guests;
 mod handler;
 mod held;
+mod keeper;
 mod legacy_sse;
 mod listen;
 mod names;
+mod opening;
 mod options;
 mod origin;
 mod page;
 mod post;
 mod receive;
 mod reply;
+mod revival;
 mod server;
 mod session;
 mod session_events;
@@ -32,9 +39,12 @@ mod site;
 mod stateless;
 mod streams;
 mod tls;
+mod told;
+mod unknown;
 mod upgrade;
 mod work;
 
+pub(crate) use accepted::serve_accepted;
 pub use door::{Door, SessionFacts, SessionTransport};
 pub use guest::{Admission, Admitting, Guest};
 pub use options::{BindError, HttpLimits, HttpServerOptions};

@@ -13,9 +13,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::io::AsyncReadExt as _;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::http::{HttpLimits, Site, serve_accepted};
 use super::line::{FirstLineError, LineOptions, read_first_line, serve_lines};
 use super::service::Endpoint;
 use crate::error::Closed;
@@ -202,8 +204,24 @@ impl UnixClient {
         &mut self.stream
     }
 
+    /// The first byte that the client sends, which must come within `patience`. It stays to be read.
+    /// To be called once, before anything else is read.
+    ///
+    /// Cancel safe.
+    pub async fn first_byte(&mut self, patience: Duration) -> Result<u8, FirstLineError> {
+        let mut buffer = [0; 1024];
+        let reading = tokio::time::timeout(patience, self.stream.read(&mut buffer)).await;
+        let n_read = reading
+            .map_err(|_elapsed| FirstLineError::TimedOut { after: patience })?
+            .map_err(FirstLineError::Io)?;
+        let read = buffer.get(..n_read).unwrap_or_default();
+        self.unread = Bytes::copy_from_slice(read);
+        read.first().copied().ok_or(FirstLineError::Ended)
+    }
+
     /// Reads one line of at most `limit` bytes, all of which must come within `patience`. What follows
-    /// is kept for [`serve`](Self::serve). To be called once, before anything else is read.
+    /// is kept for [`serve`](Self::serve). To be called once, before anything else is read but the
+    /// first byte.
     ///
     /// Not cancel safe: what was read is lost with the future.
     pub async fn first_line(
@@ -211,8 +229,16 @@ impl UnixClient {
         limit: usize,
         patience: Duration,
     ) -> Result<Bytes, FirstLineError> {
-        let first = read_first_line(&mut self.stream, limit, patience).await?;
-        self.unread = first.rest;
+        let unread = std::mem::take(&mut self.unread);
+        let mut source = (&unread[..]).chain(&mut self.stream);
+        let first = read_first_line(&mut source, limit, patience).await?;
+        // Nobody has read from the socket what had come before.
+        let (before, _) = source.into_inner();
+        self.unread = if before.is_empty() {
+            first.rest
+        } else {
+            [&first.rest, before].concat().into()
+        };
         Ok(first.line)
     }
 
@@ -232,6 +258,27 @@ impl UnixClient {
         options.unread = unread;
         let (source, sink) = stream.into_split();
         serve_lines(source, sink, endpoint, options, shutdown).await
+    }
+}
+
+impl UnixClient {
+    /// Serves the client HTTP, as an [`HttpServer`](super::HttpServer) does. When `shutdown` is ready,
+    /// the request under way may finish.
+    pub async fn serve_http(
+        self,
+        site: Arc<dyn Site>,
+        limits: HttpLimits,
+        shutdown: impl Future<Output = ()> + Send,
+    ) {
+        let Self {
+            stream,
+            unread,
+            pid: _,
+            slot,
+        } = self;
+        let (source, sink) = stream.into_split();
+        let source = std::io::Cursor::new(unread).chain(source);
+        serve_accepted(tokio::io::join(source, sink), slot, site, limits, shutdown).await;
     }
 }
 

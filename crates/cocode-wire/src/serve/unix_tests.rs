@@ -6,6 +6,8 @@ use std::os::unix::net::UnixListener as StdListener;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::{Request, Response};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
@@ -13,7 +15,9 @@ use tokio::sync::{Barrier, Semaphore};
 use tokio::task::JoinSet;
 
 use super::{UnixServer, UnixServerError};
+use crate::HttpClient;
 use crate::error::Closed;
+use crate::serve::http::{HttpLimits, Page, PageBody, Site};
 use crate::serve::line::{FirstLineError, LineOptions};
 use crate::serve::scripted::scripted;
 
@@ -254,4 +258,140 @@ async fn a_first_line_must_come_whole_and_in_time() {
     drop(ours);
     let cut = read_first_line(&mut theirs, 10, patience).await;
     assert!(matches!(cut, Err(FirstLineError::Ended)));
+}
+
+/// Answers every page with its path, once it may.
+struct Echo {
+    asked: Semaphore,
+    answers: Semaphore,
+}
+
+impl Echo {
+    fn new(n_answers: usize) -> Arc<Self> {
+        Arc::new(Self {
+            asked: Semaphore::new(0),
+            answers: Semaphore::new(n_answers),
+        })
+    }
+}
+
+impl Site for Echo {
+    fn endpoint(&self, _name: Option<&str>) -> Option<Arc<dyn crate::serve::Endpoint>> {
+        None
+    }
+
+    fn page(&self, request: Request<Bytes>) -> Page<'_> {
+        Box::pin(async move {
+            self.asked.add_permits(1);
+            self.answers.acquire().await.expect("open").forget();
+            Response::new(PageBody::from(request.uri().path().to_owned()))
+        })
+    }
+}
+
+/// Serves HTTP to the next client, who begins as wanted.
+async fn serve_next(
+    server: &UnixServer,
+    site: &Arc<Echo>,
+    limits: HttpLimits,
+    shutdown: impl Future<Output = ()> + Send,
+) {
+    let mut client = server.accept().await;
+    let first = client.first_byte(Duration::from_secs(30)).await;
+    assert_eq!(first.expect("it says something"), b'G');
+    let site: Arc<Echo> = Arc::clone(site);
+    client.serve_http(site, limits, shutdown).await;
+}
+
+#[tokio::test]
+async fn http_is_spoken_at_a_socket() {
+    let directory = private_directory();
+    let path = directory.path().join("server.sock");
+    let server = UnixServer::bind(&path).await.expect("a server");
+    let client = HttpClient::at_socket(&path);
+    let (site, limits) = (Echo::new(2), HttpLimits::default());
+    let asking = async {
+        for path in ["/one", "/two"] {
+            let request = Request::get(format!("http://localhost{path}"));
+            let request = request.body(Bytes::new()).expect("a request");
+            let answer = client.fetch(request, 100).await.expect("an answer");
+            assert_eq!(answer.body(), path);
+        }
+    };
+    let serving = serve_next(&server, &site, limits, std::future::pending());
+    tokio::select! {
+        // Both over one connection.
+        () = serving => panic!("it ended"),
+        () = asking => {}
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_speaks_too_slowly_is_not_waited_for() {
+    let directory = private_directory();
+    let path = directory.path().join("server.sock");
+    let server = UnixServer::bind(&path).await.expect("a server");
+    let limits = HttpLimits {
+        header_timeout: Duration::from_millis(50),
+        ..HttpLimits::default()
+    };
+    let mut client = UnixStream::connect(&path).await.expect("connected");
+    client.write_all(b"GET / HT").await.expect("written");
+    let site = Echo::new(0);
+    serve_next(&server, &site, limits, std::future::pending()).await;
+    let mut rest = Vec::new();
+    client.read_to_end(&mut rest).await.expect("it ends");
+    assert_eq!(rest, b"");
+}
+
+#[tokio::test]
+async fn a_request_under_way_is_answered_although_the_end_has_begun() {
+    let directory = private_directory();
+    let path = directory.path().join("server.sock");
+    let server = UnixServer::bind(&path).await.expect("a server");
+    let mut client = UnixStream::connect(&path).await.expect("connected");
+    let request = b"GET /late HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    client.write_all(request).await.expect("written");
+    let site = Echo::new(0);
+    let shutdown = async {
+        site.asked.acquire().await.expect("open").forget();
+        site.answers.add_permits(1);
+    };
+    serve_next(&server, &site, HttpLimits::default(), shutdown).await;
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).await.expect("it ends");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(answer.ends_with("/late"), "{answer}");
+    // One that never is answered is given up.
+    let mut client = UnixStream::connect(&path).await.expect("connected");
+    client.write_all(request).await.expect("written");
+    let limits = HttpLimits {
+        drain: Duration::from_millis(20),
+        ..HttpLimits::default()
+    };
+    let shutdown = async { site.asked.acquire().await.expect("open").forget() };
+    serve_next(&server, &site, limits, shutdown).await;
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).await.expect("it ends");
+    assert!(!answer.contains("/late"), "{answer}");
+}
+
+#[tokio::test]
+async fn the_first_byte_stays_to_be_read() {
+    let directory = private_directory();
+    let path = directory.path().join("server.sock");
+    let server = UnixServer::bind(&path).await.expect("a server");
+    let mut stream = UnixStream::connect(&path).await.expect("connected");
+    stream.write_all(b"{\"a\":1}\nrest").await.expect("written");
+    let mut client = server.accept().await;
+    let patience = Duration::from_secs(30);
+    assert_eq!(client.first_byte(patience).await.expect("one"), b'{');
+    let line = client.first_line(100, patience).await.expect("a line");
+    assert_eq!(&line[..], b"{\"a\":1}");
+    drop(stream);
+    let silent = UnixStream::connect(&path).await.expect("connected");
+    let mut client = server.accept().await;
+    drop(silent);
+    let ended = client.first_byte(patience).await;
+    assert!(matches!(ended, Err(FirstLineError::Ended)), "{ended:?}");
 }

@@ -14,4 +14,5 @@ mod keep_alive;
 mod proxy;
 mod secrets;
 mod serve;
+mod session_stores;
 mod tls;

@@ -1,5 +1,6 @@
 //! An agent with all that it needs, and its end.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,23 +54,27 @@ impl House {
             options.connector = Arc::<Configured>::clone(&connector);
             change(options);
         });
-        let mut house = Self::build(workspace, defaults, options, Some(connector)).await?;
+        let store = Arc::new(store(workspace)?);
+        let mut house = Self::build(workspace, defaults, store, options, Some(connector)).await?;
         house.managing = Some(managing);
         Ok(house)
     }
 
-    /// The same where somebody else reaches the servers, with a manager that is made with these.
+    /// The same where somebody else reaches the servers, with a manager that is made with these, and with
+    /// conversations that are kept elsewhere.
     pub(crate) async fn with(
         workspace: &Workspace,
         defaults: Defaults,
+        store: Arc<dyn Store>,
         options: ManagerOptions,
     ) -> Result<Self, CliError> {
-        Self::build(workspace, defaults, options, None).await
+        Self::build(workspace, defaults, store, options, None).await
     }
 
     async fn build(
         workspace: &Workspace,
         defaults: Defaults,
+        store: Arc<dyn Store>,
         mut options: ManagerOptions,
         connector: Option<Arc<Configured>>,
     ) -> Result<Self, CliError> {
@@ -95,7 +100,7 @@ impl House {
             variables,
         )?;
         let agent = Agent::new(AgentOptions {
-            store: Arc::new(store(workspace)?),
+            store,
             providers: Arc::new(Models::new(workspace)?),
             manager: Some(manager.clone()),
             rules: Arc::<AgentRules>::clone(&rules),
@@ -199,9 +204,14 @@ fn is_served(workspace: &Workspace) -> bool {
     workspace.environment.variables.text(VARIABLE).is_some()
 }
 
-/// The store of conversations.
+/// The conversations of this user.
 pub(super) fn store(workspace: &Workspace) -> Result<SqliteStore, CliError> {
-    SqliteStore::open(&store_file(workspace)).map_err(|error| {
+    conversations_in(&store_file(workspace))
+}
+
+/// The conversations in a file.
+pub(crate) fn conversations_in(file: &Path) -> Result<SqliteStore, CliError> {
+    SqliteStore::open(file).map_err(|error| {
         CliError::new(Code::FileError, "conversations cannot be kept").because(&error)
     })
 }

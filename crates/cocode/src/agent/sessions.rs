@@ -1,14 +1,16 @@
 //! `cocode sessions`: conversations that are kept.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use cocode_agent::{ConversationId, SqliteStore, Store, StoreError, Stored, Summary, Wanted};
+use cocode_agent::{ConversationId, Store, StoreError, Stored, Summary, Wanted};
 use serde_json::{Value, json};
 
 use super::house::store;
 use crate::args::agent::SessionsVerb;
 use crate::error::{CliError, Code, Exit};
 use crate::printer::print_json;
+use crate::records::records;
 use crate::session::on_runtime;
 use crate::table::{Cell, table};
 use crate::text::{plain, tame};
@@ -22,21 +24,26 @@ const MIN_PREFIX: usize = 4;
 const MAX_TITLE_CHARS: usize = 60;
 
 pub(crate) fn run(verb: &SessionsVerb, workspace: &Workspace) -> Result<Exit, CliError> {
-    let store = store(workspace)?;
     on_runtime(workspace, async {
+        let store: Arc<dyn Store> = if verb.place().gateway {
+            records(workspace).await?.conversations()?
+        } else {
+            Arc::new(store(workspace)?)
+        };
         match verb {
-            SessionsVerb::List { limit, here } => list(&store, *limit, *here, workspace).await,
-            SessionsVerb::Show { id } => show(&store, id, workspace).await,
+            SessionsVerb::List { limit, here, .. } => list(&*store, *limit, *here, workspace).await,
+            SessionsVerb::Show { id, .. } => show(&*store, id, workspace).await,
             SessionsVerb::Rm {
                 ids,
                 older_than_days,
-            } => remove(&store, ids, *older_than_days, workspace).await,
+                ..
+            } => remove(&*store, ids, *older_than_days, workspace).await,
         }
     })
 }
 
 async fn list(
-    store: &SqliteStore,
+    store: &dyn Store,
     limit: usize,
     here: bool,
     workspace: &Workspace,
@@ -88,7 +95,7 @@ async fn list(
     Ok(Exit::Ok)
 }
 
-async fn show(store: &SqliteStore, id: &str, workspace: &Workspace) -> Result<Exit, CliError> {
+async fn show(store: &dyn Store, id: &str, workspace: &Workspace) -> Result<Exit, CliError> {
     let id = find(store, id).await?;
     let stored = store.load(&id).await.map_err(told)?;
     let printer = &workspace.printer;
@@ -101,7 +108,7 @@ async fn show(store: &SqliteStore, id: &str, workspace: &Workspace) -> Result<Ex
 }
 
 async fn remove(
-    store: &SqliteStore,
+    store: &dyn Store,
     ids: &[String],
     older_than_days: Option<u64>,
     workspace: &Workspace,

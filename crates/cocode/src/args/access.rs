@@ -8,16 +8,6 @@ use clap::{Subcommand, ValueHint};
 /// The longest time that a token may be told to be good for.
 const MAX_EXPIRES: Duration = Duration::from_hours(3660 * 24);
 
-const TOKEN_HELP: &str = "\
-Clients show a token with every request: `Authorization: Bearer cocode_…`. As soon as there is one, \
-every client needs one, also at a gateway that is running. What its owner may do is in \
-[gateway.principals.NAME] of config.toml. A token is kept as its hash: it is shown once, when it is made.
-
-Examples:
-  cocode gateway token add ci
-  TOKEN=$(cocode gateway token add ana --admin --expires 90d)
-  cocode gateway token revoke ci";
-
 pub(crate) const AUDIT_HELP: &str = "\
 A gateway whose clients say who they are writes down every call: who called what, when, and how it \
 ended. Each line holds the hash of the one before. Settings are in [gateway.audit] of config.toml.
@@ -25,14 +15,6 @@ ended. Each line holds the hash of the one before. Settings are in [gateway.audi
 Examples:
   cocode audit show --limit 20 --principal ci
   cocode audit verify";
-
-/// What is done about gateways, besides being one.
-#[derive(Clone, Debug, Subcommand)]
-pub(crate) enum GatewayVerb {
-    /// Make, list and revoke the tokens that let clients in
-    #[command(subcommand, after_help = TOKEN_HELP)]
-    Token(TokenVerb),
-}
 
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum TokenVerb {

@@ -132,11 +132,15 @@ pub(crate) enum SessionsVerb {
         /// Only those of the directory that this is started in
         #[arg(long)]
         here: bool,
+        #[command(flatten)]
+        place: ConversationsPlace,
     },
     /// Show a conversation
     Show {
         /// Which one; the beginning of its id is enough
         id: String,
+        #[command(flatten)]
+        place: ConversationsPlace,
     },
     /// Remove conversations
     Rm {
@@ -146,5 +150,23 @@ pub(crate) enum SessionsVerb {
         /// Remove those that were not used for so many days
         #[arg(long, value_name = "DAYS", conflicts_with = "ids")]
         older_than_days: Option<u64>,
+        #[command(flatten)]
+        place: ConversationsPlace,
     },
+}
+
+/// Where conversations are looked for.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct ConversationsPlace {
+    /// Where your gateways keep theirs, by `gateway.store`
+    #[arg(long)]
+    pub(crate) gateway: bool,
+}
+
+impl SessionsVerb {
+    pub(crate) fn place(&self) -> ConversationsPlace {
+        match self {
+            Self::List { place, .. } | Self::Show { place, .. } | Self::Rm { place, .. } => *place,
+        }
+    }
 }

@@ -7,8 +7,8 @@ use cocode_config::Prefix;
 use cocode_core::SandboxMode;
 use url::Url;
 
-use super::access::GatewayVerb;
 use super::govern::CredentialStoreArg;
+use super::operate::GatewayVerb;
 use super::serve::name;
 use super::tool_search::ToolSearchArgs;
 
@@ -22,6 +22,7 @@ Examples:
   cocode gateway --listen :0 --servers files,github
   cocode gateway --root . --allow-write
   cocode gateway token add ci
+  cocode gateway status
 
 Settings are in [gateway] of config.toml, selections of servers in [gateway.profiles.NAME]. It ends \
 in order at Ctrl-C and SIGTERM, and at once at the second of them.";

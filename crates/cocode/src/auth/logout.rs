@@ -1,12 +1,17 @@
 //! `cocode mcp logout`: forgets what lets us in, after giving it back if that is wanted.
 
+use std::time::Duration;
+
 use cocode_auth::oauth::{SignedOut, VaultError};
 use cocode_client::Url;
+use cocode_config::State;
+use cocode_core::Reach;
 use serde::Serialize;
 
 use super::subject::{self, Subject};
 use crate::admission::unlisted;
 use crate::args::auth::LogoutArgs;
+use crate::daemon::{Place, ask};
 use crate::error::{CliError, Exit};
 use crate::interrupt::Interrupts;
 use crate::printer::print_json;
@@ -14,6 +19,9 @@ use crate::session::{interrupted, on_runtime};
 use crate::target::shown;
 use crate::text::plain;
 use crate::workspace::Workspace;
+
+/// How long others may take to let go of connections.
+const FORGOTTEN_WITHIN: Duration = Duration::from_secs(30);
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -93,7 +101,53 @@ async fn stored(workspace: &Workspace) -> Result<Vec<Subject>, CliError> {
 
 async fn one(subject: &Subject, revoke: bool, workspace: &Workspace) -> Result<(), CliError> {
     let outcome = sign_out(subject, revoke, workspace).await?;
-    tell(&subject.name, &outcome, workspace)
+    tell(&subject.name, &outcome, workspace)?;
+    if outcome.was_signed_in {
+        pass_on(&subject.url, workspace).await?;
+    }
+    Ok(())
+}
+
+/// Has the gateway or daemon of this user let go of what it knows. It would notice by itself, but only
+/// with the next request to that server.
+async fn pass_on(url: &Url, workspace: &Workspace) -> Result<(), CliError> {
+    let place = Place::of(workspace);
+    let told = match ask(place.as_ref()).await {
+        Ok(Some(asking)) => {
+            let mut told = Ok(());
+            for name in names_at(url, workspace)? {
+                told = told.and(asking.forget_credentials(name, FORGOTTEN_WITHIN).await);
+            }
+            told
+        }
+        Ok(None) => Ok(()),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = told {
+        workspace.printer.warn(&format!(
+            "a gateway or daemon that runs was not told, and notices with its next request: {}",
+            error.message
+        ));
+    }
+    Ok(())
+}
+
+/// The servers that are at an address.
+fn names_at<'a>(
+    url: &'a Url,
+    workspace: &'a Workspace,
+) -> Result<impl Iterator<Item = &'a str>, CliError> {
+    let servers = workspace.config()?.servers.iter();
+    Ok(servers.filter_map(move |(name, server)| {
+        let State::Ready(spec) = &server.state else {
+            return None;
+        };
+        let Reach::Remote(remote) = &spec.reach else {
+            return None;
+        };
+        let is_there = Url::parse(&remote.url).is_ok_and(|there| there == *url);
+        is_there.then_some(name.as_str())
+    }))
 }
 
 /// Forgets what lets us in at a server, after giving it back if that is wanted.

@@ -1,51 +1,162 @@
-//! Commands that ask the daemon: it is never started for that.
+//! Commands that ask the daemon, or the gateway in its place, by its management API. It is never started
+//! for that.
 
 use std::time::Duration;
 
-use cocode_wire::serve::read_first_line;
+use cocode_admin::model::{SharedServers, Stopping};
+use cocode_wire::FetchError;
+use http::StatusCode;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::control::{Ask, Report};
-use super::hello::{Hello, MAX_HELLO_BYTES, Wants, Welcome};
+use super::hello::Hello;
 use super::place::Place;
-use super::summon::{ANSWER_WITHIN, LOOK_WITHIN, Summoned, Unavailable, connect, greet};
+use super::summon::{LOOK_WITHIN, Unavailable, connect, heard, peer};
+use crate::api_client::{ApiClient, ApiError, ApiEvents};
 use crate::error::{CliError, Code};
 
-/// Longer than anybody watches.
-const FOREVER: Duration = Duration::from_hours(24 * 365);
-
-/// A daemon that is asked something.
+/// A daemon or a gateway that is there to be asked.
 #[derive(Debug)]
 pub(crate) struct Asking {
-    summoned: Summoned,
+    api: ApiClient,
+    place: Place,
+    pid: Option<i32>,
 }
 
-/// Asks the daemon at a place. Nothing if none runs.
-pub(crate) async fn ask(ask: Ask, place: Option<&Place>) -> Result<Option<Asking>, CliError> {
+/// Whoever is at a place. Nothing if nobody is.
+pub(crate) async fn ask(place: Option<&Place>) -> Result<Option<Asking>, CliError> {
     let Some(place) = place else {
         return Ok(None);
     };
-    // Whoever listens there may be anybody.
-    if let Some(path) = place.distrusted() {
-        return Err(failed(&Unavailable::NotPrivate { path }));
-    }
-    let stream = match connect(place).await {
-        Ok(stream) => stream,
+    match Asking::of(place).await {
+        Ok(asking) => Ok(Some(asking)),
         Err(Unavailable::Connect { source, .. }) => {
             tracing::debug!(%source, "no daemon runs");
-            return Ok(None);
+            Ok(None)
         }
-        Err(error) => return Err(failed(&error)),
-    };
-    let within = match ask {
-        Ask::Status | Ask::Watch | Ask::Stop => LOOK_WITHIN,
-        // Servers take their time, and are given it.
-        Ask::Restart(_) => ANSWER_WITHIN,
-    };
-    let hello = Hello::new(Wants::Control(ask));
-    let summoned = greet(stream, &hello, within).await;
-    let summoned = summoned.map_err(|error| failed(&error))?;
-    Ok(Some(Asking { summoned }))
+        Err(error) => Err(failed(&error)),
+    }
+}
+
+impl Asking {
+    pub(super) async fn of(place: &Place) -> Result<Self, Unavailable> {
+        // Whoever listens there may be anybody.
+        if let Some(path) = place.distrusted() {
+            return Err(Unavailable::NotPrivate { path });
+        }
+        // Says whose it is, and whether anybody is there. Nobody else can put another in its place.
+        let stream = connect(place).await?;
+        let api = ApiClient::at_socket(&place.socket).ok_or(Unavailable::Nameless)?;
+        Ok(Self {
+            api,
+            place: place.clone(),
+            pid: peer(&stream),
+        })
+    }
+
+    /// Reads something that needs nothing but the other process.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, CliError> {
+        let answer = self.api.get(path, LOOK_WITHIN).await;
+        self.understood(answer).await
+    }
+
+    /// The same for a list of at most so many.
+    pub(crate) async fn list<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        limit: u64,
+    ) -> Result<T, CliError> {
+        let answer = self.api.list(path, limit, LOOK_WITHIN).await;
+        self.understood(answer).await
+    }
+
+    /// Has something done.
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        within: Duration,
+    ) -> Result<T, CliError> {
+        let answer = self.api.post(path, within).await;
+        self.understood(answer).await
+    }
+
+    /// Hears what happens from now on.
+    pub(crate) async fn events(&self) -> Result<ApiEvents, CliError> {
+        let answer = self.api.events(LOOK_WITHIN).await;
+        self.understood(answer).await
+    }
+
+    /// Who shares which servers.
+    pub(crate) async fn shared(&self) -> Result<SharedServers, CliError> {
+        self.get(&["shared"]).await
+    }
+
+    /// Has it forget what it knows of the credentials for a server. One that it does not have is none.
+    pub(crate) async fn forget_credentials(
+        &self,
+        server: &str,
+        within: Duration,
+    ) -> Result<(), CliError> {
+        let path = ["servers", server, "credentials"];
+        match self.api.delete(&path, within).await {
+            Err(ApiError::Refused { status, .. }) if status == StatusCode::NOT_FOUND => Ok(()),
+            answer => self.understood(answer).await,
+        }
+    }
+
+    /// Whether it answers at all.
+    pub(super) async fn look(&self) -> Result<(), Unavailable> {
+        let answer: Result<SharedServers, _> = self.api.get(&["shared"], LOOK_WITHIN).await;
+        match answer {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.why(error).await),
+        }
+    }
+
+    /// Tells it to end, which it then does in its own time.
+    pub(super) async fn stop(&self) -> Result<(), Unavailable> {
+        match self.api.post::<Stopping>(&["stop"], LOOK_WITHIN).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.why(error).await),
+        }
+    }
+
+    async fn understood<T>(&self, answer: Result<T, ApiError>) -> Result<T, CliError> {
+        match answer {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(failed(&self.why(error).await)),
+        }
+    }
+
+    /// Why there is no answer.
+    async fn why(&self, error: ApiError) -> Unavailable {
+        let pid = self.pid;
+        match error {
+            ApiError::TimedOut { .. } | ApiError::Fetch(FetchError::NoAnswer { .. }) => {
+                Unavailable::Hangs { pid }
+            }
+            error @ (ApiError::Fetch(_) | ApiError::Stranger { .. }) => {
+                // One that is older knows nothing of HTTP, but understands who we are.
+                match self.introduced().await {
+                    Some(unavailable) => unavailable,
+                    None => Unavailable::Asked(error),
+                }
+            }
+            error => Unavailable::Asked(error),
+        }
+    }
+
+    /// What it says to somebody who only introduces themselves, if that explains something.
+    async fn introduced(&self) -> Option<Unavailable> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        enum Nothing {
+            Nothing,
+        }
+        let mut stream = connect(&self.place).await.ok()?;
+        let hello = Hello::new(Nothing::Nothing);
+        heard(&mut stream, &hello, LOOK_WITHIN).await.err()
+    }
 }
 
 /// Who holds a place that is taken.
@@ -64,11 +175,13 @@ pub(crate) enum Holder {
 
 /// Who listens at a place.
 pub(crate) async fn holder(place: &Place) -> Holder {
-    let asked = self::ask(Ask::Status, Some(place)).await;
-    let report =
-        asked.and_then(|asking| asking.map(|asking| asking.answer::<Report>()).transpose());
-    match report {
-        Ok(Some(Report { pid, url, .. })) => match url {
+    let shared = match ask(Some(place)).await {
+        Ok(Some(asking)) => asking.shared().await.map(Some),
+        Ok(None) => Ok(None),
+        Err(error) => Err(error),
+    };
+    match shared {
+        Ok(Some(SharedServers { pid, url, .. })) => match url {
             Some(url) => Holder::Gateway { pid, url },
             None => Holder::Daemon { pid },
         },
@@ -90,36 +203,6 @@ impl std::fmt::Display for Holder {
     }
 }
 
-impl Asking {
-    /// What it answered.
-    pub(crate) fn answer<T: DeserializeOwned>(&self) -> Result<T, CliError> {
-        read(&self.summoned.welcome)
-    }
-
-    /// What it says next. Nothing when it has ended.
-    pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, CliError> {
-        let Summoned { stream, unread, .. } = &mut self.summoned;
-        let mut source = tokio::io::AsyncReadExt::chain(&unread[..], stream);
-        // It may be silent for as long as nothing happens.
-        let first = read_first_line(&mut source, MAX_HELLO_BYTES, FOREVER).await;
-        let Ok(first) = first else {
-            return Ok(None);
-        };
-        let welcome: Welcome = serde_json::from_slice(&first.line)
-            .map_err(|error| failed(&Unavailable::Answer(error)))?;
-        *unread = first.rest;
-        read(&welcome).map(Some)
-    }
-}
-
-fn read<T: DeserializeOwned>(welcome: &Welcome) -> Result<T, CliError> {
-    let answer = welcome
-        .answer
-        .as_ref()
-        .map_or("null", |answer| answer.get());
-    serde_json::from_str(answer).map_err(|error| failed(&Unavailable::Answer(error)))
-}
-
 fn failed(error: &Unavailable) -> CliError {
     let told = unavailable(error);
     if error.can_be_ended() {
@@ -138,6 +221,10 @@ pub(super) fn unavailable(error: &Unavailable) -> CliError {
             told.hint(format!(
                 "`chmod go-w {path}` lets fronts share a daemon there"
             ))
+        }
+        Unavailable::Asked(ApiError::Refused { problem, .. }) => {
+            let hints = problem.hints.iter().cloned();
+            hints.fold(told, CliError::hint)
         }
         _ => told,
     }

@@ -1,5 +1,5 @@
-//! What fronts and commands say to the daemon, and what it answers: one line of JSON each. After
-//! that, a front and the daemon exchange MCP messages, and nothing else until they part.
+//! What fronts say to the daemon, and what it answers: one line of JSON each. After that, they exchange
+//! MCP messages, and nothing else until they part. Commands speak HTTP instead.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -8,10 +8,8 @@ use std::path::PathBuf;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
 
 use super::build::build;
-use super::control::Ask;
 use crate::args::serve::WantedArgs;
 
 /// The form of what is said here. Who speaks another is not understood.
@@ -48,8 +46,6 @@ pub(crate) struct Hello<W> {
 pub(crate) enum Wants {
     /// To be served.
     Front(Box<Front>),
-    /// To know or to change something about the daemon.
-    Control(Ask),
 }
 
 /// A front: where it was started, and what it is to serve.
@@ -78,9 +74,6 @@ pub(crate) struct Welcome {
     /// What whoever runs the front should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) warnings: Vec<String>,
-    /// What was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) answer: Option<Box<RawValue>>,
 }
 
 /// Why a front is not served.
@@ -134,7 +127,6 @@ impl Welcome {
             pid: std::process::id(),
             refused: None,
             warnings: Vec::new(),
-            answer: None,
         }
     }
 
@@ -252,9 +244,7 @@ mod tests {
         let line = line(&hello).unwrap();
         assert_eq!(memchr::memchr(b'\n', &line), Some(line.len() - 1));
         let read: Hello<Wants> = serde_json::from_slice(&line).unwrap();
-        let Wants::Front(read) = read.wants else {
-            panic!("{read:?}");
-        };
+        let Wants::Front(read) = read.wants;
         assert_eq!(*read, front);
     }
 

@@ -2,26 +2,28 @@
 //! ends when nobody has needed it for a while.
 
 mod farewell;
+mod floor;
 mod fronts;
-mod status;
+mod house;
+mod visit;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cocode_gateway::{Gateway, View};
+use cocode_admin::Admin;
+use cocode_gateway::Gateway;
 use cocode_wire::serve::{UnixClient, UnixServer, UnixServerError};
-use serde::Serialize;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 
 use self::farewell::Farewell;
 use self::fronts::{Fronts, Guest};
+use self::house::DaemonHouse;
+use self::visit::is_http;
 use super::asking::holder;
 use super::build::build;
-use super::control::Ask;
 use super::hello::{self, CHANNEL, Front, Hello, MAX_HELLO_BYTES, Refusal, Wants, Welcome};
 use super::place::Place;
 use super::world::world;
@@ -30,6 +32,8 @@ use crate::interrupt::Interrupts;
 use crate::managing::{Purpose, Setup};
 use crate::session::on_runtime;
 use crate::workspace::Workspace;
+
+pub(crate) use self::floor::{Floor, Own};
 
 /// How long a daemon stays without anybody.
 const IDLE: Duration = Duration::from_mins(1);
@@ -100,35 +104,35 @@ pub(crate) struct Hosting {
     orders: watch::Receiver<Order>,
 }
 
-/// A gateway that people have started, which serves fronts besides.
-#[derive(Debug)]
-pub(crate) struct Own {
-    /// Where it listens.
-    pub(crate) url: String,
-    pub(crate) directory: Option<String>,
-    pub(crate) view: View,
-}
-
 impl Hosting {
-    /// Takes the place, unless another daemon has it.
+    /// Takes the place, unless another daemon has it. A gateway brings what it is looked after with.
     pub(crate) async fn begin(
         place: &Place,
         gateway: &Gateway,
         setup: &Setup,
         workspace: &Workspace,
-        own: Option<Own>,
+        own: Option<(Own, Admin)>,
     ) -> Result<Self, UnixServerError> {
         let server = UnixServer::bind(&place.socket).await?;
         let (orders, ordered) = watch::channel(Order::Serve);
+        let makes_way = own.is_none();
+        let (own, admin) = own.unzip();
+        let supervision = own.as_ref().map(|own| own.supervision.clone());
+        let supervision = supervision.unwrap_or_default();
+        let variables = workspace.environment.variables.clone();
+        let fronts = Arc::new(Fronts::new(setup.for_others(), variables, supervision));
+        let floor = Floor::new(&place.socket, Arc::clone(&fronts), own);
+        let floor = Arc::new(floor);
+        let admin = admin.unwrap_or_else(|| DaemonHouse::admin(&floor, &orders));
         let host = Host {
             build: build(),
             world: world(),
-            begun: Instant::now(),
-            socket: place.socket.display().to_string(),
             gateway: gateway.clone(),
-            fronts: Fronts::new(setup.for_others(), workspace.environment.variables.clone()),
-            makes_way: own.is_none(),
-            own: Mutex::new(own),
+            makes_way,
+            fronts,
+            floor,
+            admin: Mutex::new(Some(admin)),
+            visits: watch::Sender::default(),
             orders,
         };
         let (process, socket) = (std::process::id(), place.socket.display());
@@ -167,7 +171,8 @@ impl Hosting {
     /// another daemon.
     pub(crate) fn close(&mut self) {
         if self.server.take().is_some() {
-            drop(self.host.own().take());
+            self.host.floor.release();
+            drop(self.host.admin().take());
             self.host.orders.send_replace(Order::Leave);
             tracing::info!("ending");
         }
@@ -177,6 +182,13 @@ impl Hosting {
     pub(crate) async fn leave(&mut self) {
         self.close();
         self.host.fronts.none().await;
+        // Whoever is answered may hold servers.
+        self.host.unvisited().await;
+    }
+
+    /// Who is served.
+    pub(crate) fn floor(&self) -> &Arc<Floor> {
+        &self.host.floor
     }
 
     /// Ends when no front is there.
@@ -229,26 +241,48 @@ struct Host {
     build: String,
     /// Which part of the system it sees.
     world: Vec<String>,
-    begun: Instant,
-    socket: String,
     gateway: Gateway,
-    fronts: Fronts,
     /// Whether it ends for fronts of another build when nobody else is there.
     makes_way: bool,
-    /// What it serves to others than fronts.
-    own: Mutex<Option<Own>>,
+    fronts: Arc<Fronts>,
+    floor: Arc<Floor>,
+    /// What it is looked after with, until its place is given up.
+    admin: Mutex<Option<Admin>>,
+    /// How many commands are being answered.
+    visits: watch::Sender<usize>,
     orders: watch::Sender<Order>,
 }
 
+/// Ends the process in order.
+fn end(orders: &watch::Sender<Order>) {
+    orders.send_if_modified(|order| {
+        let is_first = *order == Order::Serve;
+        if is_first {
+            *order = Order::End;
+        }
+        is_first
+    });
+}
+
 impl Host {
-    fn own(&self) -> MutexGuard<'_, Option<Own>> {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    fn admin(&self) -> MutexGuard<'_, Option<Admin>> {
+        self.admin.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hears what somebody wants, and does it.
     async fn meet(self: Arc<Self>, mut client: UnixClient, mut orders: watch::Receiver<Order>) {
         let pid = client.pid();
-        let line = match client.first_line(MAX_HELLO_BYTES, HELLO_WITHIN).await {
+        let first = tokio::select! {
+            first = client.first_byte(HELLO_WITHIN) => first,
+            // Nobody is waited for who has nothing to say.
+            _order = orders.wait_for(|order| *order >= Order::Leave) => return,
+        };
+        let line = match first {
+            Ok(first) if is_http(first) => return self.answer(client, orders).await,
+            Ok(_) => client.first_line(MAX_HELLO_BYTES, HELLO_WITHIN).await,
+            Err(error) => Err(error),
+        };
+        let line = match line {
             Ok(line) => line,
             Err(error) => {
                 tracing::debug!(%error, ?pid, "somebody connected and said nothing");
@@ -273,50 +307,30 @@ impl Host {
                 return;
             }
         };
-        match hello.wants {
-            Wants::Front(front) => Box::pin(self.serve(client, *front, orders)).await,
-            Wants::Control(ask) => self.control(client, ask, orders).await,
-        }
+        let Wants::Front(front) = hello.wants;
+        Box::pin(self.serve(client, *front, orders)).await;
     }
 
-    /// Ends for a front of another build, if nobody else is served. Commands are answered as far as
-    /// they are understood: how to end a daemon has to be.
+    /// Ends for a front of another build, if nobody else is served.
     async fn make_way(
         &self,
         client: &mut UnixClient,
         line: &[u8],
         orders: &mut watch::Receiver<Order>,
     ) {
-        let wants = serde_json::from_slice::<Hello<Wants>>(line);
-        let stops = wants.is_ok_and(|hello| matches!(hello.wants, Wants::Control(Ask::Stop)));
-        // However another build writes what it wants to be served. Commands find another way.
+        // However another build writes what it wants to be served.
         let is_front = serde_json::from_slice::<Hello<Value>>(line)
             .is_ok_and(|hello| hello.wants.get("front").is_some());
         let is_free = self.makes_way && is_front && self.fronts.is_empty();
-        if !stops && !is_free {
+        if !is_free {
             self.refuse(client, Refusal::OtherBuild).await;
             return;
         }
         tracing::info!("making way for another build");
-        if stops {
-            self.say(client, &Welcome::new(&self.build)).await;
-        } else {
-            self.refuse(client, Refusal::SteppingAside).await;
-        }
-        self.end();
-        let until = if stops { Order::Over } else { Order::Leave };
+        self.refuse(client, Refusal::SteppingAside).await;
+        end(&self.orders);
         // The end of the connection says that the place is free.
-        drop(orders.wait_for(|order| *order >= until).await);
-    }
-
-    fn end(&self) {
-        self.orders.send_if_modified(|order| {
-            let is_first = *order == Order::Serve;
-            if is_first {
-                *order = Order::End;
-            }
-            is_first
-        });
+        drop(orders.wait_for(|order| *order >= Order::Leave).await);
     }
 
     async fn serve(
@@ -396,42 +410,6 @@ impl Host {
             tracing::warn!("credentials that were being renewed may be lost");
         }
         drop((endpoint, serving, presence));
-    }
-
-    async fn control(&self, mut client: UnixClient, ask: Ask, mut orders: watch::Receiver<Order>) {
-        match ask {
-            Ask::Status => {
-                self.answer(&mut client, &self.report()).await;
-            }
-            Ask::Watch => self.watch(client, orders).await,
-            Ask::Restart(name) => {
-                let restarted = self.restart(&name).await;
-                self.answer(&mut client, &restarted).await;
-            }
-            Ask::Stop => {
-                if self.say(&mut client, &Welcome::new(&self.build)).await {
-                    self.end();
-                    drop(orders.wait_for(|order| *order == Order::Over).await);
-                }
-            }
-        }
-    }
-
-    /// Sends what was asked for. Whether it was taken.
-    async fn answer(&self, client: &mut UnixClient, answer: &impl Serialize) -> bool {
-        match serde_json::value::to_raw_value(answer) {
-            Ok(answer) => {
-                let welcome = Welcome {
-                    answer: Some(answer),
-                    ..Welcome::new(&self.build)
-                };
-                self.say(client, &welcome).await
-            }
-            Err(error) => {
-                tracing::error!(%error, "cannot write an answer");
-                false
-            }
-        }
     }
 
     async fn refuse(&self, client: &mut UnixClient, why: Refusal) {

@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
+use http::StatusCode;
 use rustix::process::{Pid, Signal};
-use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
 
-use super::asking::unavailable;
-use super::control::Ask;
-use super::hello::{Hello, Wants};
+use super::asking::{Asking, unavailable};
 use super::place::Place;
-use super::summon::{LOOK_WITHIN, Unavailable, connect, heard, peer};
+use super::summon::{Unavailable, connect, peer};
+use crate::api_client::ApiError;
 use crate::error::CliError;
 use crate::printer::Printer;
 
@@ -26,7 +25,6 @@ const KILLED_WITHIN: Duration = Duration::from_secs(5);
 /// Why a daemon that does not answer cannot be ended.
 const UNSEEN: &str = "its process cannot be seen from here";
 /// How often it is looked whether a process is still there.
-#[cfg(target_os = "linux")]
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A daemon that has ended.
@@ -57,7 +55,7 @@ pub(crate) async fn stop(
     };
     // Others could have led us to any process of this user, which is not to get a signal.
     let distrusted = place.distrusted();
-    let mut stream = match connect(place).await {
+    let stream = match connect(place).await {
         Ok(stream) => stream,
         Err(Unavailable::Connect { source, .. }) => {
             tracing::debug!(%source, "no daemon runs");
@@ -72,35 +70,33 @@ pub(crate) async fn stop(
         return Err(unavailable(&Unavailable::NotPrivate { path }));
     }
     let pid = peer(&stream);
-    let process = pid.and_then(Process::of);
-    let hello = Hello::new(Wants::Control(Ask::Stop));
-    let patience = match heard(&mut stream, &hello, LOOK_WITHIN).await {
-        Ok((welcome, _)) => {
-            let pid = pid.or_else(|| welcome.pid.try_into().ok()).unwrap_or(0);
-            if in_order(&mut stream, pid, printer).await {
-                if let Some(process) = process {
-                    process.gone().await;
-                }
-                let how = How::Asked;
-                return Ok(Some(Ended { pid, how }));
+    let process = pid.and_then(|pid| Process::of(pid, &stream));
+    // Something else may serve one after the other.
+    drop(stream);
+    let ended = |how| Ended {
+        pid: pid.unwrap_or(0),
+        how,
+    };
+    let patience = match asked_to_end(place).await {
+        Ok(()) => {
+            if in_order(process.as_ref(), place, printer).await {
+                return Ok(Some(ended(How::Asked)));
             }
             TOLD_WITHIN
         }
         // It does not understand what is wanted, and ends in order all the same.
         Err(Unavailable::Refused { .. }) => IN_ORDER_WITHIN,
-        Err(error @ Unavailable::Silent { .. }) if !is_connected(&stream) => {
-            tracing::debug!(%error, "the daemon ended by itself");
-            let (pid, how) = (pid.unwrap_or(0), How::Asked);
-            return Ok(Some(Ended { pid, how }));
-        }
         Err(Unavailable::Hangs { .. }) => TOLD_WITHIN,
+        Err(error) if connect(place).await.is_err() => {
+            tracing::debug!(%error, "the daemon ended by itself");
+            return Ok(Some(ended(How::Asked)));
+        }
         // What speaks, but not as a daemon does, is something else.
-        Err(error @ (Unavailable::Answer(_) | Unavailable::Silent { .. })) => {
+        Err(error) => {
             let socket = place.socket.display();
             let hint = format!("something else may listen at {socket}, so it is left alone");
             return Err(unavailable(&error).hint(hint));
         }
-        Err(error) => return Err(unavailable(&error)),
     };
     let Some(process) = process else {
         return Err(unavailable(&Unavailable::Hangs { pid }).hint(UNSEEN));
@@ -109,26 +105,45 @@ pub(crate) async fn stop(
         "the daemon (process {}) does not end by itself, and is ended",
         process.pid()
     ));
-    let ended = process.end(&mut stream, patience).await?;
-    process.gone().await;
-    Ok(Some(ended))
+    process.end(place, patience).await.map(Some)
+}
+
+/// Tells whoever is at a place to end.
+async fn asked_to_end(place: &Place) -> Result<(), Unavailable> {
+    match Asking::of(place).await?.stop().await {
+        // Somebody else has told it already.
+        Err(Unavailable::Asked(ApiError::Refused { status, .. }))
+            if status == StatusCode::CONFLICT =>
+        {
+            Ok(())
+        }
+        told => told,
+    }
 }
 
 /// Waits for a daemon that said that it ends. Whether it did.
-async fn in_order(stream: &mut UnixStream, pid: i32, printer: &Printer) -> bool {
-    if has_ended(stream, SAID_AFTER).await {
+async fn in_order(process: Option<&Process>, place: &Place, printer: &Printer) -> bool {
+    let Some(process) = process else {
+        // From here one sees only that its place is free.
+        return freed(place, IN_ORDER_WITHIN).await;
+    };
+    if process.gone(SAID_AFTER).await {
         return true;
     }
     printer.note(&format!(
-        "the daemon (process {pid}) lets requests finish that are under way"
+        "the daemon (process {}) lets requests finish that are under way",
+        process.pid()
     ));
-    has_ended(stream, IN_ORDER_WITHIN).await
+    process.gone(IN_ORDER_WITHIN).await
 }
 
-/// Waits until the other end of a connection is gone. Whether that was so in time.
-async fn has_ended(stream: &mut UnixStream, within: Duration) -> bool {
-    let mut ignored = [0; 1024];
-    let ending = async { while !matches!(stream.read(&mut ignored).await, Ok(0) | Err(_)) {} };
+/// Waits until nobody listens at a place any more. Whether that was so in time.
+async fn freed(place: &Place, within: Duration) -> bool {
+    let ending = async {
+        while connect(place).await.is_ok() {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    };
     tokio::time::timeout(within, ending).await.is_ok()
 }
 
@@ -150,18 +165,22 @@ struct Process {
 }
 
 impl Process {
-    #[cfg(target_os = "linux")]
-    fn of(pid: i32) -> Option<Self> {
+    /// The process of that number, as long as it has the other end of this connection.
+    fn of(pid: i32, stream: &UnixStream) -> Option<Self> {
         let pid = Pid::from_raw(pid)?;
-        let opened = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty());
-        let opened = opened.inspect_err(|error| tracing::debug!(%error, "the process is unknown"));
-        let handle = opened.ok()?;
-        Some(Self { pid, handle })
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn of(pid: i32) -> Option<Self> {
-        Pid::from_raw(pid).map(|pid| Self { pid })
+        #[cfg(target_os = "linux")]
+        let handle = {
+            let opened = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty());
+            opened
+                .inspect_err(|error| tracing::debug!(%error, "the process is unknown"))
+                .ok()?
+        };
+        // If it is still there now, the number was its own.
+        is_connected(stream).then_some(Self {
+            pid,
+            #[cfg(target_os = "linux")]
+            handle,
+        })
     }
 
     fn pid(&self) -> i32 {
@@ -169,17 +188,17 @@ impl Process {
     }
 
     /// Tells it to end, and ends it if it does not.
-    async fn end(&self, stream: &mut UnixStream, patience: Duration) -> Result<Ended, CliError> {
+    async fn end(&self, place: &Place, patience: Duration) -> Result<Ended, CliError> {
         let pid = self.pid();
-        self.signal(Signal::TERM, stream)?;
+        self.signal(Signal::TERM, place).await?;
         // One that somebody has stopped does not hear of it otherwise.
-        self.signal(Signal::CONT, stream)?;
-        if has_ended(stream, patience).await {
+        self.signal(Signal::CONT, place).await?;
+        if self.gone(patience).await {
             let how = How::Told;
             return Ok(Ended { pid, how });
         }
-        self.signal(Signal::KILL, stream)?;
-        if has_ended(stream, KILLED_WITHIN).await {
+        self.signal(Signal::KILL, place).await?;
+        if self.gone(KILLED_WITHIN).await {
             let how = How::Killed;
             return Ok(Ended { pid, how });
         }
@@ -187,42 +206,53 @@ impl Process {
         Err(error.hint("not even the system ends it"))
     }
 
-    /// Waits for its end, which comes a moment after that of its connections.
+    /// Waits for its end. Whether it came in time.
+    async fn gone(&self, within: Duration) -> bool {
+        let ending = async {
+            while !self.is_gone() {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        };
+        tokio::time::timeout(within, ending).await.is_ok()
+    }
+
     #[cfg(target_os = "linux")]
-    async fn gone(self) {
-        let file = format!("/proc/{}/stat", self.pid());
+    fn is_gone(&self) -> bool {
         // What nobody has asked for its outcome yet has ended all the same.
-        let is_gone = || match std::fs::read_to_string(&file) {
+        match std::fs::read_to_string(format!("/proc/{}/stat", self.pid())) {
             Ok(text) => {
                 let state = text.rsplit(") ").next();
                 state.is_some_and(|state| state.starts_with(['Z', 'X']))
             }
             Err(_) => true,
-        };
-        let ending = async {
-            while !is_gone() {
-                tokio::time::sleep(LOOK_EVERY).await;
-            }
-        };
-        if tokio::time::timeout(KILLED_WITHIN, ending).await.is_err() {
-            tracing::debug!("the process of the daemon takes long to end");
         }
     }
 
     #[cfg(not(target_os = "linux"))]
-    #[expect(clippy::unused_async, reason = "elsewhere it is waited for")]
-    async fn gone(self) {}
+    fn is_gone(&self) -> bool {
+        rustix::process::test_kill_process(self.pid) == Err(rustix::io::Errno::SRCH)
+    }
 
-    /// While somebody has the other end, it is this process, and its number is nobody else's.
-    fn signal(&self, signal: Signal, stream: &UnixStream) -> Result<(), CliError> {
-        if !is_connected(stream) {
-            return Ok(());
+    /// The handle is that of no other process.
+    #[cfg(target_os = "linux")]
+    #[expect(clippy::unused_async, reason = "elsewhere it is looked who is there")]
+    async fn send(&self, signal: Signal, _place: &Place) -> rustix::io::Result<()> {
+        rustix::process::pidfd_send_signal(&self.handle, signal)
+    }
+
+    /// While it listens at its place, its number is nobody else's.
+    #[cfg(not(target_os = "linux"))]
+    async fn send(&self, signal: Signal, place: &Place) -> rustix::io::Result<()> {
+        match connect(place).await {
+            Ok(stream) if peer(&stream) == Some(self.pid()) => {
+                rustix::process::kill_process(self.pid, signal)
+            }
+            Ok(_) | Err(_) => Ok(()),
         }
-        #[cfg(target_os = "linux")]
-        let sent = rustix::process::pidfd_send_signal(&self.handle, signal);
-        #[cfg(not(target_os = "linux"))]
-        let sent = rustix::process::kill_process(self.pid, signal);
-        match sent {
+    }
+
+    async fn signal(&self, signal: Signal, place: &Place) -> Result<(), CliError> {
+        match self.send(signal, place).await {
             Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
             Err(error) => {
                 let hung = Unavailable::Hangs {
@@ -237,15 +267,13 @@ impl Process {
 #[cfg(test)]
 mod tests {
     use std::os::fd::OwnedFd;
-    use std::os::unix::process::ExitStatusExt as _;
     use std::process::Stdio;
     use std::time::Duration;
 
-    use rustix::process::Signal;
     use tokio::io::AsyncReadExt as _;
     use tokio::net::UnixStream;
 
-    use super::{Ended, How, Process};
+    use super::{Ended, How, Place, Process};
 
     /// A process with the other end of a connection, that has said that it is there.
     #[expect(clippy::disallowed_methods, reason = "it is to be a stranger")]
@@ -261,26 +289,33 @@ mod tests {
         (child.unwrap(), ours)
     }
 
+    fn nowhere() -> Place {
+        Place {
+            socket: "/none.sock".into(),
+            log: "/none.log".into(),
+            home: None,
+        }
+    }
+
     #[tokio::test]
+    #[cfg(target_os = "linux")]
     async fn a_process_that_does_not_hear_is_killed() {
-        let (mut child, mut stream) = stranger("trap '' TERM; echo up >&0; exec sleep 1000").await;
+        let (mut child, stream) = stranger("trap '' TERM; echo up >&0; exec sleep 1000").await;
         let pid = child.id().unwrap().try_into().unwrap();
-        let process = Process::of(pid).unwrap();
-        let ended = process.end(&mut stream, Duration::ZERO).await.unwrap();
+        let process = Process::of(pid, &stream).unwrap();
+        let ended = process.end(&nowhere(), Duration::ZERO).await.unwrap();
         let how = How::Killed;
         assert_eq!(ended, Ended { pid, how });
         child.wait().await.unwrap();
     }
 
     #[tokio::test]
-    async fn nobody_gets_a_signal_after_the_connection_has_ended() {
+    async fn nobody_is_meant_who_has_left_the_connection() {
         let (mut child, mut stream) = stranger("echo up >&0; exec 0<&-; exec sleep 1000").await;
-        let process = Process::of(child.id().unwrap().try_into().unwrap()).unwrap();
+        let pid = child.id().unwrap().try_into().unwrap();
         stream.read_to_end(&mut Vec::new()).await.unwrap();
-        process.end(&mut stream, Duration::ZERO).await.unwrap();
-        // The first signal that ends a process is what it has died of.
+        assert!(Process::of(pid, &stream).is_none());
         child.start_kill().unwrap();
-        let died = child.wait().await.unwrap();
-        assert_eq!(died.signal(), Some(Signal::KILL.as_raw()), "{died}");
+        child.wait().await.unwrap();
     }
 }

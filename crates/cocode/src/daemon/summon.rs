@@ -16,10 +16,11 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
+use super::asking::Asking;
 use super::build::program;
-use super::control::Ask;
-use super::hello::{self, CHANNEL, Hello, MAX_HELLO_BYTES, Refusal, Wants, Welcome};
+use super::hello::{self, CHANNEL, Hello, MAX_HELLO_BYTES, Refusal, Welcome};
 use super::place::Place;
+use crate::api_client::ApiError;
 use crate::environment::Variables;
 use crate::logging;
 
@@ -75,6 +76,12 @@ pub(crate) enum Unavailable {
         /// What it is of.
         build: String,
     },
+    /// It has not answered what was asked.
+    #[error(transparent)]
+    Asked(ApiError),
+    /// Its socket cannot be named.
+    #[error("the socket of the daemon has no address")]
+    Nameless,
     /// It could not be started.
     #[error("the daemon could not be started")]
     Start(#[source] StartError),
@@ -94,6 +101,8 @@ impl Unavailable {
             | Self::NotPrivate { .. }
             | Self::Silent { .. }
             | Self::Answer(_)
+            | Self::Asked(_)
+            | Self::Nameless
             | Self::Start(_)
             | Self::ComesAndGoes => false,
         }
@@ -253,11 +262,10 @@ async fn let_in(
     hello: &Hello<impl Serialize>,
 ) -> Result<Summoned, Unavailable> {
     let hangs = async {
-        let question = Hello::new(Wants::Control(Ask::Status));
         loop {
             tokio::time::sleep(LOOK_WITHIN).await;
-            let asked = match connect(place).await {
-                Ok(stream) => greet(stream, &question, LOOK_WITHIN).await.map(drop),
+            let asked = match Asking::of(place).await {
+                Ok(asking) => asking.look().await,
                 Err(error) => Err(error),
             };
             if let Err(error @ Unavailable::Hangs { .. }) = asked {

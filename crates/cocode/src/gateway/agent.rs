@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use cocode_agent::Store;
 use cocode_agent::serve::{AgentServer, AgentServerOptions};
 use cocode_client::{Answer, Connector, ManagerOptions, ReachError, ReachErrorKind, Reached};
 use cocode_core::{SandboxMode, ServerSpec};
@@ -18,6 +19,7 @@ use crate::args::gateway::GatewayArgs;
 use crate::configured::blocked;
 use crate::error::{CliError, Code};
 use crate::managing::{Purpose, Setup};
+use crate::records::Records;
 use crate::workspace::Workspace;
 
 /// What the server is called.
@@ -35,6 +37,7 @@ pub(crate) struct AgentPlace {
     spec: ServerSpec,
     root: PathBuf,
     ceiling: SandboxMode,
+    conversations: Arc<dyn Store>,
     /// Whose conversations it has, if not the owner's.
     principal: Option<Arc<str>>,
     /// The agent, while it is there.
@@ -52,6 +55,7 @@ impl AgentPlace {
     /// The place, if the agent is wanted and allowed.
     pub(super) fn wanted(
         args: &GatewayArgs,
+        records: &dyn Records,
         workspace: &Workspace,
     ) -> Result<Option<Self>, CliError> {
         if !args.agent.agent {
@@ -92,6 +96,7 @@ impl AgentPlace {
                 .agent
                 .max_sandbox
                 .unwrap_or(SandboxMode::WorkspaceWrite),
+            conversations: records.conversations()?,
             principal: None,
             server: RwLock::default(),
             connections: Connections::default(),
@@ -104,6 +109,7 @@ impl AgentPlace {
             spec: self.spec.clone(),
             root: self.root.clone(),
             ceiling: self.ceiling,
+            conversations: Arc::clone(&self.conversations),
             principal: Some(Arc::clone(principal)),
             server: RwLock::default(),
             connections: Connections::default(),
@@ -144,7 +150,8 @@ impl AgentPlace {
             view: view.clone(),
             connections: Connections::default(),
         });
-        let mut house = House::with(workspace, Defaults::SERVER, options).await?;
+        let store = Arc::clone(&self.conversations);
+        let mut house = House::with(workspace, Defaults::SERVER, store, options).await?;
         house.follow(workspace)?;
         let server = Arc::new(AgentServer::new(AgentServerOptions {
             agent: house.agent.clone(),

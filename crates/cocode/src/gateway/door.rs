@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cocode_access::{
-    Checked, DoorOptions, Doorkeeper, IssuerOptions, OAuthOptions, Principal, PrincipalKind,
-    Refusal, ResourceServer, Revoked, TokenKeeper,
+    Checked, DoorOptions, Doorkeeper, IssuerOptions, OAuthOptions, Principal, PrincipalId,
+    PrincipalKind, Refusal, ResourceServer, Revoked, TokenKeeper,
 };
 use cocode_admin::{CallBook, TurnedAway, Who};
 use cocode_config::{Config, GatewayOAuth};
@@ -14,11 +14,12 @@ use cocode_wire::serve::{Admission, Admitting, Door, Guest, Visit};
 use http::{HeaderMap, Response, StatusCode, header};
 use url::Url;
 
-use super::listen::is_reached_by_others;
+use super::listen::is_for_others;
 use super::plan::Plan;
 use super::views::{NoView, Views};
-use crate::access::{token_store, token_trouble};
+use crate::access::token_trouble;
 use crate::error::{CliError, Code};
+use crate::records::Records;
 use crate::workspace::Workspace;
 
 /// How soon to come again where there is no room now.
@@ -39,10 +40,11 @@ impl FrontDoor {
         plan: &Plan,
         views: &Arc<Views>,
         calls: &CallBook,
+        records: &dyn Records,
         workspace: &Workspace,
     ) -> Result<Self, CliError> {
         let config = workspace.config()?;
-        let tokens = TokenKeeper::open(token_store(workspace)?).await;
+        let tokens = TokenKeeper::open(records.tokens()).await;
         let tokens = Arc::new(tokens.map_err(|error| token_trouble(&error))?);
         let oauth = config.settings.gateway.oauth.as_ref();
         let oauth = oauth.map(|oauth| resource_server(oauth, workspace));
@@ -50,7 +52,7 @@ impl FrontDoor {
         let keeper = Doorkeeper::new(DoorOptions {
             tokens: Some(Arc::clone(&tokens)),
             oauth: oauth.transpose()?,
-            is_open: !is_required && !is_reached_by_others(plan.http.listen),
+            is_open: !is_required && !is_for_others(&plan.http),
         });
         Ok(Self {
             keeper,
@@ -67,7 +69,7 @@ impl FrontDoor {
             Checked::Now(Ok(principal)) if principal.kind == PrincipalKind::Local => {
                 Admitting::Now(Admission::Welcome(None))
             }
-            Checked::Now(Ok(principal)) if self.views.known(principal.name.as_str()).is_some() => {
+            Checked::Now(Ok(principal)) if self.views.known(principal.id.as_str()).is_some() => {
                 Admitting::Now(Admission::Welcome(Some(guest(&principal))))
             }
             Checked::Now(Ok(principal)) => {
@@ -121,14 +123,12 @@ impl FrontDoor {
             // An open gateway lets everybody use servers, but not look after them.
             Ok(principal) if principal.kind == PrincipalKind::Local => Ok(Who::Anonymous),
             Ok(principal) => {
-                let own = config
-                    .settings
-                    .gateway
-                    .principals
-                    .get(principal.name.as_str());
+                let gateway = &config.settings.gateway;
+                let own = gateway.principal(principal.id.as_str());
+                let own = own.and_then(|own| own.admin);
                 Ok(Who::Bearer {
-                    is_admin: own.and_then(|own| own.admin).unwrap_or(principal.is_admin),
-                    name: principal.name.shared(),
+                    is_admin: own.unwrap_or(principal.is_admin),
+                    name: principal.id.shared(),
                 })
             }
             Err(refusal) if !has_token && refusal.status() == StatusCode::UNAUTHORIZED => {
@@ -167,16 +167,11 @@ impl FrontDoor {
     /// Sends everybody away whose token is revoked, for as long as there are tokens.
     pub(crate) fn evictions(&self, door: Door) -> impl Future<Output = ()> + Send + use<> {
         let mut revocations = self.tokens.revocations();
-        let views = Arc::clone(&self.views);
         async move {
             while let Some(revoked) = revocations.next().await {
                 match revoked {
-                    Revoked::One(name) => door.evict(name.as_str()),
-                    Revoked::Many => {
-                        for (name, _) in views.principals() {
-                            door.evict(&name);
-                        }
-                    }
+                    Revoked::One(name) => door.evict(PrincipalId::of_token(&name).as_str()),
+                    Revoked::Many => door.evict_all(),
                 }
             }
         }
@@ -196,14 +191,14 @@ fn guest_of(checked: Result<Principal, Refusal>) -> Option<Guest> {
 
 /// Somebody who is known gets what they see, and comes in.
 async fn welcomed(views: &Views, principal: &Principal) -> Admission {
-    match views.provide(principal.name.shared()).await {
+    match views.provide(&principal.id).await {
         Ok(()) => Admission::Welcome(Some(guest(principal))),
         Err(error) => no_room(error),
     }
 }
 
 fn guest(principal: &Principal) -> Guest {
-    let guest = Guest::new(principal.name.shared());
+    let guest = Guest::new(principal.id.shared());
     match principal.until {
         Some(until) => guest.until(until),
         None => guest,
@@ -222,13 +217,18 @@ fn refused(refusal: &Refusal) -> Admission {
 }
 
 fn no_room(error: NoView) -> Admission {
-    let code = "unavailable";
+    let (status, code) = match error {
+        NoView::TooMany | NoView::Busy => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+        NoView::Unclear => (StatusCode::FORBIDDEN, "unclear_principal"),
+    };
     let body = serde_json::json!({ "error": { "code": code, "message": error.to_string() } });
     let mut response = Response::new(Bytes::from(body.to_string()));
-    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    *response.status_mut() = status;
     let headers = response.headers_mut();
-    let again = http::HeaderValue::from_static(COME_AGAIN_SECONDS);
-    headers.insert(header::RETRY_AFTER, again);
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        let again = http::HeaderValue::from_static(COME_AGAIN_SECONDS);
+        headers.insert(header::RETRY_AFTER, again);
+    }
     let json = http::HeaderValue::from_static("application/json");
     headers.insert(header::CONTENT_TYPE, json);
     Admission::Refused(Box::new(response))

@@ -27,15 +27,17 @@ mod trust;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cocode_access::{AuditLog, TokenKeeper};
+use cocode_access::TokenKeeper;
 use cocode_admin::model::{
     Budget, CallWish, ClientSession, Completion, Facts, FoundTool, LogLine, Login, MadeToken,
-    NewServer, NewToken, PendingTrust, PromptWish, Prompts, Readiness, Resources, Server,
-    ServerTool, Token,
+    NewServer, NewToken, PendingTrust, PromptWish, Prompts, Readiness, Resources, Restarted,
+    Server, ServerTool, SharedServers, Token,
 };
-use cocode_admin::{Bulletin, CallListener, Caller, Decision, House, Switch, Work};
+use cocode_admin::{
+    Bulletin, CallListener, Caller, Decision, House, Record, Refusal, Switch, Work,
+};
 use cocode_client::{RawJson, ServerLogs};
-use cocode_gateway::{Gate, SearchOptions, View};
+use cocode_gateway::{Gate, Gateway, SearchOptions, View};
 use cocode_wire::serve::Door;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -43,13 +45,17 @@ use tokio::task::JoinSet;
 use self::auditing::Act;
 use self::interior::Interior;
 use self::login::Logins;
+use super::oversight::Watch;
 use super::servers::Present;
+use crate::daemon::Floor;
 use crate::workspace::Workspace;
 
 /// What a house is made of.
 pub(crate) struct HouseParts {
     /// Where the gateway was started, for the house alone: [`Workspace::anew`].
     pub(crate) workspace: Workspace,
+    /// All servers, whomever they run for.
+    pub(crate) gateway: Gateway,
     /// All servers, as whoever runs the gateway sees them.
     pub(crate) view: View,
     /// The rules for tools that this view has.
@@ -66,10 +72,22 @@ pub(crate) struct HouseParts {
     pub(crate) tokens: Option<Arc<TokenKeeper>>,
     /// Whether an authorization server lets clients in.
     pub(crate) has_oauth: bool,
-    /// Where what is done is written down, if it is.
-    pub(crate) audit: Option<Arc<AuditLog>>,
+    /// What watches over what is done, and writes it down.
+    pub(crate) watch: Watch,
     /// Ends the gateway. One message is enough.
     pub(crate) stop: mpsc::Sender<()>,
+}
+
+/// Where a gateway is found, and who is served there.
+pub(crate) struct Entrance {
+    /// Where clients find it.
+    pub(crate) url: String,
+    /// Where browsers find the dashboard.
+    pub(crate) dashboard: String,
+    /// A hand on what clients have open.
+    pub(crate) door: Door,
+    /// Who shares which servers.
+    pub(crate) floor: Arc<Floor>,
 }
 
 /// A gateway that can be looked after. Dropping it ends what it does besides answering.
@@ -92,9 +110,12 @@ impl GatewayHouse {
         })
     }
 
-    /// Tells the house where clients find the gateway, and gives it a hand on the door. Counts once.
-    pub(crate) fn open(&self, url: String, door: Door) {
-        let _counts_once = self.interior.entrance.set((url, door));
+    /// Tells the house where clients find the gateway, and who is there. Counts once.
+    pub(crate) fn open(&self, entrance: Entrance) {
+        let (floor, bulletin) = (Arc::clone(&entrance.floor), self.interior.bulletin.clone());
+        if self.interior.entrance.set(entrance).is_ok() {
+            self.spawn(async move { floor.tell(&bulletin).await });
+        }
     }
 
     /// The gateway is about to end: nobody new is to be sent here.
@@ -155,6 +176,16 @@ impl House for GatewayHouse {
     ) -> Work<'a, Server> {
         let act = Act::new(switching::act_of(switch), by).on(name);
         let work = self.interior.switch(name, switch);
+        Box::pin(self.interior.written_down(act, work))
+    }
+
+    fn shared(&self) -> Work<'_, SharedServers> {
+        Box::pin(async { Ok(self.interior.floor()?.report()) })
+    }
+
+    fn restart_shared<'a>(&'a self, by: &'a Caller, name: &'a str) -> Work<'a, Restarted> {
+        let act = Act::new("servers/restart", by).on(name);
+        let work = async { Ok(self.interior.floor()?.restart(name).await) };
         Box::pin(self.interior.written_down(act, work))
     }
 
@@ -274,6 +305,11 @@ impl House for GatewayHouse {
 
     fn audit(&self, limit: usize) -> Work<'_, Vec<RawJson>> {
         Box::pin(self.interior.audit(limit))
+    }
+
+    fn record(&self, act: &cocode_admin::Act<'_>) -> Result<Box<dyn Record>, Refusal> {
+        let ongoing = self.interior.begin(act.into())?;
+        Ok(Box::new(ongoing))
     }
 
     fn stop<'a>(&'a self, by: &'a Caller) -> Work<'a, ()> {

@@ -1,6 +1,9 @@
 //! Where the gateway may listen: on this machine, and elsewhere if it can tell who connects.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use cocode_wire::serve::HttpServerOptions;
+use url::{Host, Url};
 
 use crate::error::{CliError, Code};
 
@@ -24,14 +27,69 @@ pub(crate) fn address(text: &str, is_asked: bool) -> Result<SocketAddr, CliError
         return Ok(address);
     }
     let message = format!("the gateway does not listen at {address}, where others could reach it");
-    Err(CliError::new(Code::ListenRefused, message)
+    Err(refused(message).hint(format!(
+        "or listen at 127.0.0.1:{} and let others in by ssh: `ssh -L {0}:127.0.0.1:{0} HOST`",
+        address.port()
+    )))
+}
+
+/// Whoever is let in could do everything.
+fn refused(message: String) -> CliError {
+    CliError::new(Code::ListenRefused, message)
         .hint("whoever reaches it could use every server, and it asks nobody who they are")
         .hint("`cocode gateway token add NAME` makes a token, which clients then have to show")
         .hint("[gateway.oauth] of config.toml lets those in whom an authorization server knows")
-        .hint(format!(
-            "or listen at 127.0.0.1:{} and let others in by ssh: `ssh -L {0}:127.0.0.1:{0} HOST`",
-            address.port()
-        )))
+}
+
+/// Refuses names and origins of others where clients need not say who they are: whoever gives them means
+/// that others come, by a proxy or a page, wherever the gateway listens.
+pub(crate) fn check_names(http: &HttpServerOptions, is_asked: bool) -> Result<(), CliError> {
+    match foreign_name(http) {
+        Some((option, name)) if !is_asked => {
+            let message = format!("`{option} {name}` lets others reach the gateway");
+            let error = refused(message);
+            Err(error.hint(format!(
+                "without `{option} {name}`, only programs of this machine reach it"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A name or an origin that is not of this machine, and the option that gives it.
+fn foreign_name(http: &HttpServerOptions) -> Option<(&'static str, &str)> {
+    let host_of = |origin: &str| Url::parse(origin).ok().as_ref().is_some_and(is_of_machine);
+    let mut hosts = http.allowed_hosts.iter();
+    let host = hosts.find(|host| !host_of(&format!("http://{host}/")));
+    let mut origins = http.allowed_origins.iter();
+    let origin = origins.find(|origin| !host_of(origin));
+    let host = host.map(|host| ("--allow-host", host.as_str()));
+    host.or_else(|| Some(("--allow-origin", origin?.as_str())))
+}
+
+fn is_of_machine(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => IpAddr::V6(address).to_canonical().is_loopback(),
+        None => false,
+    }
+}
+
+/// Whether others than the programs of this machine are meant to use what listens like this.
+pub(crate) fn is_for_others(http: &HttpServerOptions) -> bool {
+    is_reached_by_others(http.listen) || foreign_name(http).is_some()
+}
+
+/// The address by which whoever is on this machine finds what listens there: at all addresses is nowhere
+/// that one could go to.
+pub(crate) fn found_at(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
 }
 
 /// Whether anybody but the programs of this machine can connect.
@@ -80,7 +138,9 @@ fn parsed(text: &str) -> Option<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
-    use super::{address, warnings};
+    use cocode_wire::serve::HttpServerOptions;
+
+    use super::{DEFAULT, address, check_names, found_at, is_for_others, warnings};
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
@@ -132,6 +192,65 @@ mod tests {
         let hints = error.hints.join("\n");
         for way in ["cocode gateway token add", "[gateway.oauth]", "ssh -L"] {
             assert!(hints.contains(way), "{hints}");
+        }
+    }
+
+    #[test]
+    fn names_of_others_mean_that_others_come() {
+        let named = |hosts: &[&str], origins: &[&str]| {
+            let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+            let mut http = HttpServerOptions::new(DEFAULT);
+            http.allowed_hosts = owned(hosts);
+            http.allowed_origins = owned(origins);
+            http
+        };
+        for (hosts, origins) in [
+            (&[][..], &[][..]),
+            (&["localhost:7777", "127.0.0.3", "[::1]:80"], &[]),
+            (
+                &["app.localhost"],
+                &["http://localhost:3000", "https://[::1]"],
+            ),
+        ] {
+            let http = named(hosts, origins);
+            assert!(check_names(&http, false).is_ok(), "{hosts:?} {origins:?}");
+            assert!(!is_for_others(&http));
+        }
+        for (hosts, origins, option) in [
+            (
+                &["localhost", "mcp.example.com"][..],
+                &[][..],
+                "--allow-host mcp.example.com",
+            ),
+            (&["10.0.0.1:7777"], &[], "--allow-host 10.0.0.1:7777"),
+            (&["localhost.example"], &[], "--allow-host"),
+            (
+                &[],
+                &["https://page.example"],
+                "--allow-origin https://page.example",
+            ),
+        ] {
+            let http = named(hosts, origins);
+            let error = check_names(&http, false).unwrap_err();
+            assert_eq!(error.code, "listen-refused");
+            assert!(error.message.contains(option), "{}", error.message);
+            assert!(error.hints.join("").contains("cocode gateway token add"));
+            assert!(check_names(&http, true).is_ok());
+            assert!(is_for_others(&http));
+        }
+        let mut http = named(&[], &[]);
+        http.listen = "0.0.0.0:1".parse().unwrap();
+        assert!(is_for_others(&http));
+    }
+
+    #[test]
+    fn all_addresses_are_found_at_one_of_them() {
+        for (address, found) in [
+            ("0.0.0.0:80", "127.0.0.1:80"),
+            ("[::]:80", "[::1]:80"),
+            ("192.0.2.1:80", "192.0.2.1:80"),
+        ] {
+            assert_eq!(found_at(address.parse().unwrap()).to_string(), found);
         }
     }
 

@@ -4,17 +4,22 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cocode_admin::{Admin, AdminOptions, Desk, Refusal, RefusalStatus};
-use cocode_gateway::View;
+use cocode_admin::{Admin, AdminOptions, Desk, Refusal, RefusalStatus, Who};
+use cocode_config::Metrics;
+use cocode_gateway::{Gateway, View};
 use cocode_wire::serve::{Admitting, Endpoint, Page, PageBody, Site, Visit};
-use http::{HeaderValue, Request, Response, StatusCode, header};
+use futures_util::StreamExt as _;
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use tokio::sync::{mpsc, watch};
 
 use super::door::FrontDoor;
-use super::house::{GatewayHouse, HouseParts};
+use super::house::{Entrance, GatewayHouse, HouseParts};
+use super::opening::Listening;
 use super::oversight::Watch;
 use super::plan::Plan;
 use super::servers::Present;
+use super::voice::Voice;
+use crate::daemon::Floor;
 use crate::error::{CliError, Code};
 use crate::managing::Setup;
 use crate::serving::gate::Rules;
@@ -33,7 +38,7 @@ impl Management {
     /// Has to be called within a runtime.
     pub(crate) fn new(
         (plan, setup, workspace): (&Plan, &Setup, &Workspace),
-        (view, rules): (&View, &Arc<Rules>),
+        (gateway, view, rules): (&Gateway, &View, &Arc<Rules>),
         door: &Arc<FrontDoor>,
         watch: &Watch,
         desk: Desk,
@@ -44,6 +49,7 @@ impl Management {
         let (stop, wants_end) = mpsc::channel(1);
         let house = GatewayHouse::new(HouseParts {
             workspace: workspace.anew(),
+            gateway: gateway.clone(),
             view: view.clone(),
             rules: Arc::<Rules>::clone(rules),
             present: presents.clone(),
@@ -52,11 +58,13 @@ impl Management {
             search: plan.search.options,
             tokens: Some(Arc::clone(door.tokens())),
             has_oauth: door.takes_access_tokens(),
-            audit: watch.audit.as_ref().map(|audit| Arc::clone(&audit.log)),
+            watch: watch.clone(),
             stop,
         });
         let options = AdminOptions {
             is_https: plan.http.tls.is_some(),
+            site: plan.office_url.clone(),
+            has_open_metrics: plan.metrics == Metrics::Open,
             ..AdminOptions::default()
         };
         let admin = Admin::new(Arc::<GatewayHouse>::clone(&house), desk, options);
@@ -70,6 +78,23 @@ impl Management {
             present,
             wants_end,
         }
+    }
+
+    /// Clients can come in, and so can those who look after the gateway.
+    pub(super) fn open(
+        &self,
+        plan: &Plan,
+        voice: &Voice<'_>,
+        listening: &Listening,
+        floor: Arc<Floor>,
+    ) {
+        self.pages.admin.be_at_port(listening.office_port());
+        self.house.open(Entrance {
+            url: voice.url(),
+            dashboard: listening.office_url(plan),
+            door: listening.door(),
+            floor,
+        });
     }
 
     /// Where it is to be told what is served.
@@ -93,6 +118,11 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
+    /// The API itself, for those who come by another way.
+    pub(super) fn admin(&self) -> &Admin {
+        &self.admin
+    }
+
     /// A code to sign in with, once.
     pub(crate) fn new_code(&self) -> Result<String, CliError> {
         let code = self.admin.new_code().map_err(|refusal| {
@@ -100,6 +130,13 @@ impl Pages {
                 .because(&refusal)
         })?;
         Ok(code.code.expose().to_owned())
+    }
+
+    /// How large a body is that is taken in.
+    pub(crate) fn body_limit(&self, visit: &Visit<'_>) -> usize {
+        let is_known = visit.guest.is_some();
+        self.admin
+            .body_limit(visit.method, visit.path, visit.headers, is_known)
     }
 
     /// Any page.
@@ -110,8 +147,41 @@ impl Pages {
         let config = Arc::clone(&self.present.borrow().config);
         let (headers, query) = (request.headers(), request.uri().query());
         match self.door.who(headers, query, &config).await {
+            Ok(who) if is_admin(&who) => {
+                let demoted = self.demoted(headers, query);
+                let response = self.admin.answer(request, who).await;
+                ending(response, demoted)
+            }
             Ok(who) => self.admin.answer(request, who).await,
-            Err(refusal) => told(&refusal).page(),
+            Err(refusal) => {
+                let mut page = told(&refusal).page();
+                if let Some(challenge) = refusal.www_authenticate() {
+                    let headers = page.headers_mut();
+                    headers.insert(header::WWW_AUTHENTICATE, challenge.clone());
+                }
+                page
+            }
+        }
+    }
+
+    /// Ready when the configuration says of an administrator with a token that they are none any more.
+    fn demoted(
+        &self,
+        headers: &HeaderMap,
+        query: Option<&str>,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let (door, mut present) = (Arc::clone(&self.door), self.present.clone());
+        let (headers, query) = (headers.clone(), query.map(str::to_owned));
+        async move {
+            while present.changed().await.is_ok() {
+                let config = Arc::clone(&present.borrow_and_update().config);
+                let who = door.who(&headers, query.as_deref(), &config).await;
+                if !who.is_ok_and(|who| is_admin(&who)) {
+                    return;
+                }
+            }
+            // What ends the gateway ends its streams.
+            std::future::pending::<()>().await;
         }
     }
 
@@ -135,15 +205,36 @@ impl std::fmt::Debug for Pages {
     }
 }
 
+/// Whether somebody has shown the token of an administrator.
+fn is_admin(who: &Who) -> bool {
+    matches!(who, Who::Bearer { is_admin: true, .. })
+}
+
+/// The same answer, which ends at some time, if it goes on for as long as somebody listens.
+fn ending(
+    response: Response<PageBody>,
+    end: impl Future<Output = ()> + Send + 'static,
+) -> Response<PageBody> {
+    if response.body().as_whole().is_some() {
+        return response;
+    }
+    response.map(|body| PageBody::events(body.into_stream().take_until(Box::pin(end))))
+}
+
 /// A refusal of the door, as the API tells it.
 fn told(refusal: &cocode_access::Refusal) -> Refusal {
     let status = match refusal.status() {
         StatusCode::UNAUTHORIZED => RefusalStatus::SignedOut,
         StatusCode::FORBIDDEN => RefusalStatus::Forbidden,
+        StatusCode::TOO_MANY_REQUESTS => RefusalStatus::TooMany,
         StatusCode::SERVICE_UNAVAILABLE => RefusalStatus::Unavailable,
         _ => RefusalStatus::Malformed,
     };
-    Refusal::new(status, refusal.code(), refusal.message())
+    let advice = refusal.advice().map(str::to_owned);
+    Refusal {
+        retry_after: refusal.wait(),
+        ..Refusal::new(status, refusal.code(), refusal.message()).hints(advice)
+    }
 }
 
 fn json(text: Bytes) -> Response<PageBody> {
@@ -164,6 +255,14 @@ impl Site for OfficeSite {
 
     fn endpoint(&self, _name: Option<&str>) -> Option<Arc<dyn Endpoint>> {
         None
+    }
+
+    fn page_body(&self, visit: &Visit<'_>) -> usize {
+        self.0.body_limit(visit)
+    }
+
+    fn too_large(&self, most: usize) -> Response<PageBody> {
+        Admin::too_large(most)
     }
 
     fn page(&self, request: Request<Bytes>) -> Page<'_> {

@@ -16,6 +16,7 @@ use super::builtin::BuiltIn;
 use super::connector::Ways;
 use super::door::FrontDoor;
 use super::inbox::DeskInbox;
+use super::listen::found_at;
 use super::management::{Management, OfficeSite};
 use super::occupant;
 use super::oversight::Watch;
@@ -26,6 +27,7 @@ use crate::access::Access;
 use crate::error::{CliError, Code};
 use crate::managing::Setup;
 use crate::reach::Configured;
+use crate::records::Records;
 use crate::serving::gate::Rules;
 use crate::workspace::Workspace;
 
@@ -35,6 +37,7 @@ pub(super) struct Within {
     pub(super) agent: Option<AgentPlace>,
     /// Whether clients have to say who they are.
     pub(super) access: Access,
+    pub(super) records: Arc<dyn Records>,
 }
 
 /// A gateway that listens, and answers nobody yet.
@@ -72,14 +75,15 @@ impl Opened {
     ) -> Result<Self, CliError> {
         let is_asked = within.access.is_asked();
         let (desk, gateway) = (Desk::new(), Gateway::new());
-        let watch = Watch::new(&desk.calls, is_asked, workspace)?;
+        let records = Arc::clone(&within.records);
+        let watch = Watch::new(&desk.calls, is_asked, &*records, workspace)?;
         let made = Made::new(plan, within, (&gateway, &watch, &desk), setup, workspace)?;
         let views = Views::new(made.view.clone());
-        let door = FrontDoor::open(plan, &views.0, &desk.calls, workspace).await?;
+        let door = FrontDoor::open(plan, &views.0, &desk.calls, &*records, workspace).await?;
         let door = Arc::new(door);
-        let about = (&made.view, &made.rules);
+        let about = (&gateway, &made.view, &made.rules);
         let management = Management::new((plan, setup, workspace), about, &door, &watch, desk);
-        let listening = Listening::begin(plan, &views.0, &door, &management)?;
+        let listening = Listening::begin(plan, &*records, &views.0, &door, &management)?;
         made.ways.own.get_or_init(|| listening.address());
         Ok(Self {
             gateway,
@@ -138,6 +142,7 @@ impl Made {
 impl Listening {
     fn begin(
         plan: &Plan,
+        records: &dyn Records,
         views: &Arc<Views>,
         door: &Arc<FrontDoor>,
         management: &Management,
@@ -145,10 +150,17 @@ impl Listening {
         let pages = Arc::clone(&management.pages);
         let has_office = plan.office.is_none();
         let site = Endpoints::new(Arc::clone(views), Arc::clone(door), pages, has_office);
-        let server = bound(plan.http.clone(), Arc::new(site))?;
+        let mut options = if has_office {
+            plan.office_http()
+        } else {
+            plan.http.clone()
+        };
+        options.sessions = records.sessions();
+        let server = bound(options, Arc::new(site))?;
         let office = plan.office.map(|address| {
-            let mut options = plan.http.clone();
+            let mut options = plan.office_http();
             options.listen = address;
+            // Nobody has a session there.
             bound(options, Arc::new(OfficeSite(Arc::clone(&management.pages))))
         });
         Ok(Self {
@@ -164,13 +176,26 @@ impl Listening {
 
     /// Where those find it who look after it.
     pub(super) fn office_url(&self, plan: &Plan) -> String {
+        if let Some(url) = &plan.office_url {
+            return url.to_string();
+        }
         let server = self.office.as_ref().unwrap_or(&self.server);
-        format!("{}://{}/", plan.scheme(), server.local_addr())
+        format!("{}://{}/", plan.scheme(), found_at(server.local_addr()))
     }
 
-    /// A hand on what clients have open.
+    /// The port of that.
+    pub(super) fn office_port(&self) -> u16 {
+        let server = self.office.as_ref().unwrap_or(&self.server);
+        server.local_addr().port()
+    }
+
+    /// A hand on what clients have open, and those who look after it.
     pub(super) fn door(&self) -> Door {
-        self.server.door()
+        let door = self.server.door();
+        match &self.office {
+            Some(office) => door.and(office.door()),
+            None => door,
+        }
     }
 
     /// Serves until it is to stop, and what was begun is finished.

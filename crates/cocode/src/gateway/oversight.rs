@@ -4,12 +4,11 @@
 use std::sync::Arc;
 
 use cocode_access::{
-    AuditEntry, AuditLog, AuditOutcome, AuditSlot, CallGuard, LimitReached, Limits, Principal,
-    PrincipalName,
+    AuditEntry, AuditLog, AuditOutcome, AuditSlot, CallGuard, LimitReached, Limits, PrincipalId,
 };
 use cocode_admin::model::CallProgress;
 use cocode_admin::{CallBook, CallEnding, NewCall, OngoingCall, TurnedAway};
-use cocode_gateway::{Deed, Ongoing, Outcome, Overseer};
+use cocode_gateway::{Counted, Deed, Ongoing, Outcome, Overseer};
 use cocode_wire::{RawJson, RpcError, code};
 use serde::Deserialize;
 use serde_json::json;
@@ -41,17 +40,17 @@ pub(crate) struct Audit {
 #[derive(Debug)]
 pub(crate) struct Oversight {
     watch: Watch,
-    principal: PrincipalName,
+    principal: PrincipalId,
 }
 
 impl Watch {
     /// Watches over whoever needs not say who they are.
     pub(crate) fn over_owner(&self) -> Arc<Oversight> {
-        self.over(Principal::local().name)
+        self.over(PrincipalId::local())
     }
 
     /// Watches over a principal.
-    pub(crate) fn over(&self, principal: PrincipalName) -> Arc<Oversight> {
+    pub(crate) fn over(&self, principal: PrincipalId) -> Arc<Oversight> {
         Arc::new(Oversight {
             watch: self.clone(),
             principal,
@@ -66,14 +65,17 @@ impl Oversight {
         AuditEntry {
             principal: Some(self.principal.to_string()),
             client: deed.client.map(str::to_owned),
-            server: Some(deed.server.to_string()),
+            server: deed.server.map(ToString::to_string),
             name: Some(deed.name.to_owned()).filter(|name| !name.is_empty()),
             arguments: arguments.map(written),
             ..AuditEntry::now(deed.method, AuditOutcome::Cancelled)
         }
     }
 
+    /// Writes down that a limit keeps somebody from something, in the book and in the audit log.
     fn limited(&self, deed: &Deed<'_>, reached: &LimitReached) -> RpcError {
+        let call = self.watch.calls.begin(self.call(deed));
+        call.end(CallEnding::Denied(reached.to_string()));
         self.watch.calls.turn_away(TurnedAway::Limit);
         if let Some(audit) = &self.watch.audit
             && let Ok(slot) = audit.log.reserve()
@@ -91,6 +93,16 @@ impl Oversight {
             data: RawJson::of(&data).ok(),
         }
     }
+
+    /// A deed as the book has it.
+    fn call(&self, deed: &Deed<'_>) -> NewCall {
+        NewCall {
+            principal: self.principal.to_string(),
+            server: deed.server.map(ToString::to_string),
+            method: deed.method.to_owned(),
+            name: deed.name.to_owned(),
+        }
+    }
 }
 
 impl Overseer for Oversight {
@@ -103,18 +115,20 @@ impl Overseer for Oversight {
         // Before it counts: what cannot be written down is not done.
         let slot = audit.as_ref().map(|audit| audit.log.reserve()).transpose();
         let slot = slot.map_err(|unavailable| {
-            tracing::error!(why = unavailable.why, "the audit log cannot be written");
+            // The log itself has said that it cannot be written, once and not for every call.
+            tracing::debug!(why = unavailable.why, "a call is refused");
             let what = "this gateway writes down every call, and cannot do so now: try again later";
             RpcError::new(code::INTERNAL_ERROR, what)
         })?;
-        let guard = limits.begin(&self.principal, deed.server);
+        // Which server has what somebody may not use is nothing that they may find out by its limits.
+        let server = deed.server.filter(|_| deed.is_served);
+        let guard = if deed.goes_on {
+            limits.count(&self.principal, server).map(|()| None)
+        } else {
+            limits.begin(&self.principal, server).map(Some)
+        };
         let guard = guard.map_err(|reached| self.limited(deed, &reached))?;
-        let call = calls.begin(NewCall {
-            principal: self.principal.to_string(),
-            server: deed.server.to_string(),
-            method: deed.method.to_owned(),
-            name: deed.name.to_owned(),
-        });
+        let call = calls.begin(self.call(deed));
         let entry = audit.as_ref().map(|audit| self.entry(deed, audit));
         Ok(Box::new(Watched {
             call: Some(call),
@@ -123,8 +137,13 @@ impl Overseer for Oversight {
                 entry,
                 begun: Instant::now(),
             }),
-            _guard: guard,
+            guard,
         }))
+    }
+
+    fn count(&self, deed: &Deed<'_>) -> Result<(), RpcError> {
+        let counted = self.watch.limits.count(&self.principal, deed.server);
+        counted.map_err(|reached| self.limited(deed, &reached))
     }
 }
 
@@ -142,7 +161,8 @@ fn written(arguments: &RawJson) -> String {
 struct Watched {
     call: Option<OngoingCall>,
     record: Option<Record>,
-    _guard: CallGuard,
+    /// Counts it among what goes on; not if something else does.
+    guard: Option<CallGuard>,
 }
 
 /// What is to be written down.
@@ -190,6 +210,10 @@ impl Ongoing for Watched {
                 message,
             });
         }
+    }
+
+    fn keep_counting(&mut self) -> Option<Counted> {
+        self.guard.take().map(|guard| Box::new(guard) as Counted)
     }
 
     fn ended(mut self: Box<Self>, outcome: Outcome) {

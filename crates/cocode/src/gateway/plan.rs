@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use cocode_config::{Config, GatewayProfile, Prefix, Setting};
+use cocode_config::{Config, GatewayProfile, Metrics, Prefix, Setting};
 use cocode_core::nearest;
 use cocode_wire::serve::{HttpServerOptions, tls_from_pem};
+use url::Url;
 
 use super::{builtin, listen};
 use crate::access::Access;
@@ -22,6 +23,10 @@ pub(crate) struct Plan {
     pub(crate) http: HttpServerOptions,
     /// Where it is looked after, if not where clients find it.
     pub(crate) office: Option<SocketAddr>,
+    /// Where browsers find that, if a proxy is before it.
+    pub(crate) office_url: Option<Url>,
+    /// Who may read the metrics there.
+    pub(crate) metrics: Metrics,
     pub(crate) selection: Selection,
     pub(crate) prefix: cocode_gateway::Prefix,
     pub(crate) search: ToolSearch,
@@ -46,6 +51,7 @@ impl Plan {
         }
         http.allowed_hosts.clone_from(&args.access.allow_host);
         http.allowed_origins.clone_from(&args.access.allow_origin);
+        listen::check_names(&http, access.is_asked())?;
         if let Some(most) = &settings.max_sessions {
             http.limits.max_sessions = usize::try_from(most.value).unwrap_or(usize::MAX);
         }
@@ -63,6 +69,8 @@ impl Plan {
         )?;
         Ok(Self {
             office: office(&http, access, config)?,
+            office_url: office_url(config)?,
+            metrics: settings.metrics.value,
             http,
             selection: selection(args, profile, config)?,
             prefix: of_gateway(prefix.unwrap_or(settings.prefix.value)),
@@ -70,10 +78,25 @@ impl Plan {
         })
     }
 
-    /// What to say of the address before it is listened at.
+    /// What to say of the addresses before they are listened at.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let http = &self.http;
-        listen::warnings(http.listen, http.tls.is_some(), &http.allowed_hosts)
+        let addresses = std::iter::once(http.listen).chain(self.office);
+        let warnings = addresses
+            .map(|address| listen::warnings(address, http.tls.is_some(), &http.allowed_hosts));
+        warnings.flatten().collect()
+    }
+
+    /// What the server is told by whom those come who look after the gateway: also pages that a proxy
+    /// has passed on, which come from its address.
+    pub(crate) fn office_http(&self) -> HttpServerOptions {
+        let mut http = self.http.clone();
+        if let Some(url) = &self.office_url {
+            http.allowed_hosts.extend(url.host_str().map(str::to_owned));
+            http.allowed_origins
+                .push(url.origin().ascii_serialization());
+        }
+        http
     }
 
     /// The scheme that clients use.
@@ -197,6 +220,28 @@ fn office(
     let port = http.listen.port();
     let port = if port == 0 { 0 } else { port.wrapping_add(1) };
     Ok(Some(SocketAddr::new(listen::DEFAULT.ip(), port)))
+}
+
+/// Where browsers find it behind a proxy.
+fn office_url(config: &Config) -> Result<Option<Url>, CliError> {
+    let Some(Setting { value, from }) = &config.settings.gateway.admin_url else {
+        return Ok(None);
+    };
+    let is_bare =
+        |url: &Url| url.path() == "/" && url.query().is_none() && url.fragment().is_none();
+    match Url::parse(value) {
+        Ok(url) if is_bare(&url) => Ok(Some(url)),
+        Ok(_) | Err(_) => {
+            let message =
+                "`gateway.admin_url` is to be a scheme and a host, as in https://gate.example.com";
+            let error = CliError::new(Code::InvalidConfig, message)
+                .hint("the dashboard has to be at the root of that host, without a path");
+            Err(match from {
+                Some(from) => error.hint(written_in(from)),
+                None => error,
+            })
+        }
+    }
 }
 
 fn written_in(from: &cocode_config::SettingOrigin) -> String {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cocode_access::PrincipalId;
 use cocode_config::Config;
 use cocode_core::ServerSpec;
 use cocode_gateway::{Gateway, View, ViewOptions};
@@ -11,10 +12,13 @@ use tokio::sync::mpsc;
 use super::agent::Resident;
 use super::connector::Ways;
 use super::oversight::Watch;
-use super::views::{Views, Wish};
+use super::views::{NoView, Views, Wish};
 use crate::managing::Setup;
 use crate::serving::gate::Rules;
 use crate::workspace::Workspace;
+
+/// Processes of one server that may run for single sessions of a principal, beside the one that all share.
+const MAX_OWN_SERVERS: usize = 64;
 
 /// Everybody who has come, and what they are served with.
 pub(crate) struct Principals<'a> {
@@ -25,7 +29,7 @@ pub(crate) struct Principals<'a> {
     watch: Watch,
     views: Arc<Views>,
     wished: mpsc::Receiver<Wish>,
-    all: BTreeMap<Arc<str>, Served>,
+    all: BTreeMap<PrincipalId, Served>,
     setup: &'a Setup,
     workspace: &'a Workspace,
 }
@@ -68,28 +72,32 @@ impl<'a> Principals<'a> {
 
     /// Makes a view for them.
     pub(crate) async fn fulfil(&mut self, wish: Wish, config: &Config, specs: &[ServerSpec]) {
-        let principal = &wish.principal;
-        if let Some(view) = self.views.known(principal) {
+        let id = wish.principal.clone();
+        let max_sessions = max_sessions(id.as_str(), config);
+        if let Some(view) = self.views.known(id.as_str()) {
             // Two wished at once.
-            return self.views.keep(wish, view);
+            return self.views.keep(wish, view, max_sessions);
         }
+        if let Some(table) = config.settings.gateway.unclear_for(id.as_str()) {
+            let from = &table.from;
+            tracing::warn!(principal = %id, %from, "a table is there for a token of their name only");
+            return wish.refuse(NoView::Unclear);
+        }
+        let principal = &id.shared();
         let rules = Arc::new(Rules::of(config, Some(Arc::clone(principal))));
         let ways = Arc::new(self.ways.of_principal(principal));
-        // Only names that were checked come here.
-        let Ok(name) = principal.parse() else {
-            return;
-        };
         let mut options = self.base.clone();
-        options.overseer = self.watch.over(name);
+        options.overseer = self.watch.over(id.clone());
         options.gate = Arc::<Rules>::clone(&rules);
         options.manager.connector = Arc::<Ways>::clone(&ways);
         options.principal = Some(Arc::clone(principal));
+        options.max_own_servers = MAX_OWN_SERVERS;
         let view = self.gateway.view(options);
         let agent = self.agent_of(&ways, &view).await;
         apply(&view, principal, config, specs).await;
         let served = Served { rules, ways, agent };
-        self.all.insert(Arc::clone(principal), served);
-        self.views.keep(wish, view);
+        self.all.insert(id, served);
+        self.views.keep(wish, view, max_sessions);
     }
 
     async fn agent_of(&self, ways: &Ways, view: &View) -> Option<Resident> {
@@ -104,14 +112,21 @@ impl<'a> Principals<'a> {
         }
     }
 
+    /// Rules and limits of everybody are as the configuration says from now on: nobody waits for what
+    /// others are served.
+    pub(crate) fn follow(&self, config: &Config) {
+        self.watch.follow(config);
+        for (principal, served) in &self.all {
+            served.rules.replace(config);
+            let max_sessions = max_sessions(principal.as_str(), config);
+            self.views.bound(principal.as_str(), max_sessions);
+        }
+    }
+
     /// Serves everybody what the configuration says now.
     pub(crate) async fn apply(&mut self, config: &Config, specs: &[ServerSpec]) {
-        self.watch.follow(config);
         for (principal, view) in self.views.principals() {
-            if let Some(served) = self.all.get(&principal) {
-                served.rules.replace(config);
-            }
-            apply(&view, &principal, config, specs).await;
+            apply(&view, principal.as_str(), config, specs).await;
         }
     }
 
@@ -141,9 +156,15 @@ impl Served {
     }
 }
 
+fn max_sessions(principal: &str, config: &Config) -> usize {
+    let most = config.settings.gateway.max_sessions_of(principal);
+    usize::try_from(most).unwrap_or(usize::MAX)
+}
+
 /// Serves one principal those servers that they may use.
 async fn apply(view: &View, principal: &str, config: &Config, specs: &[ServerSpec]) {
     let settings = config.settings.gateway.principal(principal);
+    let settings = settings.as_deref();
     let is_theirs =
         |spec: &&ServerSpec| settings.is_none_or(|settings| settings.may_use(spec.name.as_str()));
     view.apply(specs.iter().filter(is_theirs).cloned()).await;

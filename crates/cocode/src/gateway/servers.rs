@@ -111,6 +111,7 @@ impl<'a> Servers<'a> {
     /// Serves what the configuration says now.
     pub(crate) async fn apply(&mut self) {
         self.rules.replace(self.live.config());
+        self.principals.follow(self.live.config());
         let built_in = self.connector.built_in.as_deref();
         let specs = self.live.specs();
         let specs = specs.filter(|spec| self.selection.has(spec.name.as_str()));

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use cocode_admin::Admin;
 use cocode_gateway::{Announced, View};
-use cocode_wire::serve::{Admitting, Endpoint, Guest, Page, Site, Visit};
-use http::{HeaderMap, Request};
+use cocode_wire::serve::{Admitting, Endpoint, Guest, Page, PageBody, Site, Visit};
+use http::{HeaderMap, Request, Response};
 use url::form_urlencoded;
 
 use super::door::FrontDoor;
@@ -63,6 +64,10 @@ impl Site for Endpoints {
         }
     }
 
+    fn seats(&self, guest: &Guest) -> usize {
+        self.views.max_sessions(guest.id())
+    }
+
     fn endpoint(&self, name: Option<&str>) -> Option<Arc<dyn Endpoint>> {
         let view = self.views.own();
         match name {
@@ -93,6 +98,19 @@ impl Site for Endpoints {
     fn names_for(&self, visit: &Visit<'_>) -> Vec<String> {
         let view = self.view_of(visit.guest);
         view.as_ref().map(names_in).unwrap_or_default()
+    }
+
+    fn page_body(&self, visit: &Visit<'_>) -> usize {
+        // What is found in public takes no body at all.
+        if self.has_office {
+            self.pages.body_limit(visit)
+        } else {
+            0
+        }
+    }
+
+    fn too_large(&self, most: usize) -> Response<PageBody> {
+        Admin::too_large(most)
     }
 
     fn page(&self, request: Request<Bytes>) -> Page<'_> {

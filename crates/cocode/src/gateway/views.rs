@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use cocode_access::PrincipalId;
 use cocode_gateway::View;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -25,7 +26,7 @@ const MADE_WITHIN: Duration = Duration::from_secs(10);
 pub(crate) struct Views {
     /// What whoever runs the gateway sees: everything.
     own: View,
-    of: Mutex<BTreeMap<Arc<str>, Known>>,
+    of: Mutex<BTreeMap<PrincipalId, Known>>,
     wishes: mpsc::Sender<Wish>,
 }
 
@@ -33,13 +34,22 @@ pub(crate) struct Views {
 struct Known {
     view: View,
     used: Instant,
+    /// How many sessions and the like its clients may have.
+    max_sessions: usize,
 }
 
 /// Somebody who has no view yet.
 #[derive(Debug)]
 pub(crate) struct Wish {
-    pub(crate) principal: Arc<str>,
-    made: oneshot::Sender<()>,
+    pub(crate) principal: PrincipalId,
+    made: oneshot::Sender<Result<(), NoView>>,
+}
+
+impl Wish {
+    /// There is none for them. Whoever wished for it may have given up, which is all the same.
+    pub(super) fn refuse(self, why: NoView) {
+        let _heard = self.made.send(Err(why));
+    }
 }
 
 /// Why somebody has no view.
@@ -49,6 +59,12 @@ pub(crate) enum NoView {
     TooMany,
     #[error("the gateway is busy: try again in a moment")]
     Busy,
+    /// There is a table of that name, and it does not say whose it is.
+    #[error(
+        "the rules of this gateway name somebody who is called as you are, and do not say that it is you: \
+         who runs it can write your issuer after your name there"
+    )]
+    Unclear,
 }
 
 impl Views {
@@ -77,8 +93,8 @@ impl Views {
     }
 
     /// Sees to it that a principal has a view.
-    pub(crate) async fn provide(&self, principal: Arc<str>) -> Result<(), NoView> {
-        if self.known(&principal).is_some() {
+    pub(crate) async fn provide(&self, principal: &PrincipalId) -> Result<(), NoView> {
+        if self.known(principal.as_str()).is_some() {
             return Ok(());
         }
         if self.lock().len() >= MAX_VIEWS {
@@ -86,52 +102,75 @@ impl Views {
         }
         let (made, done) = oneshot::channel();
         let wish = Wish {
-            principal: Arc::clone(&principal),
+            principal: principal.clone(),
             made,
         };
         self.wishes.try_send(wish).map_err(|_full| NoView::Busy)?;
-        // Whether it was made is to be seen.
-        drop(tokio::time::timeout(MADE_WITHIN, done).await);
-        self.known(&principal).map(drop).ok_or(NoView::Busy)
+        match tokio::time::timeout(MADE_WITHIN, done).await {
+            Ok(Ok(made)) => made,
+            Ok(Err(_)) | Err(_) => Err(NoView::Busy),
+        }
     }
 
-    /// Keeps the view of a principal.
-    pub(super) fn keep(&self, wish: Wish, view: View) {
+    /// How many sessions and the like a principal may have.
+    pub(crate) fn max_sessions(&self, principal: &str) -> usize {
+        self.lock()
+            .get(principal)
+            .map_or(0, |known| known.max_sessions)
+    }
+
+    /// From now on a principal may have that many.
+    pub(super) fn bound(&self, principal: &str, max_sessions: usize) {
+        if let Some(known) = self.lock().get_mut(principal) {
+            known.max_sessions = max_sessions;
+        }
+    }
+
+    /// Keeps the view of a principal, who may have that many sessions and the like.
+    pub(super) fn keep(&self, wish: Wish, view: View, max_sessions: usize) {
         let Wish { principal, made } = wish;
-        let used = Instant::now();
-        self.lock().insert(principal, Known { view, used });
+        let known = Known {
+            view,
+            used: Instant::now(),
+            max_sessions,
+        };
+        self.lock().insert(principal, known);
         // Whoever wished for it may have given up, and comes again.
-        let _heard = made.send(());
+        let _heard = made.send(Ok(()));
     }
 
     /// Those who have a view.
-    pub(super) fn principals(&self) -> Vec<(Arc<str>, View)> {
+    pub(super) fn principals(&self) -> Vec<(PrincipalId, View)> {
         let all = self.lock();
         all.iter()
-            .map(|(name, known)| (Arc::clone(name), known.view.clone()))
+            .map(|(id, known)| (id.clone(), known.view.clone()))
             .collect()
     }
 
     /// Forgets the views that nobody has used for a while, and says whose they were.
-    pub(super) fn sweep(&self) -> Vec<Arc<str>> {
+    pub(super) fn sweep(&self) -> Vec<PrincipalId> {
         let mut gone = BTreeMap::new();
         let mut all = self.lock();
-        let is_idle = |known: &Known| known.used.elapsed() > KEPT_FOR && !known.view.has_sessions();
-        let names: Vec<Arc<str>> = all
+        let is_idle = |known: &Known| known.used.elapsed() > KEPT_FOR && !known.view.is_in_use();
+        let idle: Vec<PrincipalId> = all
             .iter()
             .filter(|(_, known)| is_idle(known))
-            .map(|(name, _)| Arc::clone(name))
+            .map(|(id, _)| id.clone())
             .collect();
-        for name in names {
-            if let Some(known) = all.remove(&name) {
-                gone.insert(name, known);
+        for id in idle {
+            if let Some(known) = all.remove(&id) {
+                gone.insert(id, known);
             }
         }
         drop(all);
         gone.into_keys().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Known>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PrincipalId, Known>> {
         self.of.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+#[path = "views_tests.rs"]
+mod tests;

@@ -8,11 +8,12 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::clients;
+use super::listen::found_at;
 use super::plan::Plan;
-use crate::error::CliError;
+use crate::error::{CliError, Code};
 use crate::manage::overview::view::Line;
-use crate::printer::{Printer, Style, print_json};
-use crate::text::plain;
+use crate::printer::{Printer, Style};
+use crate::text::{plain, safe_json};
 use crate::tool_search::{ToolSearch, ToolSearchReport};
 
 /// Says what happens.
@@ -72,7 +73,7 @@ impl<'a> Voice<'a> {
     pub(crate) fn new(plan: &Plan, address: SocketAddr, printer: &'a Printer) -> Self {
         Self {
             printer,
-            address: format!("{}://{address}", plan.scheme()),
+            address: format!("{}://{}", plan.scheme(), found_at(address)),
             begun: Instant::now(),
         }
     }
@@ -190,7 +191,10 @@ impl<'a> Voice<'a> {
             at_milliseconds: self.begun.elapsed().as_millis(),
             what,
         };
-        print_json(self.printer, &happened)
+        let line = serde_json::to_string(&happened).map_err(|error| {
+            CliError::new(Code::SetupFailed, "cannot write JSON").because(&error)
+        })?;
+        self.printer.out_line(&safe_json(&line))
     }
 }
 

@@ -6,46 +6,36 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cocode_access::{
-    AuditLog, FileLedger, FileLedgerOptions, LimitPlan, Limits, Policies, PrincipalPolicy,
-    ServerLimit, WhenFailing,
+    AuditLog, LimitPlan, Limits, Policies, PrincipalPolicy, ServerLimit, WhenFailing,
 };
 use cocode_admin::CallBook;
 use cocode_config::{AuditFailure, Config, OTHERS, PrincipalSettings};
 
 use super::oversight::{Audit, Watch};
-use crate::access::audit_directory;
 use crate::error::CliError;
+use crate::records::Records;
 use crate::workspace::Workspace;
 
 /// How long the end waits for what was done to be written down.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(5);
-/// Bytes of a megabyte, as people who set limits for files mean it.
-const MEGABYTE: u64 = 1_000_000;
 
 impl Watch {
     /// By the settings, for a gateway whose clients have to say who they are, or not.
     pub(crate) fn new(
         calls: &CallBook,
         is_authenticated: bool,
+        records: &dyn Records,
         workspace: &Workspace,
     ) -> Result<Self, CliError> {
         let config = workspace.config()?;
         let settings = &config.settings.gateway.audit;
         let audit = if settings.is_enabled(is_authenticated) {
-            let mut options = FileLedgerOptions::new(audit_directory(workspace)?);
-            if let Some(most) = &settings.max_file_mb {
-                options.max_file_bytes = most.value.saturating_mul(MEGABYTE);
-            }
-            if let Some(keep) = &settings.keep_files {
-                options.max_full_files = usize::try_from(keep.value).unwrap_or(usize::MAX);
-            }
             let when_failing = match settings.on_failure.value {
                 AuditFailure::Refuse => WhenFailing::Refuse,
                 AuditFailure::Continue => WhenFailing::GoOn,
             };
-            let ledger = Arc::new(FileLedger::new(options));
             Some(Arc::new(Audit {
-                log: Arc::new(AuditLog::start(ledger, when_failing)),
+                log: Arc::new(AuditLog::start(records.audit(), when_failing)),
                 with_arguments: settings.arguments.value,
             }))
         } else {

@@ -30,12 +30,12 @@ pub(crate) fn run(verb: &AuditVerb, workspace: &Workspace) -> Result<Exit, CliEr
                     principal: principal.as_deref(),
                     server: server.as_deref(),
                 };
-                let ledger = audit_ledger(directory.as_deref(), workspace)?;
+                let ledger = audit_ledger(directory.as_deref(), workspace).await?;
                 show(&*ledger, wanted, workspace).await
             }
             AuditVerb::Verify { directory, expect } => {
                 let expected = expect.as_deref().map(head).transpose()?;
-                let ledger = audit_ledger(directory.as_deref(), workspace)?;
+                let ledger = audit_ledger(directory.as_deref(), workspace).await?;
                 verify(&*ledger, expected, workspace).await
             }
         }

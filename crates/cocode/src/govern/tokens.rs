@@ -4,14 +4,15 @@
 use std::time::{Duration, SystemTime};
 
 use cocode_access::{PrincipalName, Token, TokenRecord};
-use cocode_admin::Moment;
+use cocode_admin::{Moment, OPERATOR};
 use cocode_config::PrincipalSettings;
 use serde::Serialize;
 
-use crate::access::{token_store, token_trouble};
+use crate::access::token_trouble;
 use crate::args::access::TokenVerb;
 use crate::error::{CliError, Code, Exit};
 use crate::printer::{Style, print_json};
+use crate::records::records;
 use crate::session::on_runtime;
 use crate::table::{Cell, table};
 use crate::text::{age, plain};
@@ -74,6 +75,13 @@ pub(crate) fn made(
     admin: bool,
     expires: Option<Duration>,
 ) -> Result<(Token, TokenRecord), CliError> {
+    if name.as_str() == OPERATOR {
+        let message = format!(
+            "`{OPERATOR}` cannot be the name of a token: the audit log calls those so who sign in to the \
+             dashboard with a code"
+        );
+        return Err(CliError::new(Code::InvalidUsage, message).hint("choose another name"));
+    }
     let token = Token::generate().map_err(|error| {
         CliError::new(Code::SetupFailed, "a token cannot be made").because(&error)
     })?;
@@ -89,7 +97,7 @@ async fn add(
     workspace: &Workspace,
 ) -> Result<Exit, CliError> {
     let (token, record) = made(name, admin, expires)?;
-    let store = token_store(workspace)?;
+    let store = records(workspace).await?.tokens();
     store
         .add(&record)
         .await
@@ -121,12 +129,12 @@ async fn add(
 /// What the settings say of whoever has the token, if that is not all that everybody may.
 fn table_of(name: &PrincipalName, workspace: &Workspace) -> Result<Option<String>, CliError> {
     let gateway = &workspace.config()?.settings.gateway;
-    let Some(PrincipalSettings {
-        from, is_broken, ..
-    }) = gateway.principal(name.as_str())
-    else {
+    let Some(table) = gateway.principal(name.as_str()) else {
         return Ok(None);
     };
+    let PrincipalSettings {
+        from, is_broken, ..
+    } = &*table;
     Ok(Some(if *is_broken {
         format!("`{name}` may do nothing until what is written at {from} is mended")
     } else {
@@ -140,7 +148,7 @@ struct Listing<'a> {
 }
 
 async fn list(workspace: &Workspace) -> Result<Exit, CliError> {
-    let records = token_store(workspace)?.list().await;
+    let records = records(workspace).await?.tokens().list().await;
     let records = records.map_err(|error| token_trouble(&error))?;
     let printer = &workspace.printer;
     if printer.json() {
@@ -187,7 +195,7 @@ struct Revoked<'a> {
 }
 
 async fn revoke(name: &PrincipalName, workspace: &Workspace) -> Result<Exit, CliError> {
-    let store = token_store(workspace)?;
+    let store = records(workspace).await?.tokens();
     store
         .revoke(name)
         .await

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cocode_admin::model::{Front, Instance, SharedServers};
 use cocode_gateway::Sharing;
 
 use crate::args::serve::DaemonVerb;
-use crate::daemon::{self, Ask, FrontStatus, How, InstanceReport, Place, Report, ask};
+use crate::daemon::{self, How, Place, ask};
 use crate::error::{CliError, Exit};
 use crate::manage::overview::view::STOPPED;
+use crate::manage::sharing::{serves, terms};
 use crate::printer::{Paint, Printer, Style, print_json};
 use crate::session::on_runtime;
 use crate::table::{Cell, table};
@@ -25,10 +27,10 @@ pub(crate) fn run(verb: DaemonVerb, workspace: &Workspace) -> Result<Exit, CliEr
 async fn status(workspace: &Workspace) -> Result<Exit, CliError> {
     let printer = &workspace.printer;
     let place = Place::of(workspace);
-    let Some(asking) = ask(Ask::Status, place.as_ref()).await? else {
+    let Some(asking) = ask(place.as_ref()).await? else {
         return none(printer);
     };
-    let report: Report = asking.answer()?;
+    let report = asking.shared().await?;
     if printer.json() {
         print_json(printer, &report)?;
     } else {
@@ -69,8 +71,8 @@ fn none(printer: &Printer) -> Result<Exit, CliError> {
 }
 
 /// A daemon for people.
-fn told(report: &Report, paint: Paint) -> String {
-    let Report {
+fn told(report: &SharedServers, paint: Paint) -> String {
+    let SharedServers {
         pid,
         version,
         socket,
@@ -80,11 +82,10 @@ fn told(report: &Report, paint: Paint) -> String {
         servers,
     } = report;
     let age = age(*seconds);
-    let (what, also) = match url {
-        Some(url) => ("gateway", format!(" and {url}")),
-        None => ("daemon", String::new()),
-    };
-    let mut text = format!("{what} {version}, process {pid}, for {age}, at {socket}{also}\n\n");
+    let what = if url.is_some() { "gateway" } else { "daemon" };
+    let places: Vec<&str> = socket.iter().chain(url).map(String::as_str).collect();
+    let places = places.join(" and ");
+    let mut text = format!("{what} {version}, process {pid}, for {age}, at {places}\n\n");
     let head = ["FRONT", "FOR", "SERVES", "DIRECTORY"];
     let rows: Vec<Vec<Cell>> = fronts.iter().map(front).collect();
     text.push_str(&if rows.is_empty() {
@@ -109,7 +110,7 @@ fn told(report: &Report, paint: Paint) -> String {
     } else {
         table(&head, &rows, paint)
     });
-    let terms: BTreeSet<String> = servers.iter().filter_map(InstanceReport::terms).collect();
+    let terms: BTreeSet<String> = servers.iter().filter_map(terms).collect();
     let stopped = servers.iter().any(|server| server.state == "stopped");
     let stopped = stopped.then(|| format!("a server that is `stopped` is well: {STOPPED}"));
     let notes = terms.into_iter().chain(manifold(servers)).chain(stopped);
@@ -125,8 +126,8 @@ fn told(report: &Report, paint: Paint) -> String {
 }
 
 /// Why there are several servers of one name.
-fn manifold(servers: &[InstanceReport]) -> Vec<String> {
-    let mut by_name: BTreeMap<&str, Vec<&InstanceReport>> = BTreeMap::new();
+fn manifold(servers: &[Instance]) -> Vec<String> {
+    let mut by_name: BTreeMap<&str, Vec<&Instance>> = BTreeMap::new();
     // What runs for one session has been told already.
     let of_session = Sharing::PerSession.as_str();
     for server in servers.iter().filter(|one| one.sharing != of_session) {
@@ -159,17 +160,17 @@ fn manifold(servers: &[InstanceReport]) -> Vec<String> {
     told.collect()
 }
 
-fn front(front: &FrontStatus) -> Vec<Cell> {
+fn front(front: &Front) -> Vec<Cell> {
     let pid = front.pid.map(|pid| pid.to_string());
     vec![
         Cell::new(pid.as_deref().unwrap_or("-")).styled(Style::Bold),
         Cell::new(age(front.seconds)),
-        Cell::new(front.serves()),
+        Cell::new(serves(front)),
         Cell::new(front.directory.as_deref().unwrap_or("-")),
     ]
 }
 
-fn server(server: &InstanceReport) -> Vec<Cell> {
+fn server(server: &Instance) -> Vec<Cell> {
     let or_dash = |text: Option<String>| Cell::new(text.unwrap_or_else(|| "-".to_owned()));
     let state = Cell::new(&server.state);
     let state = match server.state.as_str() {

@@ -1,21 +1,27 @@
 //! `cocode mcp restart`: starts a server anew that runs in the shared daemon.
 
+use std::time::Duration;
+
+use cocode_admin::model::Restarted;
 use serde::Serialize;
 
 use crate::args::manage::RestartArgs;
 use crate::configured;
-use crate::daemon::{Ask, Place, Restarted, ask};
+use crate::daemon::{Place, ask};
 use crate::error::{CliError, Exit};
 use crate::printer::print_json;
 use crate::session::on_runtime;
 use crate::workspace::Workspace;
 
+/// Servers take their time, and are given it.
+const RESTARTED_WITHIN: Duration = Duration::from_secs(20);
+
 #[derive(Serialize)]
 struct RestartReport<'a> {
     name: &'a str,
-    restarted: usize,
+    restarted: u64,
     /// How many of them had nothing to do before.
-    stopped: usize,
+    stopped: u64,
 }
 
 pub(crate) fn run(args: &RestartArgs, workspace: &Workspace) -> Result<Exit, CliError> {
@@ -24,12 +30,18 @@ pub(crate) fn run(args: &RestartArgs, workspace: &Workspace) -> Result<Exit, Cli
 
 async fn restart(name: &str, workspace: &Workspace) -> Result<Exit, CliError> {
     let place = Place::of(workspace);
-    // Servers may take long, but not a daemon that hangs.
-    ask(Ask::Status, place.as_ref()).await?;
-    let asking = ask(Ask::Restart(name.to_owned()), place.as_ref()).await?;
-    let Restarted { servers, stopped } = match asking {
-        Some(asking) => asking.answer()?,
-        None => Restarted::default(),
+    let none = Restarted {
+        servers: 0,
+        stopped: 0,
+    };
+    let Restarted { servers, stopped } = match ask(place.as_ref()).await? {
+        Some(asking) => {
+            // Servers may take long, but not a daemon that hangs.
+            asking.shared().await?;
+            let path = ["shared", name, "restart"];
+            asking.post(&path, RESTARTED_WITHIN).await?
+        }
+        None => none,
     };
     let config = workspace.config()?;
     // Another place may have a server of this name.

@@ -14,7 +14,7 @@ use crate::configured;
 use crate::error::{CliError, Code, Exit};
 use crate::interrupt::Interrupts;
 use crate::managing::{Purpose, Setup};
-use crate::serving::Serving;
+use crate::serving::{Serving, Supervision};
 use crate::session::on_runtime;
 use crate::workspace::Workspace;
 
@@ -72,7 +72,8 @@ impl Local {
         let only = wanted.server.as_deref();
         let shape = shape(wanted, workspace)?;
         let manager = setup.options(|options| options.log_level = None);
-        let serving = Serving::of(workspace, manager, &gateway, shape).await?;
+        let nobody = Supervision::default();
+        let serving = Serving::of(workspace, manager, &gateway, shape, nobody).await?;
         let Some(endpoint) = endpoint(serving.view(), only) else {
             let name = only.unwrap_or_default();
             return Err(configured::unusable(name, workspace.config()?));

@@ -1,16 +1,18 @@
 //! The rules for tools as the gateway asks them, for everybody or for one who may do less, replaced when
 //! the files change.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use cocode_client::Annotations;
 use cocode_config::{Config, PrincipalSettings, SettingOrigin};
-use cocode_core::{Narrowed, RuleSet, ServerName, ToolName, ToolUse, Verdict};
+use cocode_core::{Decision, Narrowed, RuleSet, ServerName, ToolName, ToolUse, Verdict};
 use cocode_gateway::Gate;
 use tokio::sync::watch;
 
 use crate::gate::hints;
+use crate::govern::permissions::reason::Reasons;
 
 /// The rules that hold now.
 #[derive(Debug)]
@@ -31,6 +33,8 @@ struct Current {
     /// What whoever they are for may do of that.
     principal: Option<PrincipalSettings>,
     is_open: bool,
+    /// What is known of the places where rules are written.
+    reasons: Reasons,
 }
 
 impl Rules {
@@ -71,8 +75,9 @@ impl Current {
         Self {
             of,
             otherwise,
-            principal: principal.cloned(),
+            principal: principal.map(Cow::into_owned),
             is_open,
+            reasons: Reasons::of(config),
         }
     }
 
@@ -86,6 +91,28 @@ impl Current {
             rules.decide(wanted).verdict
         });
         own.map_or(general, |own| general.max(own))
+    }
+
+    /// Why that is decided, with the place of the rule.
+    fn reason(&self, server: &ServerName, wanted: &ToolUse<'_>) -> String {
+        let told = |decision: &Decision<'_, SettingOrigin>| {
+            let why = self.reasons.why(decision);
+            match why.place {
+                Some(place) => format!("{} ({place})", why.text),
+                None => why.text,
+            }
+        };
+        if let Some(rules) = self.of.get(server.as_str()) {
+            return told(&rules.decide(wanted));
+        }
+        let general = self.otherwise.decide(wanted);
+        let own = self.principal.as_ref();
+        let own = own.map(|principal| principal.rules_for(server.as_str()));
+        let own = own.as_ref().map(|rules| rules.decide(wanted));
+        match own {
+            Some(own) if own.verdict > general.verdict => told(&own),
+            _ => told(&general),
+        }
     }
 }
 
@@ -102,6 +129,12 @@ impl Gate for Rules {
         let name = ToolName::new(tool);
         let wanted = ToolUse::mcp(server, &name).with_hints(hints(annotations));
         self.current().decide(server, &wanted)
+    }
+
+    fn reason(&self, server: &ServerName, tool: &str, annotations: Annotations) -> Option<String> {
+        let name = ToolName::new(tool);
+        let wanted = ToolUse::mcp(server, &name).with_hints(hints(annotations));
+        Some(self.current().reason(server, &wanted))
     }
 }
 

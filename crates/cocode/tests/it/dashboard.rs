@@ -1,10 +1,12 @@
 //! The dashboard of a real gateway, used by a person with a real browser: Debian's Chromium, driven by
 //! the scripts of `peers/dashboard`, each of which ends with an error if the page complains of anything.
 
+mod hostile;
+
 use std::path::Path;
 use std::process::Command;
 
-use cocode_testkit::{Script, StdioServer};
+use cocode_testkit::Script;
 use serde_json::{Value, json};
 
 use crate::gateway::Running;
@@ -116,6 +118,66 @@ fn system_the_question_of_a_server_is_answered_in_the_inbox() {
 }
 
 #[test]
+fn system_a_call_is_allowed_by_somebody_who_sees_what_and_why() {
+    let home = Home::new();
+    home.user_file(
+        "config.toml",
+        "[permissions]\nask = ['mcp__everything__echo']\n",
+    );
+    let gateway = gateway_with_everything(&home);
+    let settings = [
+        ("SERVER", EVERYTHING),
+        ("TOOL", "echo"),
+        (
+            "ARGUMENTS",
+            r#"{"message":"first\nsecond","extra":{"a":[1,2]}}"#,
+        ),
+        ("EXPECT", "second"),
+        ("RULE", "mcp__everything__echo"),
+    ];
+    drive(&gateway, "allow-call", &settings);
+}
+
+#[test]
+fn system_settings_are_approved_once_all_of_them_was_shown() {
+    let home = Home::new();
+    let file = home.project_file(".cocode/config.toml", "# nothing\n");
+    let gateway = Running::start(&home, &[]);
+    let settings = [("FILE", file.to_str().unwrap())];
+    drive(&gateway, "trust-settings", &settings);
+}
+
+#[test]
+fn system_forms_are_made_of_schemas_of_every_kind() {
+    let home = Home::new();
+    let gateway = Running::start(&home, &[]);
+    drive(&gateway, "forms", &[]);
+}
+
+#[test]
+fn system_only_addresses_of_web_pages_become_links() {
+    let home = Home::new();
+    let gateway = Running::start(&home, &[]);
+    drive(&gateway, "links", &[]);
+}
+
+#[test]
+fn system_logs_go_on_and_calls_do_not_hang() {
+    let home = Home::new();
+    let gateway = gateway_with_everything(&home);
+    let settings = [("SERVER", EVERYTHING), ("TOOL", "echo")];
+    drive(&gateway, "logs", &settings);
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the script is the test")]
+fn system_parts_that_need_no_browser_do_what_they_should() {
+    let mut command = Command::new(installed(NODE));
+    let finished = Finished::of(command.arg(script("dashboard/pure.mjs")).output().unwrap());
+    assert_eq!(finished.code, Some(0), "{finished:#?}");
+}
+
+#[test]
 fn system_somebody_logs_in_to_a_server_that_wants_it() {
     let signing = SignIn::new();
     let mut gateway = Running::start(&signing.home, &[]);
@@ -131,78 +193,20 @@ fn system_a_token_is_made_works_and_is_revoked() {
     drive(&gateway, "revoke-token", &[]);
 }
 
-/// A server that says nothing but what is to be obeyed.
-fn hostile() -> StdioServer {
-    let payloads = std::fs::read_to_string(script("dashboard/payloads.json")).unwrap();
-    // Halves of pairs are no text in Rust; they are for the tests of the pages.
-    let payloads: Vec<&str> = payloads
-        .lines()
-        .filter(|line| !line.contains("\\ud800"))
-        .collect();
-    let payloads: Vec<String> = serde_json::from_str(&payloads.join("\n")).unwrap();
-    let tools: Vec<Value> = payloads
-        .iter()
-        .enumerate()
-        .map(|(index, text)| {
-            json!({
-                "name": format!("tool-{index}"), "title": text, "description": text,
-                "annotations": { "title": text },
-                "inputSchema": {
-                    "type": "object", "title": text, "description": text,
-                    "properties": { text: { "type": "string", "title": text, "description": text, "default": text, "enum": [text] } },
-                },
-            })
-        })
-        .collect();
-    let all = payloads.join(" ");
-    let resources: Vec<Value> = payloads
-        .iter()
-        .enumerate()
-        .map(|(index, text)| json!({ "uri": format!("x://{index}"), "name": text, "description": text, "mimeType": text }))
-        .collect();
-    let prompts: Vec<Value> = payloads
-        .iter()
-        .map(|text| json!({ "name": text, "description": text, "arguments": [{ "name": text, "description": text }] }))
-        .collect();
-    Script::new()
-        .on("tools/list")
-        .result(json!({ "tools": tools }))
-        .on("resources/list")
-        .result(json!({ "resources": resources }))
-        .on("prompts/list")
-        .result(json!({ "prompts": prompts }))
-        .on("resources/read")
-        .result(json!({ "contents": [{ "uri": "x://0", "mimeType": "text/html", "text": all }] }))
-        .on("prompts/get")
-        .result(json!({ "description": all, "messages": [
-            { "role": "user", "content": { "type": "text", "text": all } },
-        ] }))
-        .on("tools/call")
-        .result(json!({ "content": [{ "type": "text", "text": all }], "isError": true }))
-        .stdio()
-}
-
-#[test]
-fn system_nothing_that_a_server_says_is_obeyed() {
-    let home = Home::new();
-    let server = hostile();
-    // What it says is no variable of ours.
-    let entry = entry("hostile", &server).replace("${", "$${");
-    home.user_file("mcp.toml", &entry);
-    let mut gateway = Running::start(&home, &[]);
-    gateway.until_state("hostile", "ready");
-    drive(
-        &gateway,
-        "xss",
-        &[("SERVER", "hostile"), ("TOOL", "tool-0")],
-    );
-}
-
 #[test]
 fn system_every_view_can_be_used_by_everybody() {
     let home = Home::new();
+    // Something waits in the inbox, and for approval.
+    let rules = "[permissions]\nask = ['mcp__everything__get-sum']\n";
+    home.user_file("config.toml", rules);
+    home.project_file(".cocode/config.toml", rules);
+    home.project_file(".mcp.toml", &entry("shared", &Script::new().stdio()));
     let gateway = gateway_with_everything(&home);
-    let settings = [("SERVER", EVERYTHING), ("TOOL", "echo")];
+    let settings = [
+        ("SERVER", EVERYTHING),
+        ("TOOL", "echo"),
+        ("ASKS", r#"["get-sum",{"a":1,"b":2}]"#),
+    ];
     drive(&gateway, "axe-all-views", &settings);
 }
 
@@ -217,7 +221,7 @@ fn system_the_keyboard_is_enough() {
 fn system_a_lost_stream_is_said_and_found_again() {
     let home = Home::new();
     let gateway = gateway_with_everything(&home);
-    drive(&gateway, "lost-stream", &[]);
+    drive(&gateway, "lost-stream", &[("SERVER", EVERYTHING)]);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! `cocode gateway`: started as a user would, and used by our own client.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, Stdio};
+use std::thread::JoinHandle;
 
 use cocode_testkit::{Gate, Script};
 use serde_json::Value;
@@ -16,7 +17,7 @@ use crate::status::{entry, hostile};
 /// A gateway that runs, and what it says.
 pub(crate) struct Running {
     child: Child,
-    lines: BufReader<ChildStdout>,
+    lines: BufReader<Box<dyn Read + Send>>,
     /// The address of all servers.
     pub(crate) url: String,
     /// What it said first.
@@ -32,7 +33,8 @@ impl Running {
     /// A command that is one, with its words.
     pub(crate) fn of(command: &mut std::process::Command) -> Self {
         let mut child = start(command);
-        let lines = BufReader::new(child.stdout.take().unwrap());
+        let said: Box<dyn Read + Send> = Box::new(child.stdout.take().unwrap());
+        let lines = BufReader::new(said);
         let mut running = Self {
             child,
             lines,
@@ -48,7 +50,7 @@ impl Running {
 
     /// The next event that is as wanted. The test runner ends a test that waits forever.
     #[track_caller]
-    fn next(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn next(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let mut line = String::new();
             if self.lines.read_line(&mut line).unwrap() == 0 {
@@ -81,6 +83,17 @@ impl Running {
             let event = self.next(|event| event["server"]["state"] == "ready");
             missing.remove(event["server"]["name"].as_str().unwrap());
         }
+    }
+
+    /// From now on somebody else reads what it says: all of it, to the end.
+    pub(crate) fn overheard(&mut self) -> JoinHandle<String> {
+        let nothing: Box<dyn Read + Send> = Box::new(std::io::empty());
+        let mut lines = std::mem::replace(&mut self.lines, BufReader::new(nothing));
+        std::thread::spawn(move || {
+            let mut said = String::new();
+            lines.read_to_string(&mut said).unwrap();
+            said
+        })
     }
 
     /// The address of all servers.
@@ -592,6 +605,11 @@ fn pages_tell_what_is_there_to_those_who_call_it_by_its_name() {
     let foreign = gateway.get("/", "evil.example");
     assert!(foreign.starts_with("HTTP/1.1 403"), "{foreign}");
     assert_eq!(gateway.end("-TERM"), good());
+    // Whoever gives it the name of somebody else means that others come.
+    let words = ["gateway", "--listen", ":0", "--allow-host", "my.example"];
+    let refused = home.run(words).with_code(2);
+    refused.complains(&["listen-refused", "--allow-host my.example", "token add"]);
+    home.run(["gateway", "token", "add", "ana"]).with_code(0);
     let gateway = Running::start(&home, &["--allow-host", "my.example"]);
     let named = gateway.get("/healthz", "my.example");
     assert!(named.starts_with("HTTP/1.1 200"), "{named}");

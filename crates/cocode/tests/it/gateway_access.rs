@@ -8,7 +8,7 @@ use crate::http::{ByHand, ask};
 
 /// A token for somebody.
 #[track_caller]
-fn token(home: &Home, name: &str) -> String {
+pub(crate) fn token(home: &Home, name: &str) -> String {
     let made = home.run(["gateway", "token", "add", name]).with_code(0);
     made.stdout.trim().to_owned()
 }

@@ -192,3 +192,43 @@ fn a_gateway_is_no_server_of_its_own() {
     signal(&child, "-TERM");
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn what_fronts_have_done_in_a_gateway_is_written_down() {
+    let server = Script::new().stdio();
+    let site = Site::new(&entry("one", &server));
+    let settings = "[gateway.audit]\nenabled = true\n[gateway.limits]\ncalls_per_minute = 2\n";
+    site.home.user_file("config.toml", settings);
+    let (mut child, _url) = gateway(&site);
+    let mut front = site.front(&["--server", "one"]);
+    front.open(&json!({}));
+    for id in [1, 2] {
+        front.call(id, "echo");
+    }
+    // Limits are for them as well.
+    let call = json!({ "name": "echo", "arguments": {} });
+    let refused = front.ask(3, "tools/call", &call);
+    assert_eq!(
+        refused["error"]["data"]["reason"], "limit-reached",
+        "{refused}"
+    );
+    front.leave();
+    signal(&child, "-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let shown = site.home.run(["audit", "show", "--json"]).with_code(0);
+    let told: Vec<_> = shown
+        .stdout
+        .lines()
+        .map(|line| {
+            let entry: Value = serde_json::from_str(line).unwrap();
+            ["principal", "server", "name", "outcome"].map(|key| entry[key].clone())
+        })
+        .collect();
+    let line = |outcome: &str| ["local", "one", "echo", outcome].map(|word| json!(word));
+    assert_eq!(
+        told,
+        [line("ok"), line("ok"), line("limited")],
+        "{}",
+        shown.stdout
+    );
+}

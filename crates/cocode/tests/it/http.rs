@@ -52,6 +52,35 @@ pub(crate) struct Open {
 }
 
 impl Open {
+    /// The fields of the next event: their names, and what they say. The pieces in which it comes are no
+    /// part of it.
+    pub(crate) fn next_event(&mut self) -> Vec<(String, String)> {
+        let mut fields = Vec::new();
+        loop {
+            let mut line = String::new();
+            let length = self.lines.read_line(&mut line).unwrap();
+            assert!(length > 0, "the stream has ended");
+            let is_piece = line.trim_end().bytes().all(|byte| byte.is_ascii_hexdigit());
+            match line.trim_end_matches(['\r', '\n']).split_once(':') {
+                Some((name, text)) => fields.push((name.to_owned(), text.trim_start().to_owned())),
+                None if line == "\n" && !fields.is_empty() => return fields,
+                None => assert!(is_piece, "{line:?} after {fields:?}"),
+            }
+        }
+    }
+
+    /// What the next event says.
+    pub(crate) fn next_data(&mut self) -> String {
+        loop {
+            let mut line = String::new();
+            let length = self.lines.read_line(&mut line).unwrap();
+            assert!(length > 0, "the stream has ended");
+            if let Some(data) = line.strip_prefix("data: ") {
+                return data.trim_end().to_owned();
+            }
+        }
+    }
+
     /// Everything until the other side ends it.
     pub(crate) fn rest(mut self) -> String {
         let mut rest = String::new();
@@ -166,10 +195,16 @@ impl ByHand {
 
     /// Opens a session.
     #[track_caller]
-    pub(crate) fn initialized(mut self) -> Self {
+    pub(crate) fn initialized(self) -> Self {
+        self.initialized_as("by-hand")
+    }
+
+    /// Opens a session as a client of this name.
+    #[track_caller]
+    pub(crate) fn initialized_as(mut self, name: &str) -> Self {
         let params = json!({
             "protocolVersion": "2025-11-25", "capabilities": {},
-            "clientInfo": { "name": "by-hand", "version": "1" },
+            "clientInfo": { "name": name, "version": name },
         });
         let answer = self.request("initialize", &params).with_status(200);
         self.session = answer.header("mcp-session-id").map(str::to_owned);

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use cocode_agent::{Block, SqliteStore, Store as _, StoreError};
 
-use super::{all, asked, begun, by_hand, file_in, store_in};
+use super::contract::{all, asked, begun};
+use super::{by_hand, file_in, store_in};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -141,4 +142,25 @@ async fn a_place_that_cannot_be_is_refused_with_its_name() {
     let error = store_in(directory.path()).list(&all()).await.unwrap_err();
     let text = error.to_string();
     assert!(text.contains("make the directory"), "{text}");
+}
+
+#[tokio::test]
+async fn purging_many_gives_the_room_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store_in(directory.path());
+    begun(&store).await;
+    by_hand(
+        directory.path(),
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 250)
+         INSERT INTO conversations (id, owner, title, cwd, settings, began, used)
+         SELECT printf('%08x-0000-4000-8000-000000000000', i), 'ann', 't', x'2F', '{}', 0, 0 FROM n;
+         INSERT INTO records SELECT key, 1, 'asked', 0, hex(randomblob(20000)) FROM conversations;",
+    );
+    let size = || fs::metadata(file_in(directory.path())).unwrap().len();
+    let before = size();
+    assert!(before > 5_000_000, "{before}");
+    assert_eq!(store.purge(10).await.unwrap(), 250);
+    let after = size();
+    assert!(after < before / 10, "{before} to {after}");
+    assert_eq!(store.list(&all()).await.unwrap().len(), 1);
 }

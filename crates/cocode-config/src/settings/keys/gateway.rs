@@ -2,7 +2,7 @@
 
 use super::{Kind, SettingKey, key};
 use crate::settings::gateway::{ALGORITHMS, LEEWAY_SECONDS};
-use crate::settings::{AuditFailure, Prefix};
+use crate::settings::{AuditFailure, Metrics, Prefix};
 
 /// The keys of `[gateway]`.
 pub(super) const GATEWAY: &[SettingKey] = &[
@@ -18,6 +18,12 @@ pub(super) const GATEWAY: &[SettingKey] = &[
          `listen`. Only in your own config.toml and in that of the organization.",
     ),
     key(
+        "admin_url",
+        Kind::HttpUrl,
+        "Where browsers find the dashboard, if a proxy is before it, as in https://gate.example.com. Its \
+         cookies are then for https alone. Only in your own config.toml and in that of the organization.",
+    ),
+    key(
         "prefix",
         Kind::OneOf(Prefix::WORDS),
         "When tools are named mcp__SERVER__TOOL (always).",
@@ -29,9 +35,16 @@ pub(super) const GATEWAY: &[SettingKey] = &[
     ),
     key("tls_key", Kind::Text, "The file with its key, in PEM."),
     key(
+        "metrics",
+        Kind::OneOf(Metrics::WORDS),
+        "Who may read /metrics where the management API is: whoever reaches that address, or \
+         administrators only, as soon as clients need a token (admin). Only in your own config.toml and in \
+         that of the organization.",
+    ),
+    key(
         "max_sessions",
         Kind::Count,
-        "How many sessions there may be at once.",
+        "How many sessions there may be at once (4096).",
     ),
     key(
         "session_idle_sec",
@@ -62,9 +75,10 @@ pub(super) const GATEWAY: &[SettingKey] = &[
     key(
         "principals",
         Kind::Named(PRINCIPAL),
-        "What those may do who come with a token, by the name of the token, or by what `principal_claim` \
-         says; `\"*\"` means those who have no table. Only in your own config.toml and in that of the \
-         organization; of two with one name the organization's counts, as a whole.",
+        "What those may do who come with a token, by the name of the token. Who signs in elsewhere is named \
+         by what `principal_claim` says, a space, and the issuer, as in `\"ana https://login.example.com\"`. \
+         `\"*\"` means those who have no table. Only in your own config.toml and in that of the organization; \
+         of two with one name the organization's counts, as a whole.",
     ),
     key(
         "limits",
@@ -188,6 +202,11 @@ const PRINCIPAL: &[SettingKey] = &[
     key("deny", Kind::Rules, "Tools that do not exist for them."),
     CALLS_PER_MINUTE,
     MAX_CONCURRENT,
+    key(
+        "max_sessions",
+        Kind::Count,
+        "How many sessions, WebSockets and listening streams they may have open at a time (256).",
+    ),
     key(
         "admin",
         Kind::Boolean,

@@ -11,7 +11,7 @@ use crate::settings::parse::{PRINCIPALS, RawSettings};
 use crate::settings::reader::Given;
 use crate::settings::{
     AuditFailure, AuditSettings, GatewayOAuth, GatewayProfile, GatewaySettings, GatewayStore,
-    LayerTrust, LimitSettings, Prefix, PrincipalSettings, ServerLimits, SettingOrigin,
+    LayerTrust, LimitSettings, Metrics, Prefix, PrincipalSettings, ServerLimits, SettingOrigin,
     SettingsLayer, is_owners_alone,
 };
 
@@ -71,16 +71,39 @@ pub(super) fn principals(layers: &[SettingsLayer]) -> BTreeMap<String, Principal
     principals
 }
 
+/// Tables of people who sign in where nobody is asked to: whoever was meant would be judged by another.
+pub(super) fn of_nobody(gateway: &GatewaySettings) -> Vec<Problem> {
+    let oauth = gateway.oauth.as_ref();
+    let issuers = oauth.map(|oauth| oauth.issuers.value.as_slice());
+    let issuers = issuers.unwrap_or_default();
+    let tables = gateway.principals.iter();
+    let tables = tables.filter_map(|(id, table)| {
+        let (_, issuer) = id.split_once(' ')?;
+        if table.is_broken || issuers.iter().any(|known| known == issuer) {
+            return None;
+        }
+        let message = format!("`{issuer}` is not among the `issuers` of [gateway.oauth]");
+        let problem = Problem::error(table.from.origin.clone(), message);
+        let problem = problem.key(format!("{PRINCIPALS}.{id}"));
+        Some(problem.hint("write the issuer to the letter as it stands there"))
+    });
+    tables.collect()
+}
+
 impl Values<'_> {
     pub(super) fn gateway(&self) -> GatewaySettings {
         GatewaySettings {
             listen: self.text("gateway.listen"),
             admin_listen: self.text("gateway.admin_listen"),
+            admin_url: self.text("gateway.admin_url"),
             prefix: self.or("gateway.prefix", Prefix::Always, |given| {
                 Prefix::from_word(word(given)?)
             }),
             tls_certificate: self.text("gateway.tls_certificate"),
             tls_key: self.text("gateway.tls_key"),
+            metrics: self.or("gateway.metrics", Metrics::Admin, |given| {
+                Metrics::from_word(word(given)?)
+            }),
             max_sessions: self.count("gateway.max_sessions"),
             session_idle: self.get("gateway.session_idle_sec", duration),
             idle_stop: self.get("gateway.idle_stop_sec", duration),
@@ -187,6 +210,7 @@ impl Values<'_> {
             deny: rules("deny").unwrap_or_default(),
             calls_per_minute: self.count("calls_per_minute").map(value),
             max_concurrent: self.count("max_concurrent").map(value),
+            max_sessions: self.count("max_sessions").map(value),
             admin: self.get("admin", boolean).map(value),
             from,
         }

@@ -49,6 +49,11 @@ impl Pulse {
         Busy(Arc::clone(self))
     }
 
+    /// Whether a request is being read, worked on or answered.
+    pub(super) fn is_busy(&self) -> bool {
+        self.phase.load(Ordering::Relaxed) == BUSY
+    }
+
     fn heard(&self) {
         if self.phase.load(Ordering::Relaxed) == IDLE {
             self.enter(HEAD);

@@ -7,9 +7,9 @@ use super::guests::Socket;
 use super::handler::Shared;
 use super::session::{Session, Transport};
 
-/// A hand on a server while it runs; it does nothing once the server has ended.
+/// A hand on a server, or on several, while they run; it does nothing at one that has ended.
 #[derive(Clone)]
-pub struct Door(Weak<Shared>);
+pub struct Door(Vec<Weak<Shared>>);
 
 /// What is told of a session. Its id is not: whoever knows that has the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,9 @@ pub struct SessionFacts {
     pub transport: SessionTransport,
     /// The revision that was agreed on, as far as that is known.
     pub revision: Option<String>,
+    /// What the client calls itself, as far as it has said so: its own words, without what would disturb
+    /// whoever reads them, and not too many.
+    pub client: Option<String>,
     /// How long it has been there.
     pub age: Duration,
     /// How long nothing was open or under way for it.
@@ -53,28 +56,52 @@ impl SessionTransport {
 
 impl Door {
     pub(super) fn of(shared: &Arc<Shared>) -> Self {
-        Self(Arc::downgrade(shared))
+        Self(vec![Arc::downgrade(shared)])
+    }
+
+    /// A hand on the servers of both.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
     }
 
     /// Sends a guest away: ends its sessions, its streams and every WebSocket of it. A request that
-    /// was let in before and is answered with one document still gets it.
+    /// was let in before and is answered with one document still gets it. Nobody goes on with its
+    /// sessions elsewhere, as soon as the store of sessions is told.
     ///
     /// To keep the guest out is for the site, and has to be done before.
     pub fn evict(&self, guest_id: &str) {
-        if let Some(shared) = self.0.upgrade() {
-            shared.guests.evict(guest_id);
+        for shared in self.servers() {
+            shared.guests.evict(Some(guest_id));
             shared.sessions.end_of(guest_id);
+            if let Some(keeper) = &shared.keeper {
+                keeper.end_of(guest_id);
+            }
+        }
+    }
+
+    /// The same for everybody who is a guest.
+    pub fn evict_all(&self) {
+        for shared in self.servers() {
+            shared.guests.evict(None);
+            let is_guests = |session: &Session| session.ground.visitor.guest.is_some();
+            shared.sessions.end_where(is_guests);
         }
     }
 
     /// The sessions that there are.
     pub fn sessions(&self) -> Vec<SessionFacts> {
-        let Some(shared) = self.0.upgrade() else {
-            return Vec::new();
-        };
-        let mut all = shared.sessions.facts(SessionFacts::of);
-        all.extend(shared.guests.sockets().into_iter().map(SessionFacts::from));
+        let mut all = Vec::new();
+        for shared in self.servers() {
+            all.extend(shared.sessions.facts(SessionFacts::of));
+            all.extend(shared.guests.sockets().into_iter().map(SessionFacts::from));
+        }
         all
+    }
+
+    fn servers(&self) -> impl Iterator<Item = Arc<Shared>> {
+        self.0.iter().filter_map(Weak::upgrade)
     }
 }
 
@@ -96,6 +123,7 @@ impl SessionFacts {
                 Transport::Sse => SessionTransport::Sse,
             },
             revision: session.revision().map(str::to_owned),
+            client: session.client.get().map(str::to_owned),
             age: session.age(),
             idle: session.idle(),
         }
@@ -109,6 +137,7 @@ impl From<Socket> for SessionFacts {
             endpoint: socket.endpoint,
             transport: SessionTransport::WebSocket,
             revision: None,
+            client: socket.client.get().map(str::to_owned),
             age: socket.since.elapsed(),
             idle: Duration::ZERO,
         }

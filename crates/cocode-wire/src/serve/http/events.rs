@@ -3,44 +3,27 @@
 use bytes::Bytes;
 use memchr::{memchr, memchr2};
 
+use super::event_id::EventId;
 use crate::encode::push_number;
 
 /// A comment that shows a silent stream to be alive.
 pub(super) const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
 /// The names of the fields around one message.
-const FIELD_ROOM: usize = 64;
+const FIELD_ROOM: usize = 128;
 
 /// How long a client should wait before it opens a broken stream again, in milliseconds.
 const RETRY_MILLISECONDS: u64 = 1000;
 
-/// Where an event stands: which stream of the session, and which place in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct EventId {
-    pub(super) stream: u64,
-    pub(super) place: u64,
-}
-
-impl EventId {
-    /// Reads what [`push_event`] wrote.
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        let (stream, place) = text.split_once('.')?;
-        Some(Self {
-            stream: stream.parse().ok()?,
-            place: place.parse().ok()?,
-        })
-    }
-}
-
 /// A whole event that carries `message`.
-pub(super) fn event(message: &[u8], id: Option<EventId>) -> Bytes {
+pub(super) fn event(message: &[u8], id: Option<EventId<'_>>) -> Bytes {
     let mut text = Vec::with_capacity(message.len() + FIELD_ROOM);
     push_event(&mut text, message, id);
     text.into()
 }
 
 /// Appends an event that carries `message`.
-pub(super) fn push_event(text: &mut Vec<u8>, message: &[u8], id: Option<EventId>) {
+pub(super) fn push_event(text: &mut Vec<u8>, message: &[u8], id: Option<EventId<'_>>) {
     text.extend_from_slice(b"event: message\n");
     push_id(text, id);
     push_data(text, message);
@@ -53,7 +36,7 @@ pub(super) fn endpoint(path: &str) -> Bytes {
 }
 
 /// The event that gives a client a place to resume from before anything was said.
-pub(super) fn priming(id: EventId) -> Bytes {
+pub(super) fn priming(id: EventId<'_>) -> Bytes {
     let mut text = Vec::with_capacity(FIELD_ROOM);
     push_id(&mut text, Some(id));
     text.extend_from_slice(b"retry: ");
@@ -62,12 +45,10 @@ pub(super) fn priming(id: EventId) -> Bytes {
     text.into()
 }
 
-fn push_id(text: &mut Vec<u8>, id: Option<EventId>) {
-    if let Some(EventId { stream, place }) = id {
+fn push_id(text: &mut Vec<u8>, id: Option<EventId<'_>>) {
+    if let Some(id) = id {
         text.extend_from_slice(b"id: ");
-        push_number(text, stream);
-        text.push(b'.');
-        push_number(text, place);
+        id.push(text);
         text.push(b'\n');
     }
 }
@@ -101,15 +82,20 @@ mod tests {
     #[test]
     fn events_are_written_as_the_standard_says() {
         let id = EventId {
+            origin: 1,
             stream: 3,
             place: 17,
+            about: "5",
         };
         assert_eq!(&event(b"{}", None)[..], b"event: message\ndata: {}\n\n");
         assert_eq!(
             &event(b"{}", Some(id))[..],
-            b"event: message\nid: 3.17\ndata: {}\n\n"
+            b"event: message\nid: 00000001.3.17.5\ndata: {}\n\n"
         );
-        assert_eq!(&priming(id)[..], b"id: 3.17\nretry: 1000\ndata: \n\n");
+        assert_eq!(
+            &priming(id)[..],
+            b"id: 00000001.3.17.5\nretry: 1000\ndata: \n\n"
+        );
         assert_eq!(
             &endpoint("/m?s=1")[..],
             b"event: endpoint\ndata: /m?s=1\n\n"
@@ -119,26 +105,5 @@ mod tests {
             &event(spread, None)[..],
             b"event: message\ndata: {\ndata: \"a\":1,\ndata: \"b\":2}\n\n"
         );
-    }
-
-    #[test]
-    fn ids_are_read_back() {
-        let id = EventId {
-            stream: u64::MAX,
-            place: 0,
-        };
-        assert_eq!(EventId::parse(&format!("{}.0", u64::MAX)), Some(id));
-        for text in [
-            "",
-            "1",
-            "1.",
-            ".1",
-            "1.x",
-            "1.2.3",
-            "-1.2",
-            "99999999999999999999.1",
-        ] {
-            assert_eq!(EventId::parse(text), None, "for {text:?}");
-        }
     }
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use futures_util::task::AtomicWaker;
 use tokio::time::{Instant, Sleep};
 
+use super::client_name::ClientName;
 use super::guest::Guest;
 
 /// Evictions that are remembered for requests which were let in before and open something later.
@@ -32,8 +33,11 @@ pub(super) struct Guests {
 struct Book {
     next: u64,
     open: HashMap<u64, Entry>,
-    /// Who was sent away last, oldest first, each with the number of its eviction.
-    evicted: VecDeque<(u64, Arc<str>)>,
+    /// Who was sent away last, oldest first, each with the number of its eviction; everybody, where
+    /// nobody is named.
+    evicted: VecDeque<(u64, Option<Arc<str>>)>,
+    /// How many of the seats of each guest are taken.
+    seats: HashMap<Arc<str>, usize>,
 }
 
 #[derive(Debug)]
@@ -49,6 +53,7 @@ pub(super) struct Socket {
     pub(super) guest: Option<Arc<str>>,
     pub(super) endpoint: Option<String>,
     pub(super) since: Instant,
+    pub(super) client: Arc<ClientName>,
 }
 
 /// Tells whoever has something open that its guest has to go.
@@ -81,6 +86,27 @@ pub(super) struct Visitor {
     pub(super) guest: Option<Guest>,
     /// The evictions that there had been.
     after: u64,
+    /// One of the seats of the guest, for something that stays.
+    seat: Option<Arc<Seat>>,
+}
+
+/// One of the seats that a guest may take at a time, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Seat {
+    guests: Arc<Guests>,
+    guest: Arc<str>,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut book = self.guests.book();
+        if let Some(taken) = book.seats.get_mut(&self.guest) {
+            *taken -= 1;
+            if *taken == 0 {
+                book.seats.remove(&self.guest);
+            }
+        }
+    }
 }
 
 impl Visitor {
@@ -107,6 +133,7 @@ impl Before {
         Visitor {
             guest,
             after: self.0,
+            seat: None,
         }
     }
 }
@@ -126,6 +153,27 @@ impl Guests {
         Before(self.evictions.load(Ordering::Acquire))
     }
 
+    /// Seats a visitor, unless as many seats of the guest are taken as there are. Nobody in particular
+    /// needs none. The seat is kept by whatever is opened for the visitor.
+    pub(super) fn seat(self: &Arc<Self>, mut visitor: Visitor, most: usize) -> Option<Visitor> {
+        let Some(guest) = visitor.id().cloned() else {
+            return Some(visitor);
+        };
+        let mut book = self.book();
+        let taken = book.seats.entry(Arc::clone(&guest)).or_default();
+        if *taken >= most {
+            if *taken == 0 {
+                book.seats.remove(&guest);
+            }
+            return None;
+        }
+        *taken += 1;
+        drop(book);
+        let guests = Arc::clone(self);
+        visitor.seat = Some(Arc::new(Seat { guests, guest }));
+        Some(visitor)
+    }
+
     /// Something is open for a guest until what this gives is dropped. `None` for nobody in
     /// particular, whom nobody sends away.
     pub(super) fn open(self: &Arc<Self>, visitor: &Visitor, length: Length) -> Option<Stay> {
@@ -138,11 +186,13 @@ impl Guests {
         self: &Arc<Self>,
         visitor: &Visitor,
         endpoint: Option<String>,
+        client: Arc<ClientName>,
     ) -> Stay {
         let socket = Socket {
             guest: visitor.id().cloned(),
             endpoint,
             since: Instant::now(),
+            client,
         };
         self.enter(visitor, Length::Standing, Some(socket))
     }
@@ -171,6 +221,7 @@ impl Guests {
             number,
             leave,
             time: until.map(Time::until),
+            _seat: visitor.seat.clone(),
         }
     }
 
@@ -179,16 +230,19 @@ impl Guests {
         self.book().has_evicted(visitor)
     }
 
-    /// Ends everything that is open for a guest.
-    pub(super) fn evict(&self, id: &str) {
+    /// Ends everything that is open for a guest, or for all of them. Nobody in particular stays.
+    pub(super) fn evict(&self, id: Option<&str>) {
         let mut book = self.book();
         let number = self.evictions.fetch_add(1, Ordering::AcqRel) + 1;
         if book.evicted.len() == MAX_REMEMBERED_EVICTIONS {
             book.evicted.pop_front();
         }
-        book.evicted.push_back((number, id.into()));
+        book.evicted.push_back((number, id.map(Into::into)));
         let theirs = book.open.values();
-        let theirs = theirs.filter(|entry| entry.guest.as_deref() == Some(id));
+        let theirs = theirs.filter(|entry| match (id, entry.guest.as_deref()) {
+            (Some(id), guest) => guest == Some(id),
+            (None, guest) => guest.is_some(),
+        });
         let leaves: Vec<_> = theirs.map(|entry| Arc::clone(&entry.leave)).collect();
         drop(book);
         for leave in leaves {
@@ -225,7 +279,7 @@ impl Book {
                 .iter()
                 .rev()
                 .take_while(|(number, _)| missed(*number))
-                .any(|(_, evicted)| evicted == id)
+                .any(|(_, evicted)| evicted.as_ref().is_none_or(|evicted| evicted == id))
     }
 }
 
@@ -236,6 +290,7 @@ pub(super) struct Stay {
     number: u64,
     leave: Arc<Leave>,
     time: Option<Time>,
+    _seat: Option<Arc<Seat>>,
 }
 
 impl Stay {

@@ -28,7 +28,7 @@ async fn an_eviction_ends_what_its_guest_has_open_and_nothing_else() {
         .open(&visitor(&guests, bob), Length::Standing)
         .unwrap();
     assert!(!is_over(&mut anns).await);
-    guests.evict("ann");
+    guests.evict(Some("ann"));
     assert!(is_over(&mut anns).await);
     assert!(!is_over(&mut bobs).await);
     // Whoever lets the guest in again may do so.
@@ -43,13 +43,13 @@ async fn who_was_let_in_before_an_eviction_opens_nothing_after_it() {
     let guests = Arc::<Guests>::default();
     let ann = visitor(&guests, Guest::new("ann"));
     let bob = visitor(&guests, Guest::new("bob"));
-    guests.evict("ann");
-    guests.evict("carol");
+    guests.evict(Some("ann"));
+    guests.evict(Some("carol"));
     assert!(guests.has_evicted(&ann));
     assert!(!guests.has_evicted(&bob));
-    let mut late = guests.open_socket(&ann, None);
+    let mut late = guests.open_socket(&ann, None, Arc::default());
     assert!(is_over(&mut late).await);
-    let mut fine = guests.open_socket(&bob, None);
+    let mut fine = guests.open_socket(&bob, None, Arc::default());
     assert!(!is_over(&mut fine).await);
 }
 
@@ -57,11 +57,11 @@ async fn who_was_let_in_before_an_eviction_opens_nothing_after_it() {
 fn what_is_forgotten_of_evictions_counts_against_those_who_came_before() {
     let guests = Guests::default();
     let early = visitor(&guests, Guest::new("ann"));
-    guests.evict("bob");
+    guests.evict(Some("bob"));
     let later = visitor(&guests, Guest::new("ann"));
     for _ in 0..MAX_REMEMBERED_EVICTIONS {
         assert!(!guests.has_evicted(&early));
-        guests.evict("bob");
+        guests.evict(Some("bob"));
     }
     assert!(guests.has_evicted(&early));
     assert!(!guests.has_evicted(&later));
@@ -92,11 +92,54 @@ async fn sockets_are_told_of_while_they_are_open() {
     let guests = Arc::<Guests>::default();
     let nobody = guests.now().let_in(None);
     assert!(guests.open(&nobody, Length::Standing).is_none());
-    let stay = guests.open_socket(&nobody, Some("files".to_owned()));
+    let stay = guests.open_socket(&nobody, Some("files".to_owned()), Arc::default());
     let sockets = guests.sockets();
     assert_eq!(sockets.len(), 1);
     assert_eq!(sockets[0].endpoint.as_deref(), Some("files"));
     assert_eq!(sockets[0].guest, None);
     drop(stay);
     assert!(guests.sockets().is_empty());
+}
+
+#[tokio::test]
+async fn everybody_can_be_sent_away_but_nobody_in_particular() {
+    let guests = Arc::<Guests>::default();
+    let early = visitor(&guests, Guest::new("ann"));
+    let mut bobs = guests
+        .open(&visitor(&guests, Guest::new("bob")), Length::Standing)
+        .unwrap();
+    let nobody = guests.now().let_in(None);
+    let mut nobodys = guests.open_socket(&nobody, None, Arc::default());
+    guests.evict(None);
+    assert!(is_over(&mut bobs).await);
+    assert!(!is_over(&mut nobodys).await);
+    assert!(guests.has_evicted(&early) && !guests.has_evicted(&nobody));
+    assert!(!guests.has_evicted(&visitor(&guests, Guest::new("ann"))));
+}
+
+#[test]
+fn seats_are_counted_for_each_guest_and_free_when_nothing_holds_them() {
+    let guests = Arc::<Guests>::default();
+    let ann = || visitor(&guests, Guest::new("ann"));
+    let first = guests.seat(ann(), 2).unwrap();
+    let second = guests.seat(ann(), 2).unwrap();
+    assert!(guests.seat(ann(), 2).is_none());
+    assert!(
+        guests
+            .seat(visitor(&guests, Guest::new("bob")), 1)
+            .is_some()
+    );
+    assert!(
+        guests
+            .seat(visitor(&guests, Guest::new("carol")), 0)
+            .is_none()
+    );
+    assert!(guests.seat(guests.now().let_in(None), 0).is_some());
+    // What was opened for a visitor holds the seat.
+    let stay = guests.open(&second, Length::Standing);
+    drop((first, second));
+    let third = guests.seat(ann(), 2).unwrap();
+    assert!(guests.seat(ann(), 2).is_none());
+    drop((stay, third));
+    assert!(guests.book().seats.is_empty());
 }

@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::accept::Accepts;
@@ -15,12 +18,13 @@ use super::body::Body;
 use super::connection::Pulse;
 use super::guest::{Admission, Admitting, Guest};
 use super::guests::{Guests, Length, Visitor};
+use super::keeper::Keeper;
 use super::legacy_sse::{self, MESSAGES};
 use super::listen;
 use super::options::HttpServerOptions;
 use super::origin::{Gate, Refused, make_readable, preflight};
 use super::post::{Incomer, enter, post};
-use super::receive::receive;
+use super::receive::{NoBody, ignore, receive};
 use super::reply::{self, Reply};
 use super::sessions::Sessions;
 use super::site::{Site, Visit};
@@ -32,6 +36,8 @@ pub(super) struct Shared {
     pub(super) site: Arc<dyn Site>,
     pub(super) gate: Gate,
     pub(super) sessions: Arc<Sessions>,
+    /// Keeps sessions for other servers, if there is a store.
+    pub(super) keeper: Option<Arc<Keeper>>,
     pub(super) guests: Arc<Guests>,
     pub(super) upgrades: Upgrades,
     pub(super) stage: watch::Receiver<Stage>,
@@ -48,6 +54,28 @@ pub(super) enum Stage {
 }
 
 impl Shared {
+    /// Has to be made within a runtime.
+    pub(super) fn new(
+        options: HttpServerOptions,
+        address: IpAddr,
+        site: Arc<dyn Site>,
+        stage: watch::Receiver<Stage>,
+    ) -> Self {
+        Self {
+            site,
+            gate: Gate::new(&options, address),
+            sessions: Arc::new(Sessions::new(options.limits, Handle::current())),
+            keeper: options.sessions.clone().map(|store| {
+                let idle = options.limits.session_idle;
+                Arc::new(Keeper::new(store, idle))
+            }),
+            guests: Arc::default(),
+            upgrades: Upgrades::default(),
+            stage,
+            options,
+        }
+    }
+
     /// Ready when the server begins to end.
     pub(super) fn draining(&self) -> impl Future<Output = ()> + Send + 'static {
         self.reached(Stage::Draining)
@@ -61,6 +89,17 @@ impl Shared {
     /// Whether the server has given up waiting. Connections look again when that comes to pass.
     pub(super) fn has_ended(&self) -> bool {
         *self.stage.borrow() == Stage::Ended
+    }
+
+    /// Seats somebody for something that stays: a session, a WebSocket, a stream that is listened to. How
+    /// many of these a guest may have is for the site to say.
+    pub(super) fn seat(&self, visitor: Visitor) -> Result<Visitor, Box<Reply>> {
+        let Some(guest) = &visitor.guest else {
+            return Ok(visitor);
+        };
+        let most = self.site.seats(guest);
+        let seated = self.guests.seat(visitor, most);
+        seated.ok_or_else(|| Box::new(reply::no_seat(most)))
     }
 
     fn reached(&self, wanted: Stage) -> impl Future<Output = ()> + Send + 'static {
@@ -91,7 +130,7 @@ enum Route {
 }
 
 /// How a request goes on.
-enum Next {
+pub(super) enum Next {
     Done(Reply),
     /// A message to an endpoint: what nearly every request is.
     Post(Incomer, Incoming),
@@ -115,7 +154,10 @@ impl Handler {
                 };
                 let next = match admission {
                     Admission::Welcome(guest) => self.route(parts, body, before.let_in(guest)),
-                    Admission::Refused(response) => Next::Done(response.map(Body::whole)),
+                    Admission::Refused(response) => {
+                        ignore(body, &parts.headers, &self.shared.options.limits).await;
+                        Next::Done(response.map(Body::whole))
+                    }
                 };
                 (next, origin)
             }
@@ -160,10 +202,10 @@ impl Handler {
                 upgrade::accept(self, name, &visitor, Request::from_parts(parts, body))
             }
             Route::Mcp(name) if parts.method == Method::GET => {
-                listen::get(shared, name, visitor, &parts)
+                return listen::get(shared, name, visitor, parts);
             }
             Route::Mcp(name) if parts.method == Method::DELETE => {
-                listen::delete(shared, name, visitor, &parts.headers)
+                return listen::delete(shared, name, visitor, &parts.headers);
             }
             Route::Mcp(_) => reply::not_allowed("GET, POST, DELETE"),
             Route::Sse(name) if parts.method == Method::GET => {
@@ -195,14 +237,28 @@ impl Handler {
     }
 
     async fn page(self: Arc<Self>, mut parts: Parts, body: Incoming, visitor: Visitor) -> Reply {
-        let bytes = match receive(body, &self.shared.options.limits).await {
-            Ok(bytes) => bytes,
-            Err(problem) => return problem.reply(),
+        let shared = &self.shared;
+        let mut limits = shared.options.limits;
+        let most = shared
+            .site
+            .page_body(&visit(&parts, visitor.guest.as_ref()));
+        limits.max_body = limits.max_body.min(most);
+        let bytes = if most == 0 {
+            ignore(body, &parts.headers, &limits).await;
+            Bytes::new()
+        } else {
+            match receive(body, &limits).await {
+                Ok(bytes) => bytes,
+                Err(NoBody::TooLarge { limit }) => {
+                    let told = shared.site.too_large(limit);
+                    return told.map(|body| body.send(|| None, || Box::pin(shared.draining())));
+                }
+                Err(problem) => return problem.reply(),
+            }
         };
         if let Some(guest) = &visitor.guest {
             parts.extensions.insert(guest.clone());
         }
-        let shared = &self.shared;
         let page = shared.site.page(Request::from_parts(parts, bytes)).await;
         let stay = || shared.guests.open(&visitor, Length::Standing);
         page.map(|body| body.send(stay, || Box::pin(shared.draining())))

@@ -8,8 +8,10 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::answer::{First, first, remember};
+use super::event_id::about;
 use super::session::{Active, Session};
 use super::streams::Streams;
+use crate::raw::RawJson;
 use crate::serve::service::{Serving, Sink};
 
 /// The messages about a request of a session. It becomes a stream of that session with the first
@@ -17,7 +19,15 @@ use crate::serve::service::{Serving, Sink};
 #[derive(Debug)]
 pub(super) struct Channel {
     streams: Arc<Streams>,
+    requests: Requests,
     state: Mutex<ChannelState>,
+}
+
+/// The ids of the requests that a channel is for.
+#[derive(Debug)]
+pub(super) enum Requests {
+    One(Option<RawJson>),
+    Many(Vec<RawJson>),
 }
 
 #[derive(Debug)]
@@ -28,9 +38,19 @@ enum ChannelState {
 }
 
 impl Channel {
-    pub(super) fn new(streams: Arc<Streams>) -> Self {
-        let state = Mutex::new(ChannelState::Unopened(None));
-        Self { streams, state }
+    pub(super) fn new(streams: Arc<Streams>, requests: Requests) -> Self {
+        Self {
+            streams,
+            requests,
+            state: Mutex::new(ChannelState::Unopened(None)),
+        }
+    }
+
+    fn open_stream(&self) -> u64 {
+        self.streams.open(match &self.requests {
+            Requests::One(id) => about(id),
+            Requests::Many(ids) => about(ids),
+        })
     }
 
     /// The stream, which begins now if it has not.
@@ -39,7 +59,7 @@ impl Channel {
         if let ChannelState::Open(stream) = *state {
             return stream;
         }
-        let stream = self.streams.open();
+        let stream = self.open_stream();
         *state = ChannelState::Open(stream);
         stream
     }
@@ -78,7 +98,7 @@ impl Sink for Channel {
             ChannelState::Open(stream) => *stream,
             ChannelState::Unopened(waker) => {
                 let waker = waker.take();
-                let stream = self.streams.open();
+                let stream = self.open_stream();
                 *state = ChannelState::Open(stream);
                 if let Some(waker) = waker {
                     waker.wake();

@@ -37,12 +37,16 @@ pub(super) fn open(
         Ok(endpoint) => endpoint,
         Err(reply) => return *reply,
     };
+    let visitor = match shared.seat(visitor) {
+        Ok(visitor) => visitor,
+        Err(reply) => return *reply,
+    };
     let ground = Ground {
         endpoint: name,
         transport: Transport::Sse,
         visitor,
     };
-    let Some(session) = shared.sessions.open(&*endpoint, ground) else {
+    let Some(session) = shared.sessions.open(&*endpoint, ground, None) else {
         return reply::unavailable("There are too many sessions");
     };
     let Some(turn) = session.streams.attach(STANDALONE, None) else {
@@ -102,6 +106,7 @@ pub(super) async fn message(
             let Some(active) = session.begin_request(limits.max_session_requests) else {
                 return too_many_requests();
             };
+            session.client.learn(&frame);
             let stream = Arc::new(Outlet(Arc::clone(&session.streams)));
             let conversation = Arc::clone(&session.conversation);
             let serving = conversation.request(Asked {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::limits::DEFAULT_MAX_FRAME_BYTES;
+use crate::serve::session_store::SessionStore;
 
 /// Where an HTTP server listens and whom it lets in.
 #[derive(Clone, Debug)]
@@ -25,6 +26,9 @@ pub struct HttpServerOptions {
     pub stateful: &'static [&'static str],
     /// The revisions whose requests stand alone, oldest first.
     pub stateless: &'static [&'static str],
+    /// Where sessions are kept so that other servers can go on with them, and this one after its end.
+    /// Without it, a session ends with the server.
+    pub sessions: Option<Arc<dyn SessionStore>>,
     /// The bounds.
     pub limits: HttpLimits,
 }
@@ -39,6 +43,7 @@ impl HttpServerOptions {
             allowed_origins: Vec::new(),
             stateful: &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"],
             stateless: &["2026-07-28"],
+            sessions: None,
             limits: HttpLimits::default(),
         }
     }

@@ -7,28 +7,33 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::future::join_all;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use hyper::body::Incoming;
 
 use super::accept::{Accepts, is_json};
 use super::answer::Queue;
+use super::batch;
 use super::guests::{Length, Visitor};
 use super::handler::{Shared, visit};
-use super::held::Channel;
-use super::names::{PROTOCOL_VERSION, SESSION_ID};
+use super::held::{Channel, Requests};
+use super::keeper::Keeper;
+use super::names::{PROTOCOL_VERSION, SESSION_ID, UNANSWERED};
+use super::opening;
 use super::receive::receive;
 use super::reply::{self, Reply};
-use super::session::{Active, Ground, Session, Transport};
+use super::revival::{Arrival, revive};
+use super::session::{Ground, Session, Transport};
 use super::site::{Site, Visit};
 use super::stateless::{self, Claims};
 use super::streams::Outlet;
+use super::told;
 use super::work::{Alone, InSession, Work};
 use crate::frame::{Frame, FrameKind};
 use crate::raw::RawJson;
 use crate::rpc_error::{RpcError, code};
-use crate::serve::service::{Answer, Asked, Endpoint, Serving, Sink};
+use crate::serve::lost::{gateway_lost, only_reads};
+use crate::serve::service::{Asked, Endpoint, Serving, Sink};
 
 /// The revision of a request, as far as the headers tell.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,10 +46,10 @@ enum Said {
 
 /// What came with a message.
 pub(super) struct Incomer {
-    headers: HeaderMap,
-    accepts: Accepts,
-    ground: Ground,
-    endpoint: Arc<dyn Endpoint>,
+    pub(super) headers: HeaderMap,
+    pub(super) accepts: Accepts,
+    pub(super) ground: Ground,
+    pub(super) endpoint: Arc<dyn Endpoint>,
 }
 
 /// Answers a POST.
@@ -57,6 +62,51 @@ pub(super) async fn post(shared: &Arc<Shared>, incomer: Incomer, body: Incoming)
         Work::Done(reply) => *reply,
         Work::Alone(work) => work.answer(shared).await,
         Work::InSession(work) => work.answer(shared).await,
+        // This is rare, and nobody else should carry its weight.
+        Work::Elsewhere(work) => Box::pin(elsewhere(shared, *work)).await,
+    }
+}
+
+/// Messages of a session that is not here, but may be elsewhere.
+pub(super) struct Elsewhere {
+    id: String,
+    keeper: Arc<Keeper>,
+    incomer: Incomer,
+    messages: Messages,
+}
+
+/// What came in one body.
+enum Messages {
+    One(Frame),
+    Many(batch::Members),
+}
+
+/// Serves messages of a session that has to be brought here first.
+async fn elsewhere(shared: &Arc<Shared>, work: Elsewhere) -> Reply {
+    let Elsewhere {
+        id,
+        keeper,
+        incomer,
+        messages,
+    } = work;
+    let arrival = Arrival {
+        id,
+        ground: incomer.ground.clone(),
+        endpoint: Arc::clone(&incomer.endpoint),
+        headers: incomer.headers.clone(),
+    };
+    let session = match revive(shared, &keeper, arrival).await {
+        Ok(session) => session,
+        Err(reply) => return *reply,
+    };
+    let work = match messages {
+        Messages::One(frame) => message(shared, session, incomer, frame),
+        Messages::Many(members) => batch::serve(shared, session, &incomer, members),
+    };
+    match work {
+        Work::Done(reply) => *reply,
+        Work::InSession(work) => work.answer(shared).await,
+        Work::Alone(_) | Work::Elsewhere(_) => reply::session_not_found(),
     }
 }
 
@@ -108,12 +158,17 @@ pub(super) fn endpoint(
 /// Looks at the body.
 fn begin(shared: &Arc<Shared>, incomer: Incomer, bytes: Bytes) -> Work {
     if bytes.trim_ascii_start().first() == Some(&b'[') {
-        return several(shared, &incomer, &bytes);
+        return several(shared, incomer, &bytes);
     }
     let frame = match parse(bytes) {
         Ok(frame) => frame,
         Err(reply) => return Work::Done(reply),
     };
+    if frame.kind() == FrameKind::Request && was_lost(&incomer.headers, frame.method()) {
+        let id = frame.id();
+        let error = gateway_lost();
+        return Work::done(reply::failure(StatusCode::OK, id.as_ref(), &error));
+    }
     match stands_alone(shared, &incomer.headers, &frame) {
         Ok(true) => alone(shared, incomer, frame),
         Ok(false) => in_session(shared, incomer, frame),
@@ -140,10 +195,10 @@ pub(super) fn parse(bytes: Bytes) -> Result<Frame, Box<Reply>> {
     Ok(frame)
 }
 
-const UNUSABLE_ID: &str = "An id is a string or a number";
+pub(super) const UNUSABLE_ID: &str = "An id is a string or a number";
 
 /// Whether a message has no id, or one that an answer can name.
-fn has_usable_id(frame: &Frame) -> bool {
+pub(super) fn has_usable_id(frame: &Frame) -> bool {
     let usable = |id: RawJson| matches!(id.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'));
     frame.id().is_none_or(usable)
 }
@@ -202,6 +257,16 @@ fn alone(shared: &Shared, incomer: Incomer, frame: Frame) -> Work {
         let message = "What is listened to is told as text/event-stream";
         return Work::done(reply::refusal(StatusCode::NOT_ACCEPTABLE, message));
     }
+    let visitor = incomer.ground.visitor;
+    let seated = if listens {
+        shared.seat(visitor)
+    } else {
+        Ok(visitor)
+    };
+    let visitor = match seated {
+        Ok(visitor) => visitor,
+        Err(reply) => return Work::Done(reply),
+    };
     let max_queued = shared.options.limits.max_queued;
     let queue = Arc::new(Queue::new(accepts.events, max_queued));
     let stream: Arc<dyn Sink> = Arc::clone(&queue) as _;
@@ -214,7 +279,7 @@ fn alone(shared: &Shared, incomer: Incomer, frame: Frame) -> Work {
         serving,
         queue,
         accepts,
-        visitor: incomer.ground.visitor,
+        visitor,
         length: if listens {
             Length::Standing
         } else {
@@ -226,12 +291,16 @@ fn alone(shared: &Shared, incomer: Incomer, frame: Frame) -> Work {
 /// A message of a session, or the request that opens one.
 fn in_session(shared: &Arc<Shared>, incomer: Incomer, frame: Frame) -> Work {
     if frame.method() == "initialize" && !incomer.headers.contains_key(SESSION_ID) {
-        return open_session(shared, incomer, frame);
+        return opening::open(shared, incomer, frame);
     }
-    let session = match find(shared, &incomer.headers, &incomer.ground) {
-        Ok(session) => session,
-        Err(reply) => return Work::Done(reply),
-    };
+    match find(shared, &incomer.headers, &incomer.ground) {
+        Ok(session) => message(shared, session, incomer, frame),
+        Err(none) => none.work(incomer, Messages::One(frame)),
+    }
+}
+
+/// A message of that session.
+fn message(shared: &Arc<Shared>, session: Arc<Session>, incomer: Incomer, frame: Frame) -> Work {
     match frame.kind() {
         FrameKind::Notification => {
             session.touch();
@@ -248,25 +317,69 @@ fn in_session(shared: &Arc<Shared>, incomer: Incomer, frame: Frame) -> Work {
             else {
                 return Work::done(too_many_requests());
             };
-            let (channel, stream) = ways(&session, incomer.accepts);
-            let conversation = Arc::clone(&session.conversation);
-            let serving = conversation.request(Asked {
+            let accepts = incomer.accepts;
+            let (channel, stream) = ways(&session, accepts, Requests::One(frame.id()));
+            let serving = noting(shared, &session, frame, |frame| Asked {
                 frame,
                 headers: incomer.headers,
                 stream,
             });
-            Work::InSession(InSession::new(
-                session,
-                channel,
-                (serving, active),
-                incomer.accepts,
-            ))
+            let work = InSession::new(session, channel, (serving, active), accepts);
+            Work::InSession(work)
         }
     }
 }
 
+/// Asks the conversation. What it sets is noted, so that another server can be told.
+pub(super) fn noting(
+    shared: &Arc<Shared>,
+    session: &Arc<Session>,
+    frame: Frame,
+    asked: impl FnOnce(Frame) -> Asked,
+) -> Serving {
+    let conversation = Arc::clone(&session.conversation);
+    let noted = (session.is_kept() && told::sets(frame.method())).then(|| frame.clone());
+    let serving = conversation.request(asked(frame));
+    let (Some(noted), Some(keeper)) = (noted, &shared.keeper) else {
+        return serving;
+    };
+    let (keeper, session) = (Arc::clone(keeper), Arc::downgrade(session));
+    Box::pin(async move {
+        let answer = serving.await;
+        if answer.error.is_none()
+            && !answer.body.is_empty()
+            && let Some(session) = session.upgrade()
+            && let Some(kept) = session.note(noted.method(), noted.params().as_ref())
+        {
+            keeper.retell(kept);
+        }
+        answer
+    })
+}
+
 pub(super) fn too_many_requests() -> Reply {
     reply::unavailable("Too many requests of this session are under way")
+}
+
+/// Why there is no session.
+pub(super) enum NoSession {
+    Refused(Box<Reply>),
+    /// It is not here, but may be kept elsewhere, under this id.
+    NotHere(String, Arc<Keeper>),
+}
+
+impl NoSession {
+    fn work(self, incomer: Incomer, messages: Messages) -> Work {
+        match self {
+            Self::Refused(reply) => Work::Done(reply),
+            Self::NotHere(id, keeper) => Work::Elsewhere(Box::new(Elsewhere {
+                id,
+                keeper,
+                incomer,
+                messages,
+            })),
+        }
+    }
 }
 
 /// The session that the headers name.
@@ -274,8 +387,11 @@ pub(super) fn find(
     shared: &Shared,
     headers: &HeaderMap,
     ground: &Ground,
-) -> Result<Arc<Session>, Box<Reply>> {
-    let refuse = |status, message| Err(Box::new(reply::refusal(status, message)));
+) -> Result<Arc<Session>, NoSession> {
+    let refuse = |status, message| {
+        let reply = reply::refusal(status, message);
+        Err(NoSession::Refused(Box::new(reply)))
+    };
     let mut ids = headers.get_all(SESSION_ID).iter();
     let id = match (ids.next(), ids.next()) {
         (None, _) => return refuse(StatusCode::BAD_REQUEST, "Mcp-Session-Id is missing"),
@@ -284,159 +400,49 @@ pub(super) fn find(
         }
         (Some(id), None) => id.to_str().unwrap_or_default(),
     };
-    match shared.sessions.find(id, ground) {
-        Some(session) => Ok(session),
-        None => Err(Box::new(reply::session_not_found())),
+    match (shared.sessions.find(id, ground), &shared.keeper) {
+        (Some(session), _) => Ok(session),
+        (None, Some(keeper)) => Err(NoSession::NotHere(id.to_owned(), Arc::clone(keeper))),
+        (None, None) => Err(NoSession::Refused(Box::new(reply::session_not_found()))),
     }
+}
+
+/// Whether another gateway was sent this request before and is gone, and it may not be made again.
+pub(super) fn was_lost(headers: &HeaderMap, method: &str) -> bool {
+    let is_harmless = || {
+        only_reads(method.as_bytes())
+            || told::sets(method)
+            || matches!(method, "initialize" | "subscriptions/listen")
+    };
+    headers.contains_key(UNANSWERED) && !is_harmless()
 }
 
 /// How messages about a request reach the client: on its own stream if the client takes such, else
 /// on the stream of the session.
-fn ways(session: &Session, accepts: Accepts) -> (Option<Arc<Channel>>, Arc<dyn Sink>) {
+pub(super) fn ways(
+    session: &Session,
+    accepts: Accepts,
+    requests: Requests,
+) -> (Option<Arc<Channel>>, Arc<dyn Sink>) {
     let streams = Arc::clone(&session.streams);
     if accepts.events {
-        let channel = Arc::new(Channel::new(streams));
+        let channel = Arc::new(Channel::new(streams, requests));
         (Some(Arc::clone(&channel)), channel)
     } else {
         (None, Arc::new(Outlet(streams)))
     }
 }
 
-fn open_session(shared: &Arc<Shared>, incomer: Incomer, frame: Frame) -> Work {
-    if frame.kind() != FrameKind::Request {
-        let message = "Initialize is a request";
-        return Work::done(reply::refusal(StatusCode::BAD_REQUEST, message));
-    }
-    let opened = shared.sessions.open(&*incomer.endpoint, incomer.ground);
-    let Some(session) = opened else {
-        return Work::done(reply::unavailable("There are too many sessions"));
-    };
-    let Some(active) = session.begin_request(usize::MAX) else {
-        return Work::done(too_many_requests());
-    };
-    let (channel, stream) = ways(&session, incomer.accepts);
-    let conversation = Arc::clone(&session.conversation);
-    let serving = conversation.request(Asked {
-        frame,
-        headers: incomer.headers,
-        stream,
-    });
-    let serving = settling(shared, &session, serving);
-    let work = InSession::new(session, channel, (serving, active), incomer.accepts);
-    Work::InSession(work.opening())
-}
-
-/// Notes how the opening of a session went, whoever gets its answer. A session that failed ends
-/// when its answer has been sent.
-fn settling(shared: &Arc<Shared>, session: &Arc<Session>, serving: Serving) -> Serving {
-    let shared = Arc::downgrade(shared);
-    let session = Arc::downgrade(session);
-    Box::pin(async move {
-        let answer = serving.await;
-        if let (Some(shared), Some(session)) = (shared.upgrade(), session.upgrade()) {
-            if answer.error.is_some() {
-                session.fail();
-                shared.sessions.forget(&session);
-            } else {
-                session.learn_revision(&answer);
-            }
-        }
-        answer
-    })
-}
-
 /// A batch, which some revisions with sessions allow.
-fn several(shared: &Shared, incomer: &Incomer, bytes: &Bytes) -> Work {
-    let refuse = |code, message: &str| {
-        let error = RpcError::new(code, message);
-        Work::done(reply::failure(StatusCode::BAD_REQUEST, None, &error))
-    };
+fn several(shared: &Arc<Shared>, incomer: Incomer, bytes: &Bytes) -> Work {
     let Ok(members) = Frame::parse_batch(bytes) else {
-        return refuse(code::PARSE_ERROR, "Parse error");
+        return batch::refuse(code::PARSE_ERROR, "Parse error");
     };
     if said(shared, &incomer.headers) == Said::Other {
-        return refuse(code::INVALID_REQUEST, "This revision has no batches");
+        return batch::refuse(code::INVALID_REQUEST, "This revision has no batches");
     }
-    let session = match find(shared, &incomer.headers, &incomer.ground) {
-        Ok(session) => session,
-        Err(reply) => return Work::Done(reply),
-    };
-    let limits = &shared.options.limits;
-    let mut frames = members.iter().flatten();
-    let initializes = frames.any(|frame| frame.method() == "initialize");
-    if !session.takes_batches() || initializes {
-        return refuse(code::INVALID_REQUEST, "No batch is allowed here");
+    match find(shared, &incomer.headers, &incomer.ground) {
+        Ok(session) => batch::serve(shared, session, &incomer, members),
+        Err(none) => none.work(incomer, Messages::Many(members)),
     }
-    if members.is_empty() || members.len() > limits.max_batch {
-        return refuse(code::INVALID_REQUEST, "A batch of that size is not allowed");
-    }
-    let is_request = |frame: &&Frame| frame.kind() == FrameKind::Request;
-    let n_requests = members.iter().flatten().filter(is_request).count();
-    let active = (0..n_requests).map(|_| session.begin_request(limits.max_session_requests));
-    let Some(mut active) = active.collect::<Option<Vec<_>>>() else {
-        return Work::done(too_many_requests());
-    };
-    let (channel, stream) = ways(&session, incomer.accepts);
-    let mut servings: Vec<Serving> = Vec::new();
-    for member in members {
-        let member = match member {
-            Ok(frame) if has_usable_id(&frame) => Ok(frame),
-            Ok(_) => Err(UNUSABLE_ID),
-            Err(_) => Err("Not a JSON-RPC message"),
-        };
-        let frame = match member {
-            Ok(frame) => frame,
-            Err(what) => {
-                let error = RpcError::new(code::INVALID_REQUEST, what);
-                let null = RawJson::from_verified(Bytes::from_static(b"null"));
-                let refusal = Answer::error(&null, &error);
-                servings.push(Box::pin(std::future::ready(refusal)));
-                continue;
-            }
-        };
-        match frame.kind() {
-            FrameKind::Notification => session.conversation.notification(frame),
-            FrameKind::Response => session.conversation.response(frame),
-            FrameKind::Request => {
-                let conversation = Arc::clone(&session.conversation);
-                servings.push(conversation.request(Asked {
-                    frame,
-                    headers: incomer.headers.clone(),
-                    stream: Arc::clone(&stream),
-                }));
-            }
-        }
-    }
-    if servings.is_empty() {
-        return Work::done(reply::empty(StatusCode::ACCEPTED));
-    }
-    let whole = active.pop().or_else(|| session.begin_request(usize::MAX));
-    let Some(whole) = whole else {
-        return Work::done(too_many_requests());
-    };
-    let work = (together(servings, active), whole);
-    Work::InSession(InSession::new(session, channel, work, incomer.accepts))
-}
-
-/// One answer made of all.
-fn together(servings: Vec<Serving>, active: Vec<Active>) -> Serving {
-    Box::pin(async move {
-        let _active = active;
-        let mut text = Vec::new();
-        for answer in join_all(servings).await {
-            if answer.body.is_empty() {
-                continue;
-            }
-            text.push(if text.is_empty() { b'[' } else { b',' });
-            text.extend_from_slice(&answer.body);
-        }
-        if text.is_empty() {
-            return Answer::none();
-        }
-        text.push(b']');
-        Answer {
-            body: text.into(),
-            error: None,
-        }
-    })
 }

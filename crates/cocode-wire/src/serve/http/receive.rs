@@ -3,7 +3,8 @@
 use std::pin::Pin;
 
 use bytes::{Bytes, BytesMut};
-use http::StatusCode;
+use http::header::EXPECT;
+use http::{HeaderMap, StatusCode};
 use hyper::body::Body as _;
 use hyper::body::Incoming;
 use tokio::time::{Instant, timeout_at};
@@ -13,6 +14,10 @@ use super::reply::{self, Reply};
 
 /// How much room is made for a body on its word alone.
 const MAX_TRUSTED_BYTES: usize = 64 * 1024;
+
+/// How much of a body that nobody wants is read and thrown away, so that a client that sends it is still
+/// there to hear why.
+const MAX_IGNORED_BYTES: usize = 64 * 1024;
 
 /// Why there is no body.
 #[derive(Debug)]
@@ -72,6 +77,23 @@ pub(super) async fn receive(mut body: Incoming, limits: &HttpLimits) -> Result<B
         whole.extend_from_slice(&piece);
     }
     Ok(whole.freeze())
+}
+
+/// Takes nothing in. What is small is let pass by; whoever sends more than that, or asks first whether it
+/// is wanted, hears the answer at once.
+pub(super) async fn ignore(mut body: Incoming, head: &HeaderMap, limits: &HttpLimits) {
+    let is_large = |bytes: u64| bytes > MAX_IGNORED_BYTES as u64;
+    if head.contains_key(EXPECT) || is_large(body.size_hint().lower()) {
+        return;
+    }
+    let begun = Instant::now();
+    let mut passed = 0;
+    while !is_large(passed) && !body.is_end_stream() {
+        match next_piece(&mut body, begun, limits).await {
+            Ok(Some(piece)) => passed += piece.len() as u64,
+            Ok(None) | Err(_) => return,
+        }
+    }
 }
 
 async fn next_piece(

@@ -62,6 +62,18 @@ pub(super) fn unavailable(message: &str) -> Reply {
     response
 }
 
+/// Turns a request away for something that stays, because its guest has too much of that already.
+pub(super) fn no_seat(most: usize) -> Reply {
+    let message = format!(
+        "You may have {most} sessions, WebSockets and listening streams open at a time, and have them: end one first"
+    );
+    let error = RpcError::new(code::INTERNAL_ERROR, message);
+    let mut response = failure(StatusCode::TOO_MANY_REQUESTS, None, &error);
+    let later = HeaderValue::from_static("60");
+    response.headers_mut().insert(RETRY_AFTER, later);
+    response
+}
+
 /// Turns a request away for a session that is not there, or belongs to somebody else.
 pub(super) fn session_not_found() -> Reply {
     refusal(StatusCode::NOT_FOUND, "Session not found")

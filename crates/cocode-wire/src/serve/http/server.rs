@@ -14,21 +14,17 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::connection::{Connections, Place, Watched};
 use super::door::Door;
 use super::handler::{Handler, Shared, Stage};
-use super::options::{BindError, HttpServerOptions};
-use super::origin::Gate;
+use super::options::{BindError, HttpLimits, HttpServerOptions};
 use super::reply::{self, Reply};
-use super::sessions::Sessions;
 use super::site::Site;
-use super::upgrade::Upgrades;
 use crate::limits::ACCEPT_RETRY;
 
 /// Connections beyond the cap that are told so at a time; others wait.
@@ -44,7 +40,10 @@ const MIN_BUFFER_BYTES: usize = 8192;
 const DRAIN_INTERVAL: Duration = Duration::from_millis(25);
 
 /// How long connections may take to send what is left when nothing more is waited for.
-const GOODBYE: Duration = Duration::from_secs(1);
+pub(super) const GOODBYE: Duration = Duration::from_secs(1);
+
+/// How long the store of sessions may take for the last that it is told.
+const KEPT_WITHIN: Duration = Duration::from_secs(5);
 
 /// An HTTP server that listens.
 pub struct HttpServer {
@@ -71,13 +70,6 @@ impl HttpServer {
         let (listener, address) = listen(requested).map_err(cannot)?;
         let limits = options.limits;
         let (stage, reached) = watch::channel(Stage::Serving);
-        let gate = Gate::new(&options, address.ip());
-        let mut http = http1::Builder::new();
-        // The connections are watched over as a whole, which is cheaper and tells a slow client from
-        // one that has nothing to say.
-        http.header_read_timeout(None)
-            .max_header_size(limits.max_header_bytes)
-            .max_buf_size(limits.max_header_bytes.max(MIN_BUFFER_BYTES));
         Ok(Self {
             listener,
             address,
@@ -86,16 +78,8 @@ impl HttpServer {
             permits: Arc::new(Semaphore::new(limits.max_connections)),
             refusals: Arc::new(Semaphore::new(REFUSED_AT_A_TIME)),
             tls: options.tls.clone().map(TlsAcceptor::from),
-            http,
-            shared: Arc::new(Shared {
-                site,
-                gate,
-                sessions: Arc::new(Sessions::new(limits, Handle::current())),
-                guests: Arc::default(),
-                upgrades: Upgrades::default(),
-                stage: reached,
-                options,
-            }),
+            http: reader(&limits),
+            shared: Arc::new(Shared::new(options, address.ip(), site, reached)),
         })
     }
 
@@ -110,12 +94,18 @@ impl HttpServer {
     }
 
     /// Serves until `shutdown` is ready, and then ends in order: takes no more connections, lets
-    /// requests finish within the limit, ends sessions and streams, and closes.
+    /// requests finish within the limit, ends sessions and streams, and closes. Sessions that are in
+    /// the store stay there: others go on with them.
     ///
     /// Dropping the future ends everything at once.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) {
         let mut shutdown = pin!(shutdown);
         let mut tasks = JoinSet::new();
+        let mut keeping = JoinSet::new();
+        if let Some(keeper) = &self.shared.keeper {
+            let shared = Arc::downgrade(&self.shared);
+            keeping.spawn(Arc::clone(keeper).run(shared));
+        }
         let limits = &self.shared.options.limits;
         let mut clock = ticker(self.connections.tick_interval());
         let sweep = limits.session_idle / 8;
@@ -131,7 +121,14 @@ impl HttpServer {
                 }
             }
         }
+        let keeper = self.shared.keeper.clone();
         self.drain(tasks).await;
+        if let Some(keeper) = keeper {
+            keeper.close();
+            if timeout(KEPT_WITHIN, keeping.join_next()).await.is_err() {
+                tracing::warn!("the store of sessions was not told everything before the end");
+            }
+        }
     }
 
     /// A connection, and a permit unless there are too many.
@@ -219,7 +216,7 @@ impl HttpServer {
             while tasks.join_next().await.is_some() {}
             while upgrades.join_next().await.is_some() {}
         };
-        if tokio::time::timeout(GOODBYE, flush).await.is_err() {
+        if timeout(GOODBYE, flush).await.is_err() {
             tracing::debug!("some connections did not end in time");
         }
         tasks.shutdown().await;
@@ -236,22 +233,34 @@ impl std::fmt::Debug for HttpServer {
     }
 }
 
+/// What reads requests within these limits.
+pub(super) fn reader(limits: &HttpLimits) -> http1::Builder {
+    let mut http = http1::Builder::new();
+    // The connections are watched over as a whole, which is cheaper and tells a slow client from
+    // one that has nothing to say.
+    http.header_read_timeout(None)
+        .max_header_size(limits.max_header_bytes)
+        .max_buf_size(limits.max_header_bytes.max(MIN_BUFFER_BYTES));
+    http
+}
+
 /// What allows a connection.
-enum Permit {
+pub(super) enum Permit {
     Welcome(OwnedSemaphorePermit),
     /// Only to be told that there are too many.
     TooMany(OwnedSemaphorePermit),
 }
 
-struct Connection {
-    shared: Arc<Shared>,
-    http: http1::Builder,
-    place: Place,
-    permit: Permit,
+/// A connection that was accepted.
+pub(super) struct Connection {
+    pub(super) shared: Arc<Shared>,
+    pub(super) http: http1::Builder,
+    pub(super) place: Place,
+    pub(super) permit: Permit,
 }
 
 impl Connection {
-    async fn run(self, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) {
+    pub(super) async fn run(self, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) {
         let Self {
             shared,
             mut http,
@@ -320,7 +329,7 @@ fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     Ok((listener, address))
 }
 
-fn ticker(period: Duration) -> Interval {
+pub(super) fn ticker(period: Duration) -> Interval {
     let mut ticker = interval_at(Instant::now() + period, period);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticker

@@ -4,15 +4,20 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde::Deserialize;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::client_name::ClientName;
 use super::guests::Visitor;
 use super::sessions::Seat;
 use super::streams::{STANDALONE, Streams};
+use super::told::{Setting, Told};
+use crate::raw::RawJson;
 use crate::serve::service::{Answer, Conversation, Serving};
+use crate::serve::session_store::{SessionKey, StoredSession};
 
 /// The first revision whose clients take an event without data; older ones fail on it.
 const FIRST_PRIMED: &str = "2025-11-25";
@@ -43,11 +48,46 @@ pub(super) struct Session {
     /// What the client does not wait for on a connection; `None` once the session has ended.
     tasks: Mutex<Option<JoinSet<()>>>,
     revision: OnceLock<String>,
+    /// What other servers may find of it, if there is a store.
+    kept: Option<Arc<Kept>>,
+    pub(super) client: ClientName,
     failed: AtomicBool,
     ended: AtomicBool,
     since: Instant,
     runtime: Handle,
     _seat: Seat,
+}
+
+/// What is kept of a session for other servers.
+#[derive(Debug)]
+pub(super) struct Kept {
+    key: SessionKey,
+    told: Mutex<Told>,
+    /// Whether the store has it.
+    is_stored: AtomicBool,
+}
+
+impl Kept {
+    pub(super) fn new(id: &str, told: Told) -> Self {
+        Self {
+            key: SessionKey::of(id),
+            told: Mutex::new(told),
+            is_stored: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn key(&self) -> SessionKey {
+        self.key
+    }
+
+    /// What another server has to be told.
+    pub(super) fn messages(&self) -> Vec<Bytes> {
+        self.told().messages()
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[derive(Debug)]
@@ -78,6 +118,7 @@ pub(super) struct NewSession {
     pub(super) streams: Arc<Streams>,
     pub(super) runtime: Handle,
     pub(super) seat: Seat,
+    pub(super) kept: Option<Kept>,
 }
 
 impl Session {
@@ -89,6 +130,7 @@ impl Session {
             streams,
             runtime,
             seat,
+            kept,
         } = parts;
         Self {
             id,
@@ -102,6 +144,8 @@ impl Session {
             }),
             tasks: Mutex::new(Some(JoinSet::new())),
             revision: OnceLock::new(),
+            kept: kept.map(Arc::new),
+            client: ClientName::default(),
             failed: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             since: Instant::now(),
@@ -180,6 +224,59 @@ impl Session {
         }
     }
 
+    /// What the store knows it by, if it is to be kept there.
+    pub(super) fn key(&self) -> Option<SessionKey> {
+        self.kept.as_ref().map(|kept| kept.key)
+    }
+
+    /// The same, once the store has it.
+    pub(super) fn stored_key(&self) -> Option<SessionKey> {
+        let kept = self.kept.as_ref()?;
+        kept.is_stored.load(Ordering::Acquire).then_some(kept.key)
+    }
+
+    /// The store has it.
+    pub(super) fn set_stored(&self) {
+        if let Some(kept) = &self.kept {
+            kept.is_stored.store(true, Ordering::Release);
+        }
+    }
+
+    /// What is to be stored, once a revision was agreed on.
+    pub(super) fn stored(&self) -> Option<StoredSession> {
+        let guest = self.ground.visitor.guest.as_ref();
+        Some(StoredSession {
+            key: self.key()?,
+            guest: guest.map(|guest| guest.id().to_owned()),
+            endpoint: self.ground.endpoint.clone(),
+            revision: self.revision()?.to_owned(),
+            told: self.kept.as_ref()?.messages(),
+        })
+    }
+
+    /// Whether it is to be kept for other servers.
+    pub(super) fn is_kept(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// Notes a request that sets something. Gives what is to be kept now, if that is something else.
+    pub(super) fn note(&self, method: &str, params: Option<&RawJson>) -> Option<Arc<Kept>> {
+        let kept = self.kept.as_ref()?;
+        let is_new = kept.told().note(method, params);
+        is_new.then(|| Arc::clone(kept))
+    }
+
+    /// Learns what was set elsewhere, and gives what has to be done for it here.
+    pub(super) fn retold(&self, now: Told) -> Vec<Setting> {
+        let Some(kept) = &self.kept else {
+            return Vec::new();
+        };
+        let mut told = kept.told();
+        let news = now.since(&told);
+        *told = now;
+        news
+    }
+
     /// The request that opens the session was refused.
     pub(super) fn fail(&self) {
         self.failed.store(true, Ordering::Release);
@@ -225,7 +322,7 @@ impl Session {
     }
 
     /// Needs no runtime around it. After the end of the session, the work is dropped.
-    fn go_on(&self, work: impl Future<Output = ()> + Send + 'static) {
+    pub(super) fn go_on(&self, work: impl Future<Output = ()> + Send + 'static) {
         if let Some(tasks) = &mut *self.tasks() {
             while tasks.try_join_next().is_some() {}
             tasks.spawn_on(work, &self.runtime);

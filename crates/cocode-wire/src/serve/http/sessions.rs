@@ -1,8 +1,9 @@
 //! The table of sessions: who is in it, how many there may be, and who has been away too long.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,12 +12,20 @@ use tokio::runtime::Handle;
 
 use super::guests::{Guests, Visitor};
 use super::options::HttpLimits;
-use super::session::{Ground, NewSession, Session, Transport};
+use super::session::{Ground, Kept, NewSession, Session, Transport};
 use super::streams::{Outlet, Streams};
+use super::told::Told;
 use crate::serve::service::Endpoint;
+use crate::serve::session_store::SessionKey;
 
 /// Nobody guesses this much.
 const ID_BYTES: usize = 24;
+
+/// Whether this may be the id of a session: 24 bytes as text.
+pub(super) fn is_id(text: &str) -> bool {
+    let is_of_id = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    text.len() == ID_BYTES / 3 * 4 && text.bytes().all(is_of_id)
+}
 
 /// All sessions of a server.
 pub(super) struct Sessions {
@@ -48,29 +57,62 @@ impl Sessions {
         }
     }
 
-    /// A new session that nobody can find yet. `None` if there are too many.
-    pub(super) fn open(&self, endpoint: &dyn Endpoint, ground: Ground) -> Option<Arc<Session>> {
+    /// A new session that nobody can find yet. `None` if there are too many. Other servers may go on
+    /// with it by what it has `told`.
+    pub(super) fn open(
+        &self,
+        endpoint: &dyn Endpoint,
+        ground: Ground,
+        told: Option<Told>,
+    ) -> Option<Arc<Session>> {
+        let id: [u8; ID_BYTES] = self.random()?;
+        self.begin(endpoint, ground, (URL_SAFE_NO_PAD.encode(id), told))
+    }
+
+    /// A session of another server that goes on here. Nobody can find it yet.
+    pub(super) fn reopen(
+        &self,
+        id: String,
+        endpoint: &dyn Endpoint,
+        ground: Ground,
+        told: Told,
+    ) -> Option<Arc<Session>> {
+        self.begin(endpoint, ground, (id, Some(told)))
+    }
+
+    fn begin(
+        &self,
+        endpoint: &dyn Endpoint,
+        ground: Ground,
+        (id, told): (String, Option<Told>),
+    ) -> Option<Arc<Session>> {
         let before = self.taken.fetch_add(1, Ordering::AcqRel);
         let seat = Seat(Arc::clone(&self.taken));
         if before >= self.limits.max_sessions {
             return None;
         }
-        let mut id = [0; ID_BYTES];
-        if self.random.fill(&mut id).is_err() {
-            tracing::error!("the system gives no random numbers, so no session can begin");
-            return None;
-        }
         let resumable = ground.transport == Transport::Streamable;
-        let streams = Arc::new(Streams::new(self.limits, resumable));
+        let origin = u32::from_be_bytes(self.random()?);
+        let streams = Arc::new(Streams::new(self.limits, resumable, origin));
         let conversation = endpoint.converse(Arc::new(Outlet(Arc::clone(&streams))));
         Some(Arc::new(Session::new(NewSession {
-            id: URL_SAFE_NO_PAD.encode(id),
+            kept: told.map(|told| Kept::new(&id, told)),
+            id,
             ground,
             conversation,
             streams,
             runtime: self.runtime.clone(),
             seat,
         })))
+    }
+
+    fn random<const N: usize>(&self) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        if self.random.fill(&mut bytes).is_err() {
+            tracing::error!("the system gives no random numbers, so no session can begin");
+            return None;
+        }
+        Some(bytes)
     }
 
     /// Lets a session be found, unless its guest was sent away meanwhile, with which it ends.
@@ -145,12 +187,40 @@ impl Sessions {
         self.table().values().map(|session| of(session)).collect()
     }
 
+    /// Ends the sessions of those keys.
+    pub(super) fn end_keys(&self, keys: &HashSet<SessionKey>) {
+        self.end_where(|session| session.key().is_some_and(|key| keys.contains(&key)));
+    }
+
+    /// The session of that key.
+    pub(super) fn of_key(&self, key: &SessionKey) -> Option<Arc<Session>> {
+        let table = self.table();
+        let mut all = table.values();
+        all.find(|session| session.key().as_ref() == Some(key))
+            .cloned()
+    }
+
+    /// The sessions that were used lately: those that the store has, and those that it should have.
+    pub(super) fn in_use(&self, lately: Duration) -> (Vec<SessionKey>, Vec<Arc<Session>>) {
+        let table = self.table();
+        let (mut stored, mut alone) = (Vec::new(), Vec::new());
+        for session in table.values().filter(|session| !session.is_idle(lately)) {
+            match session.stored_key() {
+                Some(key) => stored.push(key),
+                None if session.key().is_some() => alone.push(Arc::clone(session)),
+                None => {}
+            }
+        }
+        (stored, alone)
+    }
+
     /// Ends all sessions.
     pub(super) fn end_all(&self) {
         self.end_where(|_| true);
     }
 
-    fn end_where(&self, ends: impl Fn(&Session) -> bool) {
+    /// Ends the sessions of which this says so.
+    pub(super) fn end_where(&self, ends: impl Fn(&Session) -> bool) {
         let mut ending = Vec::new();
         self.table().retain(|_, session| {
             let ends = ends(session);

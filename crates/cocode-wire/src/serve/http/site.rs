@@ -39,6 +39,11 @@ pub trait Site: Send + Sync + 'static {
         Admitting::Now(Admission::Welcome(None))
     }
 
+    /// How many sessions, `WebSockets` and listening streams a guest may have at a time.
+    fn seats(&self, _guest: &Guest) -> usize {
+        usize::MAX
+    }
+
     /// The endpoint of that name, or the one without a name.
     fn endpoint(&self, name: Option<&str>) -> Option<Arc<dyn Endpoint>>;
 
@@ -60,6 +65,21 @@ pub trait Site: Send + Sync + 'static {
     /// The same, as far as somebody who comes like this may know them.
     fn names_for(&self, _visit: &Visit<'_>) -> Vec<String> {
         self.names()
+    }
+
+    /// How much of a body is taken in for any other path, in bytes, before [`Site::page`] is asked: what
+    /// comes with a request fills memory, whoever sends it. Nothing is taken in for 0, and the page sees no
+    /// body then; the bounds of the server hold in any case.
+    fn page_body(&self, _visit: &Visit<'_>) -> usize {
+        usize::MAX
+    }
+
+    /// What is said of a body that is larger than that.
+    fn too_large(&self, most: usize) -> Response<PageBody> {
+        let text = format!("the body is larger than {most} bytes\n");
+        let mut response = Response::new(PageBody::from(text));
+        *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
+        response
     }
 
     /// Any other path. The request was let in, the body is whole, and the [`Guest`] who makes it is

@@ -9,7 +9,8 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 
-use super::events::{self, EventId};
+use super::event_id::EventId;
+use super::events;
 use super::options::HttpLimits;
 use crate::serve::service::{Answer, Serving, Sink};
 
@@ -26,6 +27,8 @@ pub(super) struct Streams {
     limits: HttpLimits,
     /// Whether events carry ids, and sent ones are kept.
     resumable: bool,
+    /// See [`EventId::origin`].
+    pub(super) origin: u32,
 }
 
 #[derive(Debug, Default)]
@@ -56,6 +59,8 @@ struct Log {
     attached: bool,
     waker: Option<Waker>,
     work: Option<Work>,
+    /// The requests that it is about; see [`EventId::about`].
+    about: Box<str>,
 }
 
 /// Somebody's turn to read a stream.
@@ -68,7 +73,7 @@ pub(super) struct Turn {
 }
 
 impl Log {
-    fn new() -> Self {
+    fn new(about: Box<str>) -> Self {
         Self {
             events: VecDeque::new(),
             first: 1,
@@ -79,6 +84,7 @@ impl Log {
             attached: false,
             waker: None,
             work: None,
+            about,
         }
     }
 
@@ -99,25 +105,43 @@ impl Log {
 }
 
 impl Streams {
-    pub(super) fn new(limits: HttpLimits, resumable: bool) -> Self {
+    pub(super) fn new(limits: HttpLimits, resumable: bool, origin: u32) -> Self {
         let mut state = State::default();
-        state.logs.insert(STANDALONE, Log::new());
+        state.logs.insert(STANDALONE, Log::new(Box::default()));
         Self {
             state: Mutex::new(state),
             limits,
             resumable,
+            origin,
         }
     }
 
-    /// A new stream, for one request.
-    pub(super) fn open(&self) -> u64 {
+    /// A new stream, for the requests that it is about.
+    pub(super) fn open(&self, about: Box<str>) -> u64 {
         let mut state = self.state();
         state.last += 1;
         let stream = state.last;
         if !state.ended {
-            state.logs.insert(stream, Log::new());
+            state.logs.insert(stream, Log::new(about));
         }
         stream
+    }
+
+    /// The event that gives a client a place in a stream before anything was said there.
+    pub(super) fn priming(&self, stream: u64, place: u64) -> Bytes {
+        let state = self.state();
+        let log = state.logs.get(&stream);
+        let about = log.map_or("", |log| &log.about);
+        events::priming(self.id(stream, place, about))
+    }
+
+    fn id<'a>(&self, stream: u64, place: u64, about: &'a str) -> EventId<'a> {
+        EventId {
+            origin: self.origin,
+            stream,
+            place,
+            about,
+        }
     }
 
     /// Says where the work is done whose answer ends the stream.
@@ -256,7 +280,8 @@ impl Streams {
             return;
         };
         let place = log.next_place();
-        let id = self.resumable.then_some(EventId { stream, place });
+        let id = self.id(stream, place, &log.about);
+        let id = self.resumable.then_some(id);
         let event = events::event(message, id);
         log.waiting_bytes += event.len();
         state.waiting_bytes += event.len();

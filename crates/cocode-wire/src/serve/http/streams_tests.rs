@@ -88,11 +88,11 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #[test]
     fn the_books_are_right_whatever_happens(resumable: bool, steps in prop::collection::vec(step(), 0..80)) {
-        let streams = Streams::new(limits(), resumable);
+        let streams = Streams::new(limits(), resumable, 1);
         let mut readers: BTreeMap<u64, u64> = BTreeMap::new();
         for step in steps {
             match step {
-                Step::Open => drop(streams.open()),
+                Step::Open => drop(streams.open("".into())),
                 Step::Send(stream, size) => drop(streams.send(stream, "s".repeat(size).as_bytes())),
                 Step::Finish(stream, size) => streams.finish(stream, &answer(&"f".repeat(size))),
                 Step::Attach(stream, after) => {
@@ -122,8 +122,8 @@ proptest! {
     /// message once and in order, unless it was dropped for good.
     #[test]
     fn a_client_that_comes_back_misses_nothing(breaks in prop::collection::vec(0..4_usize, 0..20)) {
-        let streams = Streams::new(HttpLimits::default(), true);
-        let stream = streams.open();
+        let streams = Streams::new(HttpLimits::default(), true, 1);
+        let stream = streams.open("".into());
         for message in 0..20 {
             prop_assert!(streams.send(stream, message.to_string().as_bytes()));
         }
@@ -153,7 +153,7 @@ proptest! {
         let mut expected = Vec::new();
         for place in 1..=21_u64 {
             let text = if place == 21 { "last".into() } else { (place - 1).to_string() };
-            expected.push(format!("event: message\nid: 1.{place}\ndata: {text}\n\n"));
+            expected.push(format!("event: message\nid: 00000001.1.{place}\ndata: {text}\n\n"));
         }
         let seen: Vec<String> = seen.iter().map(|event| String::from_utf8_lossy(event).into()).collect();
         prop_assert_eq!(seen, expected);
@@ -162,8 +162,8 @@ proptest! {
 
 #[test]
 fn abandoned_streams_give_way_to_new_ones() {
-    let streams = Streams::new(limits(), true);
-    let (old, new) = (streams.open(), streams.open());
+    let streams = Streams::new(limits(), true, 1);
+    let (old, new) = (streams.open("".into()), streams.open("".into()));
     streams.finish(old, &answer(&"o".repeat(500)));
     streams.finish(new, &answer(&"n".repeat(500)));
     assert!(streams.attach(old, None).is_none());
@@ -181,8 +181,8 @@ fn abandoned_streams_give_way_to_new_ones() {
 
 #[test]
 fn a_cancelled_request_ends_its_stream_without_an_answer() {
-    let streams = Streams::new(limits(), true);
-    let stream = streams.open();
+    let streams = Streams::new(limits(), true, 1);
+    let stream = streams.open("".into());
     let turn = streams.attach(stream, None).expect("a stream");
     assert!(read(&streams, stream, turn.reader).is_pending());
     streams.finish(stream, &Answer::none());
@@ -195,10 +195,10 @@ fn a_cancelled_request_ends_its_stream_without_an_answer() {
 
 #[test]
 fn a_stream_without_anything_on_it_is_forgotten_when_it_ends() {
-    let streams = Streams::new(limits(), true);
-    let abandoned = streams.open();
+    let streams = Streams::new(limits(), true, 1);
+    let abandoned = streams.open("".into());
     streams.finish(abandoned, &Answer::none());
-    let read = streams.open();
+    let read = streams.open("".into());
     let turn = streams.attach(read, None).unwrap();
     streams.finish(read, &Answer::none());
     assert_eq!(streams.state().logs.len(), 2, "and the one of the session");

@@ -13,6 +13,7 @@ use hyper_util::rt::TokioIo;
 use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
+use super::client_name::{ClientName, Introduced};
 use super::guests::Visitor;
 use super::handler::Handler;
 use super::post::endpoint;
@@ -86,6 +87,10 @@ pub(super) fn accept(
     let Ok(accepted) = HeaderValue::from_str(&derive_accept_key(key.as_bytes())) else {
         return reply::refusal(StatusCode::BAD_REQUEST, "Not a WebSocket handshake");
     };
+    let visitor = match handler.shared.seat(visitor.clone()) {
+        Ok(visitor) => visitor,
+        Err(reply) => return *reply,
+    };
     let speaks_mcp = has_token(headers, &SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL);
     let permit = Arc::clone(&handler.permit);
     let draining = handler.shared.draining();
@@ -99,7 +104,9 @@ pub(super) fn accept(
         },
     };
     let upgrade = hyper::upgrade::on(request);
-    let mut stay = handler.shared.guests.open_socket(visitor, name);
+    let client = Arc::<ClientName>::default();
+    let endpoint = Introduced::new(endpoint, &client);
+    let mut stay = handler.shared.guests.open_socket(&visitor, name, client);
     let evicted = stay.evicted();
     handler.shared.upgrades.keep(async move {
         // What was asked for in time is answered.
@@ -113,7 +120,7 @@ pub(super) fn accept(
             match upgrade.await {
                 Ok(io) => {
                     let io = TokioIo::new(io);
-                    let reason = serve_websocket(io, &*endpoint, &options, over).await;
+                    let reason = serve_websocket(io, &endpoint, &options, over).await;
                     tracing::debug!(?reason, "a WebSocket ended");
                 }
                 Err(error) => tracing::debug!(%error, "a WebSocket did not come to be"),

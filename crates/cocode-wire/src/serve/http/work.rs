@@ -9,11 +9,12 @@ use http::{HeaderValue, StatusCode};
 use super::accept::Accepts;
 use super::answer::{First, Queue, RequestEvents, first};
 use super::body::Body;
-use super::events::{EventId, event, priming};
+use super::events::event;
 use super::guests::{Length, Visitor};
 use super::handler::Shared;
 use super::held::{Channel, Held};
 use super::names::SESSION_ID;
+use super::post::Elsewhere;
 use super::reply::{self, Reply};
 use super::session::{Active, Session};
 use super::session_events::SessionEvents;
@@ -25,6 +26,8 @@ pub(super) enum Work {
     Done(Box<Reply>),
     Alone(Alone),
     InSession(InSession),
+    /// Its session has to be brought here first.
+    Elsewhere(Box<Elsewhere>),
 }
 
 /// The work on a request of no session. Whoever drops it has no more interest in the answer.
@@ -126,6 +129,9 @@ impl InSession {
             && let Ok(id) = HeaderValue::from_str(&session.id)
         {
             if !shared.sessions.admit(&session, &shared.guests) {
+                if let (Some(keeper), Some(key)) = (&shared.keeper, session.key()) {
+                    keeper.end_soon(key);
+                }
                 return reply::session_not_found();
             }
             reply.headers_mut().insert(SESSION_ID, id);
@@ -177,7 +183,7 @@ fn streamed(
     let interval = shared.options.limits.comment_interval;
     let mut events = SessionEvents::new(session, stream, turn.reader, interval);
     if session.primes_streams() {
-        events = events.opening_with(priming(EventId { stream, place: 0 }));
+        events = events.opening_with(session.streams.priming(stream, 0));
     }
     if let Some((serving, active)) = work {
         events = events.working(serving, active);

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::resume::free_connection;
 use super::site::{Seen, Server};
-use super::wire::{EVENTS, JSON, Wire, modern, modern_headers, open_session, request};
+use super::wire::{EVENTS, JSON, Reply, Wire, modern, modern_headers, open_session, request};
 
 /// Short for a limit, but long for whatever a busy machine does in between.
 const SHORT: Duration = Duration::from_millis(250);
@@ -551,4 +551,68 @@ async fn clients_before_http_1_1_are_served() {
     );
     assert!(!answer.to_lowercase().contains("transfer-encoding"));
     assert!(answer.contains("\"text\":\"first\"") && answer.contains("\"id\":1"));
+}
+
+/// Announces a body of ten million bytes, which never comes.
+async fn announce(server: &Server, line: &str) -> Reply {
+    let mut wire = Wire::to(server.port).await;
+    wire.send(line, &[JSON, ("Content-Length", "10000000")], None)
+        .await;
+    wire.reply().await
+}
+
+#[tokio::test]
+async fn a_body_that_nobody_wants_is_not_waited_for() {
+    let server = Server::start().await;
+    let reply = announce(&server, "POST /unwanted").await;
+    assert_eq!((reply.status, reply.body.as_str()), (200, "0 bytes"));
+    let reply = announce(&server, "POST /small").await;
+    assert_eq!(reply.status, 413);
+    assert_eq!(reply.body, "the body is larger than 1000 bytes\n");
+    // Nor is one that comes in endless pieces.
+    let mut wire = Wire::to(server.port).await;
+    wire.send("POST /unwanted", &[("Transfer-Encoding", "chunked")], None)
+        .await;
+    let piece = format!("1000\r\n{}\r\n", "x".repeat(0x1000));
+    for _ in 0..17 {
+        wire.write(&piece).await;
+    }
+    assert_eq!(wire.reply().await.body, "0 bytes");
+
+    let guarded = Server::guarded().await;
+    for line in [
+        "POST /mcp",
+        "POST /messages?sessionId=x",
+        "POST /unwanted",
+        "POST /any",
+    ] {
+        assert_eq!(announce(&guarded, line).await.status, 401, "{line}");
+    }
+}
+
+#[tokio::test]
+async fn a_small_body_that_nobody_wants_passes_by_and_the_connection_goes_on() {
+    let server = Server::guarded().await;
+    for (line, headers, expected) in [
+        ("POST /mcp", &[JSON][..], "who are you?"),
+        (
+            "POST /unwanted",
+            &[JSON, ("Authorization", "ann")],
+            "0 bytes",
+        ),
+        ("POST /small", &[JSON, ("Authorization", "ann")], "5 bytes"),
+    ] {
+        let mut wire = Wire::to(server.port).await;
+        for _ in 0..2 {
+            let headers: Vec<_> = [("Content-Length", "5")]
+                .iter()
+                .chain(headers)
+                .copied()
+                .collect();
+            wire.send(line, &headers, None).await;
+            wire.write("ab").await;
+            wire.write("cde").await;
+            assert_eq!(wire.reply().await.body, expected, "{line}");
+        }
+    }
 }

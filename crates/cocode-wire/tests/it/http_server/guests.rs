@@ -362,3 +362,96 @@ async fn the_door_tells_of_sessions_and_never_their_ids() {
     assert_eq!(door.sessions(), []);
     door.evict("ann");
 }
+
+#[tokio::test]
+async fn everybody_can_be_sent_away_at_once_from_several_servers() {
+    let (one, other) = (Server::guarded().await, Server::guarded().await);
+    let ann = open(&one, "ann").await;
+    let mut streams = Vec::new();
+    for server in [&one, &other] {
+        let mut wire = stream(server, "GET /endless", &as_guest("bob", &[])).await;
+        assert_eq!(wire.event().await.expect("an event").data, "0");
+        streams.push(wire);
+    }
+    let door = one.door.clone().and(other.door.clone());
+    assert_eq!(door.sessions().len(), 1);
+    door.evict_all();
+    for mut wire in streams {
+        assert_eq!(wire.event().await, None);
+    }
+    let headers = as_guest("ann", &[JSON, BOTH, (SESSION, &ann)]);
+    let body = request("echo", json!({}));
+    let reply = ask(&one, "POST /mcp", &headers, Some(&body)).await;
+    assert_eq!(reply.status, 404);
+    assert_eq!(door.sessions(), []);
+}
+
+/// Somebody who has two seats finds none, whatever they want.
+async fn finds_no_seat(server: &Server, guest: &str) {
+    let initialize = request("initialize", json!({ "protocolVersion": "2025-06-18" }));
+    let listen = modern("subscriptions/listen", json!({}));
+    let listening = modern_headers("subscriptions/listen");
+    let headers = [&[JSON, BOTH][..], &listening, &[EVENTS], &UPGRADE];
+    let bodies = [Some(initialize.as_str()), Some(listen.as_str()), None, None];
+    let lines = ["POST /mcp", "POST /mcp", "GET /sse", "GET /ws"];
+    for ((line, headers), body) in lines.into_iter().zip(headers).zip(bodies) {
+        let reply = ask(server, line, &as_guest(guest, headers), body).await;
+        assert_eq!(reply.status, 429, "{line} {reply:?}");
+        assert!(reply.body.contains("You may have 2 sessions"), "{reply:?}");
+        assert!(reply.header("retry-after").is_some());
+    }
+}
+
+#[tokio::test]
+async fn one_guest_does_not_take_all_seats() {
+    let mut server = Server::guarded().await;
+    let session = open(&server, "few-ann").await;
+    let socket = stream(&server, "GET /ws", &as_guest("few-ann", &UPGRADE)).await;
+    finds_no_seat(&server, "few-ann").await;
+    // Others have seats, and what needs none is done.
+    open(&server, "few-bob").await;
+    let headers = as_guest("few-ann", &modern_headers("echo"));
+    let reply = ask(
+        &server,
+        "POST /mcp",
+        &headers,
+        Some(&modern("echo", json!({}))),
+    )
+    .await;
+    assert_eq!(reply.status, 200);
+    // Whoever ends something may begin something else.
+    let headers = as_guest("few-ann", &[(SESSION, &session)]);
+    ask(&server, "DELETE /mcp", &headers, None).await;
+    server.until(&Seen::Ended).await;
+    let sse = stream(&server, "GET /sse", &as_guest("few-ann", &[EVENTS])).await;
+    finds_no_seat(&server, "few-ann").await;
+    drop((sse, socket));
+    for _ in 0..2 {
+        server.until(&Seen::Ended).await;
+    }
+}
+
+#[tokio::test]
+async fn what_clients_call_themselves_is_told() {
+    let server = Server::guarded().await;
+    let params = json!({
+        "protocolVersion": "2025-06-18",
+        "clientInfo": { "name": "ann's\u{1b}[2J client", "version": "1" },
+    });
+    let initialize = request("initialize", params);
+    let headers = as_guest("ann", &[JSON, BOTH]);
+    ask(&server, "POST /mcp", &headers, Some(&initialize)).await;
+    let names = || -> Vec<_> {
+        let all = server.door.sessions().into_iter();
+        all.map(|session| session.client).collect()
+    };
+    let name = Some("ann's [2J client 1".to_owned());
+    assert_eq!(names(), std::slice::from_ref(&name));
+    let mut sse = stream(&server, "GET /sse", &as_guest("ann", &[EVENTS])).await;
+    let messages = sse.event().await.expect("the first event").data;
+    assert_eq!(names().len(), 2);
+    let headers = as_guest("ann", &[JSON]);
+    let line = format!("POST {messages}");
+    ask(&server, &line, &headers, Some(&initialize)).await;
+    assert_eq!(names(), [name.clone(), name]);
+}

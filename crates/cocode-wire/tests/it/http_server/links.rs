@@ -122,14 +122,16 @@ async fn every_link_talks_to_the_server() {
     let mut server = Server::start().await;
     for (name, target) in targets(server.port) {
         let mut client = Client::open(&target).await;
-        let id = client
-            .send("initialize", &json!({ "protocolVersion": "2025-11-25" }))
-            .await;
+        let params = json!({ "protocolVersion": "2025-11-25", "clientInfo": { "name": "links" } });
+        let id = client.send("initialize", &params).await;
         let answer = client.frame().await;
         assert_eq!(
             (answer["id"].as_u64(), answer["result"]["at"].as_str()),
             (Some(id), Some(name))
         );
+        let sessions = server.door.sessions();
+        let names: Vec<_> = sessions.iter().map(|one| one.client.as_deref()).collect();
+        assert_eq!(names, [Some("links")], "over {target:?}");
         client.link.set_protocol("2025-11-25", true);
         client.link.listen();
         assert!(

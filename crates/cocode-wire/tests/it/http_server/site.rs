@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use cocode_wire::serve::{
     Admission, Admitting, Answer, Asked, Conversation, Door, Endpoint, Guest, HttpLimits,
-    HttpServer, HttpServerOptions, Page, PageBody, Serving, Sink, Site, Visit,
+    HttpServer, HttpServerOptions, Page, PageBody, Serving, SessionStore, Sink, Site, Visit,
 };
 use cocode_wire::{Frame, RawJson, RpcError, encode};
 use futures_util::stream;
@@ -63,6 +63,16 @@ impl Server {
 
     pub(super) async fn with(change: impl FnOnce(&mut HttpServerOptions)) -> Self {
         Self::begin(change, false).await
+    }
+
+    /// One that keeps its sessions there.
+    pub(super) async fn keeping(store: Arc<dyn SessionStore>) -> Self {
+        Self::with(|options| options.sessions = Some(store)).await
+    }
+
+    /// The same, where everybody has to say who they are as in [`Self::guarded`].
+    pub(super) async fn guarded_keeping(store: Arc<dyn SessionStore>) -> Self {
+        Self::begin(|options| options.sessions = Some(store), true).await
     }
 
     /// One that lets in who says `Authorization: NAME`, who are then guests of that name: at once,
@@ -218,6 +228,24 @@ impl Site for Pages {
         }))
     }
 
+    /// Guests whose name begins with `few-` have only two seats.
+    fn seats(&self, guest: &Guest) -> usize {
+        if guest.id().starts_with("few-") {
+            2
+        } else {
+            usize::MAX
+        }
+    }
+
+    /// Nothing at `/unwanted`, and little at `/small`.
+    fn page_body(&self, visit: &Visit<'_>) -> usize {
+        match visit.path {
+            "/unwanted" => 0,
+            "/small" => 1_000,
+            _ => usize::MAX,
+        }
+    }
+
     fn page(&self, request: Request<Bytes>) -> Page<'_> {
         Box::pin(async move {
             let path = request.uri().path();
@@ -233,6 +261,10 @@ impl Site for Pages {
                     Bytes::from_static(&[b' '; 4096])
                 });
                 return Response::new(PageBody::events(pieces));
+            }
+            if matches!(path, "/unwanted" | "/small") {
+                let length = request.body().len();
+                return Response::new(PageBody::from(format!("{length} bytes")));
             }
             let guest = request.extensions().get::<Guest>();
             let name = guest.map_or("", |guest| guest.id());
@@ -258,6 +290,7 @@ impl Endpoint for Place {
     fn stateless(&self) -> Arc<dyn Conversation> {
         Arc::new(Talk {
             name: self.name.clone(),
+            greeting: Mutex::default(),
             seen: self.seen.clone(),
             gate: self.gate.clone(),
         })
@@ -271,6 +304,8 @@ fn tell(seen: &mpsc::Sender<Seen>, what: Seen) {
 
 struct Talk {
     name: String,
+    /// The parameters of `initialize`.
+    greeting: Mutex<Value>,
     seen: mpsc::Sender<Seen>,
     gate: watch::Receiver<u64>,
 }
@@ -345,8 +380,22 @@ impl Talk {
                 if value.get("wait").is_some() {
                     steps.next().await;
                 }
-                result(json!({ "protocolVersion": value["protocolVersion"], "at": self.name }))
+                // A session that moves has an id already.
+                let is_moved = asked.headers.contains_key("mcp-session-id");
+                if is_moved && value.get("slow").is_some() {
+                    steps.next().await;
+                }
+                if is_moved && value.get("once").is_some() {
+                    return Answer::error(&id, &RpcError::new(-32602, "refused"));
+                }
+                self.greeting.lock().expect("no panic").clone_from(&value);
+                result(json!({
+                    "protocolVersion": value["protocolVersion"],
+                    "at": self.name,
+                    "capabilities": value["capable"],
+                }))
             }
+            "greeting" => result(self.greeting.lock().expect("no panic").clone()),
             // How it says it and what it does then.
             "say" => {
                 let n_steps = value["steps"].as_u64().unwrap_or(0);

@@ -23,7 +23,7 @@ use crate::error::{CliError, Code};
 use crate::managing::{Purpose, SetupForOthers};
 use crate::printer::Printer;
 use crate::serve::{endpoint, shape};
-use crate::serving::Serving;
+use crate::serving::{Serving, Supervision};
 use crate::workspace::Workspace;
 
 /// All fronts.
@@ -32,6 +32,8 @@ pub(super) struct Fronts {
     setup: SetupForOthers,
     /// Those of this process.
     variables: Variables,
+    /// Who watches over what they have servers do.
+    supervision: Supervision,
     next: AtomicU64,
     here: watch::Sender<HashMap<u64, Arc<Present>>>,
     /// How many are about to be let in.
@@ -76,10 +78,15 @@ pub(super) struct Presence<'a> {
 }
 
 impl Fronts {
-    pub(super) fn new(setup: SetupForOthers, variables: Variables) -> Self {
+    pub(super) fn new(
+        setup: SetupForOthers,
+        variables: Variables,
+        supervision: Supervision,
+    ) -> Self {
         Self {
             setup,
             variables,
+            supervision,
             next: AtomicU64::new(1),
             here: watch::Sender::default(),
             entering: AtomicUsize::new(0),
@@ -101,6 +108,15 @@ impl Fronts {
             admissions.iter().filter_map(Weak::upgrade).collect()
         };
         join_all(all.iter().map(|one| one.settle())).await;
+    }
+
+    /// Forgets what is known of a server besides what is stored. Whether anything was known.
+    pub(super) fn forget(&self, server: &str) -> bool {
+        let admissions = lock(&self.admissions);
+        let all: Vec<_> = admissions.iter().filter_map(Weak::upgrade).collect();
+        drop(admissions);
+        let forgotten = all.iter().filter(|one| one.forget(server));
+        forgotten.count() > 0
     }
 
     /// Those who are there, in the order in which they came.
@@ -219,7 +235,8 @@ impl Fronts {
         let shape = shape(&front.wanted, workspace)?;
         let admissions = Arc::downgrade(workspace.admissions()?);
         lock(&self.admissions).push(admissions);
-        Serving::of(workspace, manager, gateway, shape).await
+        let supervision = self.supervision.clone();
+        Serving::of(workspace, manager, gateway, shape, supervision).await
     }
 }
 
@@ -295,6 +312,7 @@ mod tests {
     use crate::daemon::hello::Front;
     use crate::environment::Variables;
     use crate::managing::{Purpose, Setup};
+    use crate::serving::Supervision;
 
     #[test]
     fn files_are_read_beside_everything_else_and_whoever_waits_for_it_counts() {
@@ -317,7 +335,8 @@ mod tests {
         };
         let workspace = unread(&front).unwrap();
         let setup = Setup::new(Purpose::Serving, &workspace).unwrap();
-        let fronts = Fronts::new(setup.for_others(), Variables::default());
+        let nobody = Supervision::default();
+        let fronts = Fronts::new(setup.for_others(), Variables::default(), nobody);
         let gateway = Gateway::new();
         assert!(fronts.is_empty());
         let mut entering = Box::pin(fronts.enter(&gateway, front, None));

@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use cocode_access::{AuditEntry, AuditOutcome, AuditSlot};
-use cocode_admin::{Caller, Refusal, RefusalStatus};
+use cocode_access::{AuditEntry, AuditLog, AuditOutcome, AuditSlot};
+use cocode_admin::{Caller, Record, Refusal, RefusalStatus};
 use cocode_client::RawJson;
 use tokio::time::timeout;
 
@@ -13,7 +13,7 @@ use super::interior::Interior;
 /// What stands before the methods of the management API.
 const PREFIX: &str = "gateway/";
 /// The program that asks.
-const CLIENT: &str = "management API";
+pub(super) const CLIENT: &str = "management API";
 /// How long the log may take to be read, and what waits to be written first.
 const READ_WITHIN: Duration = Duration::from_secs(10);
 /// Entries that are given at once.
@@ -23,7 +23,7 @@ const MAX_ENTRIES: usize = 10_000;
 #[derive(Debug)]
 pub(super) struct Act {
     method: &'static str,
-    by: String,
+    by: Option<String>,
     server: Option<String>,
     name: Option<String>,
 }
@@ -32,7 +32,7 @@ impl Act {
     pub(super) fn new(method: &'static str, by: &Caller) -> Self {
         Self {
             method,
-            by: by.name.to_string(),
+            by: Some(by.name.to_string()),
             server: None,
             name: None,
         }
@@ -51,13 +51,34 @@ impl Act {
     }
 }
 
+impl From<&cocode_admin::Act<'_>> for Act {
+    fn from(act: &cocode_admin::Act<'_>) -> Self {
+        Self {
+            method: act.method,
+            by: act.by.map(|by| by.name.to_string()),
+            server: act.server.map(str::to_owned),
+            name: act.name.map(str::to_owned),
+        }
+    }
+}
+
 /// An act that goes on. If whoever asked for it leaves, it may be done nevertheless, so that is written
 /// down, too.
-struct Ongoing {
+pub(super) struct Ongoing {
     act: Act,
     began: Instant,
     outcome: AuditOutcome,
     slot: Option<AuditSlot>,
+}
+
+impl Record for Ongoing {
+    fn ended(mut self: Box<Self>, is_done: bool) {
+        self.outcome = if is_done {
+            AuditOutcome::Ok
+        } else {
+            AuditOutcome::Error
+        };
+    }
 }
 
 impl Drop for Ongoing {
@@ -67,7 +88,7 @@ impl Drop for Ongoing {
         };
         let method = format!("{PREFIX}{}", self.act.method);
         slot.write(AuditEntry {
-            principal: Some(std::mem::take(&mut self.act.by)),
+            principal: self.act.by.take(),
             client: Some(CLIENT.to_owned()),
             server: self.act.server.take(),
             name: self.act.name.take(),
@@ -85,25 +106,30 @@ impl Interior {
         act: Act,
         work: impl Future<Output = Result<T, Refusal>>,
     ) -> Result<T, Refusal> {
-        let slot = self.audit.as_ref().map(|audit| audit.reserve()).transpose();
-        let slot = slot.map_err(|error| unavailable(error.to_string()))?;
-        let mut ongoing = Ongoing {
+        let ongoing = Box::new(self.begin(act)?);
+        let outcome = work.await;
+        ongoing.ended(outcome.is_ok());
+        outcome
+    }
+
+    /// Begins to write something down.
+    pub(super) fn begin(&self, act: Act) -> Result<Ongoing, Refusal> {
+        let slot = self.audit_log().map(AuditLog::reserve).transpose();
+        Ok(Ongoing {
             act,
             began: Instant::now(),
             outcome: AuditOutcome::Cancelled,
-            slot,
-        };
-        let outcome = work.await;
-        ongoing.outcome = match outcome {
-            Ok(_) => AuditOutcome::Ok,
-            Err(_) => AuditOutcome::Error,
-        };
-        outcome
+            slot: slot.map_err(|error| unavailable(error.to_string()))?,
+        })
+    }
+
+    fn audit_log(&self) -> Option<&AuditLog> {
+        self.watch.audit.as_ref().map(|audit| &*audit.log)
     }
 
     /// The newest first. Where nothing is written down, there is nothing.
     pub(super) async fn audit(&self, limit: usize) -> Result<Vec<RawJson>, Refusal> {
-        let Some(audit) = &self.audit else {
+        let Some(audit) = self.audit_log() else {
             return Ok(Vec::new());
         };
         // What was just done is to be seen.

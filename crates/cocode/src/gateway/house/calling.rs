@@ -5,21 +5,24 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use cocode_access::PrincipalId;
 use cocode_admin::model::{
     CallProgress, CallWish, LogLine, LogStream, PromptWish, ServerState, Verdict,
 };
 use cocode_admin::{CallListener, CallNews, Caller, Moment, Refusal, RefusalStatus};
 use cocode_client::{ListKind, RawJson, RpcError};
 use cocode_core::{ServerSpec, nearest};
-use cocode_gateway::{Hearing, InnerClient, View};
+use cocode_gateway::{Deed, Hearing, InnerClient, Outcome, Overseer as _, View};
+use cocode_wire::code;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
+use super::auditing::CLIENT;
 use super::interior::Interior;
 use super::refusing::{not_served, refusal};
 use crate::error::{CliError, Code};
-use crate::gateway::oversight::LIMIT_REACHED;
+use crate::gateway::oversight::{LIMIT_REACHED, Watch};
 use crate::text::{cut, either};
 
 /// The longest that anybody waits for a result.
@@ -39,12 +42,13 @@ const MAX_ERROR_CHARACTERS: usize = 4000;
 pub(super) struct Callers(Mutex<VecDeque<(Arc<str>, Arc<InnerClient>)>>);
 
 impl Callers {
-    fn of(&self, by: &Caller, view: &View) -> Arc<InnerClient> {
+    fn of(&self, by: &Caller, view: &View, watch: &Watch) -> Arc<InnerClient> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = all.iter().position(|(name, _)| *name == by.name);
         let known = place.and_then(|place| all.remove(place));
         let (name, client) = known.unwrap_or_else(|| {
             let client = view.caller(format!("cocode management API ({})", by.name));
+            let client = client.watched_by(watch.over(principal_of(by)));
             (Arc::clone(&by.name), Arc::new(client))
         });
         all.push_back((name, Arc::clone(&client)));
@@ -77,7 +81,11 @@ impl Interior {
         listener: CallListener,
     ) -> Result<RawJson, Refusal> {
         let spec = self.served(name)?;
-        self.may_call(&spec, &wish.tool)?;
+        if let Err((outcome, refusal)) = self.may_call(&spec, &wish.tool) {
+            return Err(self
+                .turned_away(by, &spec, &wish, outcome)
+                .unwrap_or(refusal));
+        }
         let empty = RawValue::from_string("{}".to_owned()).map_err(|error| unwritable(&error))?;
         let arguments = match &wish.arguments {
             Some(arguments) => arguments
@@ -131,10 +139,42 @@ impl Interior {
         self.ask(by, &spec, asked).await
     }
 
+    /// Writes down a call that nobody will make. Gives another reason for that, if there is one.
+    fn turned_away(
+        &self,
+        by: &Caller,
+        spec: &ServerSpec,
+        wish: &CallWish,
+        outcome: Outcome,
+    ) -> Option<Refusal> {
+        let begun = self.watch.over(principal_of(by)).begin(&Deed {
+            principal: None,
+            method: "tools/call",
+            server: Some(&spec.name),
+            is_served: false,
+            goes_on: false,
+            name: &wish.tool,
+            arguments: wish.arguments.as_ref(),
+            client: Some(CLIENT),
+        });
+        match begun {
+            Ok(ongoing) => {
+                ongoing.ended(outcome);
+                None
+            }
+            Err(error) => Some(self.failed(spec, &error)),
+        }
+    }
+
     /// Refuses a tool that is not there, or that rules deny, in words that clients are not told.
-    fn may_call(&self, spec: &ServerSpec, tool: &str) -> Result<(), Refusal> {
+    fn may_call(&self, spec: &ServerSpec, tool: &str) -> Result<(), (Outcome, Refusal)> {
+        let unknown = |message: &str| Outcome::Error {
+            code: code::INVALID_PARAMS,
+            message: message.to_owned(),
+        };
         let Some(manager) = self.view.manager(&spec.name) else {
-            return Err(not_served(&self.present(), spec.name.as_str()));
+            let refusal = not_served(&self.present(), spec.name.as_str());
+            return Err((unknown(&refusal.message), refusal));
         };
         let catalog = manager.catalog();
         let listed = catalog.server(&spec.name);
@@ -150,10 +190,11 @@ impl Interior {
             let names = listed.tools.iter().map(|tool| tool.name.as_str());
             let near = nearest(tool, names).into_iter();
             let near: Vec<String> = near.map(|name| format!("`{name}`")).collect();
-            return Err(refusal(match near.as_slice() {
+            let refusal = refusal(match near.as_slice() {
                 [] => error,
                 near => error.hint(format!("did you mean {}?", either(near))),
-            }));
+            });
+            return Err((unknown(&refusal.message), refusal));
         };
         if self.verdict(spec, found) != Verdict::Deny {
             return Ok(());
@@ -163,10 +204,8 @@ impl Interior {
             spec.name
         );
         let error = CliError::new(Code::PermissionDenied, message);
-        Err(refusal(error.hint(format!(
-            "`cocode permissions test {} {tool}` says which",
-            spec.name
-        ))))
+        let hint = format!("`cocode permissions test {} {tool}` says which", spec.name);
+        Err((Outcome::Denied, refusal(error.hint(hint))))
     }
 
     async fn ask(&self, by: &Caller, spec: &ServerSpec, asked: Asked) -> Result<RawJson, Refusal> {
@@ -176,7 +215,7 @@ impl Interior {
             limit,
             hearing,
         } = asked;
-        let client = self.callers.of(by, &self.view);
+        let client = self.callers.of(by, &self.view, &self.watch);
         let answer = client.request(method, Some(&params), Some(&spec.name), hearing);
         let answer = timeout(limit, answer).await.map_err(|_elapsed| {
             let seconds = limit.as_secs();
@@ -209,15 +248,28 @@ impl Interior {
     }
 }
 
+/// As whom somebody who looks after the gateway calls tools: what they do is theirs, though they see
+/// what its owner sees.
+fn principal_of(by: &Caller) -> PrincipalId {
+    by.name
+        .parse()
+        .unwrap_or_else(|_nobodys| PrincipalId::local())
+}
+
 /// A limit that was reached, if that is why there is no answer.
 fn limited(error: &RpcError) -> Option<Refusal> {
     #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
     struct Data {
         reason: String,
+        retry_after_seconds: u64,
     }
     let data: Data = error.data.as_ref()?.decode().ok()?;
     let is_limit = data.reason == LIMIT_REACHED;
-    is_limit.then(|| Refusal::new(RefusalStatus::TooMany, LIMIT_REACHED, error.message.clone()))
+    is_limit.then(|| {
+        let wait = Duration::from_secs(data.retry_after_seconds);
+        Refusal::new(RefusalStatus::TooMany, LIMIT_REACHED, error.message.clone()).retry_after(wait)
+    })
 }
 
 /// Something that is asked of a server.

@@ -3,24 +3,26 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use cocode_access::{AuditLog, TokenKeeper};
+use cocode_access::TokenKeeper;
 use cocode_admin::model::{Authentication, Facts, Readiness};
 use cocode_admin::{Bulletin, Moment, Refusal, RefusalStatus};
 use cocode_client::{ServerLogs, StateKind};
-use cocode_gateway::{Gate, SearchOptions, View};
-use cocode_wire::serve::Door;
+use cocode_gateway::{Gate, Gateway, SearchOptions, View};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Semaphore, mpsc, watch};
 
-use super::HouseParts;
 use super::calling::Callers;
 use super::costs::Costs;
 use super::searching::Searched;
+use super::{Entrance, HouseParts};
+use crate::daemon::Floor;
+use crate::gateway::oversight::Watch;
 use crate::gateway::servers::Present;
 use crate::workspace::Workspace;
 
 pub(super) struct Interior {
     pub(super) workspace: Workspace,
+    pub(super) gateway: Gateway,
     pub(super) view: View,
     pub(super) rules: Arc<dyn Gate>,
     pub(super) present: watch::Receiver<Arc<Present>>,
@@ -29,10 +31,10 @@ pub(super) struct Interior {
     pub(super) search: SearchOptions,
     pub(super) tokens: Option<Arc<TokenKeeper>>,
     has_oauth: bool,
-    pub(super) audit: Option<Arc<AuditLog>>,
+    pub(super) watch: Watch,
     stop: mpsc::Sender<()>,
     /// Where clients come in, once they can.
-    pub(super) entrance: OnceLock<(String, Door)>,
+    pub(super) entrance: OnceLock<Entrance>,
     pub(super) is_closing: AtomicBool,
     began: Moment,
     /// Lets one change of the files through at a time.
@@ -46,6 +48,7 @@ impl Interior {
     pub(super) fn new(parts: HouseParts) -> Self {
         let HouseParts {
             workspace,
+            gateway,
             view,
             rules,
             present,
@@ -54,11 +57,12 @@ impl Interior {
             search,
             tokens,
             has_oauth,
-            audit,
+            watch,
             stop,
         } = parts;
         Self {
             workspace,
+            gateway,
             view,
             rules,
             present,
@@ -67,7 +71,7 @@ impl Interior {
             search,
             tokens,
             has_oauth,
-            audit,
+            watch,
             stop,
             entrance: OnceLock::new(),
             is_closing: AtomicBool::new(false),
@@ -86,13 +90,14 @@ impl Interior {
 
     pub(super) fn facts(&self) -> Facts {
         let directory = self.workspace.places.directory.as_ref();
+        let entrance = self.entrance.get();
         let has_process = |running: &cocode_gateway::Running| {
             let connection = running.status.connection.as_ref();
             running.status.state.kind() == StateKind::Ready
                 && connection.is_some_and(|facts| facts.pid.is_some())
         };
         let processes = self
-            .view
+            .gateway
             .running()
             .iter()
             .filter(|one| has_process(one))
@@ -100,11 +105,10 @@ impl Interior {
         Facts {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
-            url: self
-                .entrance
-                .get()
-                .map(|(url, _)| url.clone())
+            url: entrance
+                .map(|entrance| entrance.url.clone())
                 .unwrap_or_default(),
+            dashboard: entrance.map(|entrance| entrance.dashboard.clone()),
             directory: directory
                 .map(|at| at.display().to_string())
                 .unwrap_or_default(),
@@ -141,6 +145,15 @@ impl Interior {
             ready: waiting_for.is_empty(),
             waiting_for,
         }
+    }
+
+    /// Who shares which servers.
+    pub(super) fn floor(&self) -> Result<&Floor, Refusal> {
+        let entrance = self.entrance.get();
+        entrance.map(|entrance| &*entrance.floor).ok_or_else(|| {
+            let message = "the gateway is just starting";
+            Refusal::new(RefusalStatus::Unavailable, "starting", message)
+        })
     }
 
     pub(super) fn stop(&self) -> Result<(), Refusal> {

@@ -313,12 +313,14 @@ impl Interior {
             )
         })?;
         let signed_out = forgotten.map_err(refusal)?;
-        self.workspace.admissions().map_err(refusal)?.forget(name);
+        // Somebody else may have taken what is stored, and left us with what we know.
+        let was_known = self.workspace.admissions().map_err(refusal)?.forget(name);
         if let Ok(spec) = self.served(name)
-            && signed_out.was_signed_in
+            && (signed_out.was_signed_in || was_known)
         {
             self.restart(&spec).await;
         }
+        self.floor()?.forget(name).await;
         Ok(())
     }
 }

@@ -39,7 +39,7 @@ impl Interior {
         let names = names(&present);
         self.costs.keep(|name| names.contains(name));
         let mut in_flight: BTreeMap<String, u64> = BTreeMap::new();
-        for running in self.view.running() {
+        for running in self.gateway.running() {
             let count = in_flight.entry(running.spec.name.to_string()).or_default();
             *count += running.status.in_flight as u64;
         }
@@ -62,7 +62,7 @@ impl Interior {
 
     /// Requests that wait for answers of a server, in whichever of its processes.
     pub(super) fn in_flight(&self, name: &str) -> u64 {
-        let running = self.view.running().into_iter();
+        let running = self.gateway.running().into_iter();
         let own = running.filter(|running| running.spec.name.as_str() == name);
         own.map(|running| running.status.in_flight as u64).sum()
     }

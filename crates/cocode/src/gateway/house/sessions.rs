@@ -9,7 +9,7 @@ impl Interior {
     pub(super) fn sessions(&self) -> Vec<ClientSession> {
         let entrance = self.entrance.get();
         let mut sessions = entrance
-            .map(|(_, door)| door.sessions())
+            .map(|entrance| entrance.door.sessions())
             .unwrap_or_default();
         sessions.sort_by_key(|session| std::cmp::Reverse(session.age));
         let shown = sessions.into_iter().map(|session| ClientSession {
@@ -20,7 +20,7 @@ impl Interior {
             },
             transport: session.transport.name().to_owned(),
             revision: session.revision,
-            client: None,
+            client: session.client,
             age_seconds: session.age.as_secs(),
             idle_seconds: session.idle.as_secs(),
         });

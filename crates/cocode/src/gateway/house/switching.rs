@@ -98,8 +98,9 @@ impl Interior {
         self.connect(spec).await;
     }
 
+    /// All processes of a server, whomever they are for.
     fn running(&self, spec: &ServerSpec) -> Vec<Running> {
-        let running = self.view.running().into_iter();
+        let running = self.gateway.running().into_iter();
         running
             .filter(|running| running.spec.name == spec.name)
             .collect()

@@ -7,6 +7,7 @@ use cocode_access::{PrincipalName, TokenKeeper};
 use cocode_admin::model::{MadeToken, NewToken, Token, TokenChange, TokenNews};
 use cocode_admin::{Moment, News, Refusal, RefusalStatus, Secret};
 
+use super::Entrance;
 use super::interior::Interior;
 use super::refusing::refusal;
 use crate::access::token_trouble;
@@ -65,7 +66,7 @@ impl Interior {
         revoked.map_err(|error| refusal(token_trouble(&error)))?;
         // First nobody comes in with it any more, then those go who did.
         keeper.refresh().await;
-        if let Some((_, door)) = self.entrance.get() {
+        if let Some(Entrance { door, .. }) = self.entrance.get() {
             door.evict(name.as_str());
         }
         Ok(())

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use cocode_admin::model::PendingTrust;
+use cocode_admin::model::{PendingTrust, TrustKind};
 use cocode_admin::{Decision, Refusal, RefusalStatus};
 use cocode_config::{
     Approval, Candidate, Config, Difference, KeyChange, PendingSettings, Shown, Text, Trust,
@@ -160,6 +160,7 @@ fn of_server(name: &str, candidate: &Candidate) -> PendingTrust {
     };
     PendingTrust {
         name: name.to_owned(),
+        kind: TrustKind::Server,
         scope: candidate.scope.as_str().to_owned(),
         file: candidate.found.origin.file.display().to_string(),
         hash: trust::item(candidate).hash(),
@@ -176,6 +177,7 @@ fn of_settings(file: &PendingSettings) -> PendingTrust {
         .collect();
     PendingTrust {
         name: file.name().to_owned(),
+        kind: TrustKind::Settings,
         scope: SETTINGS_SCOPE.to_owned(),
         file: file.path.display().to_string(),
         hash: file.item().hash(),

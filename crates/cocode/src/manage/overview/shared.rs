@@ -3,14 +3,17 @@
 
 use std::time::Duration;
 
+use cocode_admin::model::{Instance, SharedServers};
 use cocode_client::StateKind;
 use cocode_core::ServerSpec;
 use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::daemon::{Ask, Asking, InstanceReport, Place, Report, ask};
-use crate::error::CliError;
+use crate::api_client::ApiEvents;
+use crate::daemon::{Asking, Place, ask};
+use crate::error::{CliError, Code};
+use crate::manage::sharing::terms;
 use crate::sharing;
 use crate::workspace::Workspace;
 
@@ -32,7 +35,7 @@ pub(super) struct Shared {
     pub(super) is_there: bool,
     /// Where we are.
     directory: Option<String>,
-    servers: Vec<InstanceReport>,
+    servers: Vec<Instance>,
 }
 
 /// Those who use a server of the daemon.
@@ -42,7 +45,7 @@ pub(super) struct SharedBy {
     sharing: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     sharing_reason: Option<String>,
-    fronts: Vec<i32>,
+    fronts: Vec<u32>,
     seconds: u64,
     /// How it is shared and why, unless it simply is.
     #[serde(skip)]
@@ -50,13 +53,13 @@ pub(super) struct SharedBy {
 }
 
 impl SharedBy {
-    pub(super) fn of(server: &InstanceReport) -> Self {
+    pub(super) fn of(server: &Instance) -> Self {
         Self {
             sharing: server.sharing.clone(),
             sharing_reason: server.sharing_reason.clone(),
             fronts: server.fronts.clone(),
             seconds: server.seconds,
-            terms: server.terms(),
+            terms: terms(server),
         }
     }
 
@@ -80,19 +83,18 @@ impl Following {
     pub(super) async fn begin(workspace: &Workspace) -> (Shared, Self) {
         let place = Place::of(workspace);
         let directory = directory(workspace);
-        let first = match ask(Ask::Watch, place.as_ref()).await {
-            Ok(asking) => asking,
+        let watching = match Watching::begin(place.as_ref()).await {
+            Ok(watching) => watching,
             Err(error) => {
                 workspace.printer.warn(&unasked(&error));
                 None
             }
         };
-        let now = first
-            .as_ref()
-            .map(|asking| Shared::of(asking.answer(), directory.as_ref()));
+        let (now, watching) = watching.unzip();
+        let now = now.map(|report| Shared::of(report, directory.as_ref()));
         let (tell, told) = mpsc::channel(1);
         let mut listening = JoinSet::new();
-        listening.spawn(follow(place, directory, first, tell));
+        listening.spawn(follow(place, directory, watching, tell));
         let following = Self {
             told,
             _listening: listening,
@@ -109,29 +111,87 @@ impl Following {
     }
 }
 
+/// Hears when one daemon has something else to tell.
+#[derive(Debug)]
+struct Watching {
+    asking: Asking,
+    events: ApiEvents,
+}
+
+impl Watching {
+    /// Begins with what it keeps now. Nothing if there is no daemon.
+    async fn begin(place: Option<&Place>) -> Result<Option<(SharedServers, Self)>, CliError> {
+        let Some(asking) = ask(place).await? else {
+            return Ok(None);
+        };
+        // What changes after this is told.
+        let events = asking.events().await?;
+        let report = asking.shared().await?;
+        Ok(Some((report, Self { asking, events })))
+    }
+
+    /// What it keeps, when that is other than before. Nothing if it has ended the stream in order, which
+    /// it does from time to time.
+    async fn next(&mut self) -> Result<Option<SharedServers>, CliError> {
+        loop {
+            let event = self.events.next().await.map_err(|error| {
+                CliError::new(Code::DaemonUnavailable, "the daemon is gone").because(&error)
+            })?;
+            match event.as_ref().map(|event| event.name.as_str()) {
+                Some("shared" | "missed") => return self.asking.shared().await.map(Some),
+                Some(_) => {}
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
 async fn follow(
     place: Option<Place>,
     directory: Option<String>,
-    mut asking: Option<Asking>,
+    mut watching: Option<Watching>,
     tell: mpsc::Sender<Shared>,
 ) {
     let here = directory.as_ref();
+    let mut is_told = watching.is_some();
     loop {
-        if let Some(asking) = &mut asking {
-            while let Ok(Some(report)) = asking.next().await {
-                if tell.send(Shared::of(Ok(report), here)).await.is_err() {
-                    return;
+        if let Some(mut watched) = watching.take() {
+            let is_over = loop {
+                match watched.next().await {
+                    Ok(Some(report)) => {
+                        if tell.send(Shared::of(report, here)).await.is_err() {
+                            return;
+                        }
+                    }
+                    Ok(None) => break false,
+                    Err(error) => {
+                        tracing::debug!(?error, "the daemon is not heard any more");
+                        break true;
+                    }
                 }
-            }
+            };
             // A daemon that has ended keeps nothing.
-            if tell.send(Shared::default()).await.is_err() {
+            if is_over && tell.send(Shared::default()).await.is_err() {
                 return;
             }
+            is_told = !is_over;
+        } else {
+            tokio::time::sleep(LOOK_EVERY).await;
         }
-        tokio::time::sleep(LOOK_EVERY).await;
-        asking = begin(Ask::Watch, place.as_ref()).await;
-        if let Some(asking) = &asking
-            && tell.send(Shared::of(asking.answer(), here)).await.is_err()
+        let shared = match Watching::begin(place.as_ref()).await {
+            Ok(Some((report, next))) => {
+                watching = Some(next);
+                Some(Shared::of(report, here))
+            }
+            Ok(None) => is_told.then(Shared::default),
+            Err(error) => {
+                tracing::debug!(?error, "the daemon cannot be asked");
+                is_told.then(Shared::default)
+            }
+        };
+        is_told = watching.is_some();
+        if let Some(shared) = shared
+            && tell.send(shared).await.is_err()
         {
             return;
         }
@@ -162,25 +222,16 @@ impl Shared {
         now
     }
 
-    fn of(report: Result<Report, CliError>, directory: Option<&String>) -> Self {
-        match report {
-            Ok(report) => Self {
-                is_there: true,
-                directory: directory.cloned(),
-                servers: report.servers,
-            },
-            Err(error) => {
-                tracing::debug!(?error, "the daemon is not understood");
-                Self::default()
-            }
+    fn of(report: SharedServers, directory: Option<&String>) -> Self {
+        Self {
+            is_there: true,
+            directory: directory.cloned(),
+            servers: report.servers,
         }
     }
 
     /// Those that are this server, as it is used here.
-    pub(super) fn known<'a>(
-        &'a self,
-        spec: &'a ServerSpec,
-    ) -> impl Iterator<Item = &'a InstanceReport> {
+    pub(super) fn known<'a>(&'a self, spec: &'a ServerSpec) -> impl Iterator<Item = &'a Instance> {
         let fingerprint = spec.fingerprint();
         let is_of_directory = sharing::is_of_directory(spec);
         self.servers.iter().filter(move |server| {
@@ -193,12 +244,8 @@ impl Shared {
     }
 
     /// Those of them that can be used, or soon can.
-    pub(super) fn kept<'a>(
-        &'a self,
-        spec: &'a ServerSpec,
-    ) -> impl Iterator<Item = &'a InstanceReport> {
-        let runs =
-            |server: &&InstanceReport| RUNNING.iter().any(|one| one.as_str() == server.state);
+    pub(super) fn kept<'a>(&'a self, spec: &'a ServerSpec) -> impl Iterator<Item = &'a Instance> {
+        let runs = |server: &&Instance| RUNNING.iter().any(|one| one.as_str() == server.state);
         self.known(spec).filter(runs)
     }
 
@@ -227,15 +274,4 @@ fn unasked(error: &CliError) -> String {
     let what = what.join(": ");
     let hints = hints.join("; ");
     format!("{what}; servers are looked at here, and those of agents may be others ({hints})")
-}
-
-/// A daemon that cannot be asked is as good as none.
-async fn begin(what: Ask, place: Option<&Place>) -> Option<Asking> {
-    match ask(what, place).await {
-        Ok(asking) => asking,
-        Err(error) => {
-            tracing::debug!(?error, "the daemon cannot be asked");
-            None
-        }
-    }
 }

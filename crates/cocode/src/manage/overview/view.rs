@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use cocode_admin::model::Instance;
 use cocode_client::{ListKind, Manager, ServerState, ServerStatus, StateKind};
 use cocode_config::{Server, State};
 use cocode_core::{Revision, ServerName, ServerSpec};
@@ -17,7 +18,6 @@ use serde_json::value::RawValue;
 use super::super::report::reason;
 use super::shared::SharedBy;
 use super::tools;
-use crate::daemon::InstanceReport;
 use crate::error::{CliError, Exit};
 use crate::fleet::{error_object, short};
 use crate::printer::{Paint, Printer};
@@ -33,7 +33,7 @@ pub(super) struct Outlook<'a> {
     /// The option that allows more time.
     pub(super) more_time: &'static str,
     /// Those that run in the daemon.
-    pub(super) shared: Vec<&'a InstanceReport>,
+    pub(super) shared: Vec<&'a Instance>,
     /// Why servers do not run that could.
     pub(super) awaited: Option<&'static str>,
     /// The calls of each server, where somebody counts them.
@@ -325,7 +325,7 @@ impl Line {
     }
 
     /// A server that the daemon has.
-    fn shared(server: &InstanceReport) -> Self {
+    fn shared(server: &Instance) -> Self {
         let (state, kind) = IN_DAEMON
             .into_iter()
             .find(|(state, _)| state.as_str() == server.state)
@@ -337,7 +337,7 @@ impl Line {
         line.revision = revision.map(Revision::as_str);
         line.transport = server.transport.clone().map(Cow::Owned);
         line.pid = server.pid;
-        line.tools = server.tools;
+        line.tools = server.tools.and_then(|tools| tools.try_into().ok());
         line.reconnects = server.reconnects;
         line.ready_milliseconds = server.ready_milliseconds.map(u128::from);
         line.took = server.ready_milliseconds.map(Duration::from_millis);

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use bytes::Bytes;
+use cocode_wire::serve::only_reads;
 use memchr::memchr_iter;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -16,19 +17,6 @@ use crate::error::Code;
 /// What a client is told about a request that nobody will answer.
 const LOST: &str = "the shared daemon ended before it answered, and it is not known whether this \
                     was carried out; what follows is served again";
-
-/// Requests that change nothing: another daemon can be asked as well, without anybody noticing.
-const ONLY_READ: [&[u8]; 9] = [
-    b"ping",
-    b"server/discover",
-    b"tools/list",
-    b"prompts/list",
-    b"prompts/get",
-    b"resources/list",
-    b"resources/templates/list",
-    b"resources/read",
-    b"completion/complete",
-];
 
 /// The longest request that is kept only to be made again.
 const MAX_REPEATED_BYTES: usize = 64 * 1024;
@@ -292,7 +280,7 @@ impl Ledger {
                 }
             }
             b"subscriptions/listen" => again = Again::Open(owned(line)),
-            _ if ONLY_READ.contains(&method) && line.len() <= MAX_REPEATED_BYTES => {
+            _ if only_reads(method) && line.len() <= MAX_REPEATED_BYTES => {
                 again = Again::Once(owned(line));
             }
             _ => {}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use cocode_admin::model::{CallProgress, CallWish, LogStream, PromptWish};
-use cocode_admin::{CallListener, CallNews, House as _, RefusalStatus};
+use cocode_admin::{CallListener, CallNews, Caller, House as _, RefusalStatus};
 use cocode_client::RawJson;
 use cocode_testkit::Script;
 use serde_json::{Value, json};
@@ -166,6 +166,78 @@ async fn those_who_look_after_a_gateway_are_held_to_its_limits() {
         assert_eq!(
             (refused.status, refused.code.as_str()),
             (RefusalStatus::TooMany, "limit-reached")
+        );
+        let wait = refused.retry_after.unwrap();
+        assert!(wait.as_secs() > 0 && wait.as_secs() <= 60, "{wait:?}");
+        // A tool that is none counts as much.
+        let wished = wish("ecko", None);
+        let call = stage
+            .house
+            .call(ana(), "good", wished, CallListener::deaf());
+        assert_eq!(call.await.unwrap_err().status, RefusalStatus::TooMany);
+        let told = stage.get("/api/v1/calls").await;
+        let told: Vec<_> = told["calls"].as_array().unwrap().iter().collect();
+        let states: Vec<_> = told.iter().map(|call| call["state"].clone()).collect();
+        assert_eq!(states, ["denied", "denied", "ok"]);
+        let why = told[0]["error"].as_str().unwrap();
+        assert!(why.contains("1 calls per minute"), "{why}");
+        assert!(
+            told.iter().all(|call| call["principal"] == "ana"),
+            "{told:?}"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn calls_are_written_down_as_those_of_who_makes_them() {
+    let files = Files::with(&entry("good", &Script::new(), ""));
+    files.user(
+        "config.toml",
+        "[gateway.audit]\nenabled = true\n\
+         [permissions]\ndeny = ['mcp__good__secret']\n\
+         [gateway.principals.bob]\ncalls_per_minute = 1\n",
+    );
+    play(files, async |stage| {
+        stage.connected("good").await;
+        let bob = Caller {
+            name: "bob".into(),
+            ..ana().clone()
+        };
+        let call = async |by: &Caller, tool: &str| {
+            let wished = wish(tool, None);
+            let call = stage.house.call(by, "good", wished, CallListener::deaf());
+            call.await.map_err(|refusal| refusal.status)
+        };
+        call(ana(), "echo").await.unwrap();
+        assert_eq!(
+            call(ana(), "ecko").await.unwrap_err(),
+            RefusalStatus::Unknown
+        );
+        call(&bob, "echo").await.unwrap();
+        assert_eq!(
+            call(&bob, "echo").await.unwrap_err(),
+            RefusalStatus::TooMany
+        );
+        // The limits of one are not those of another.
+        call(ana(), "echo").await.unwrap();
+        let entries = stage.house.audit(5).await.unwrap();
+        let told: Vec<_> = entries
+            .iter()
+            .map(|entry| {
+                let entry = value(entry);
+                ["principal", "name", "outcome"].map(|key| entry[key].as_str().unwrap().to_owned())
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ["ana", "echo", "ok"],
+                ["bob", "echo", "limited"],
+                ["bob", "echo", "ok"],
+                ["ana", "ecko", "error"],
+                ["ana", "echo", "ok"],
+            ]
         );
     })
     .await;

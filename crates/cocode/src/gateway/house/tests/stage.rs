@@ -8,11 +8,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use cocode_access::TokenKeeper;
 use cocode_admin::model::{Server, ServerState};
 use cocode_admin::{Caller, Credential, House as _, Refusal, Switch};
 use cocode_testkit::Script;
 use cocode_wire::serve::HttpServerOptions;
+use futures_util::StreamExt as _;
+use http::{Request, header};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
@@ -20,6 +24,7 @@ use crate::args::gateway::BuiltInArgs;
 use crate::args::govern::CredentialStoreArg;
 use crate::args::tool_search::ToolSearchArgs;
 use crate::args::{ConfigArgs, OutputArgs};
+use crate::daemon::{Floor, Own};
 use crate::environment::Environment;
 use crate::gateway::builtin::BuiltIn;
 use crate::gateway::house::GatewayHouse;
@@ -31,7 +36,8 @@ use crate::gateway::servers::Servers;
 use crate::gateway::voice::Voice;
 use crate::managing::{Purpose, Setup};
 use crate::printer::Printer;
-use crate::serving::Selection;
+use crate::records::records;
+use crate::serving::{Selection, Supervision};
 use crate::tool_search::ToolSearch;
 use crate::workspace::Workspace;
 
@@ -144,6 +150,22 @@ pub(super) fn ana() -> &'static Caller {
 }
 
 impl Stage {
+    /// What the API tells somebody who signs in for it.
+    pub(super) async fn get(&self, path: &str) -> Value {
+        let code = serde_json::json!({ "code": self.pages.new_code().unwrap() });
+        let sign_in = Request::post("/api/v1/sign-in")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(code.to_string().into());
+        let signed_in = self.pages.answer(sign_in.unwrap()).await;
+        let cookie = signed_in.headers()[header::SET_COOKIE].to_str().unwrap();
+        let (cookie, _attributes) = cookie.split_once(';').unwrap();
+        let asked = Request::get(path).header(header::COOKIE, cookie);
+        let answer = self.pages.answer(asked.body(Bytes::new()).unwrap()).await;
+        assert_eq!(answer.status(), 200);
+        let pieces: Vec<Bytes> = answer.into_body().into_stream().collect().await;
+        serde_json::from_slice(&pieces.concat()).unwrap()
+    }
+
     /// The server, once it is connected.
     pub(super) async fn connected(&self, name: &str) -> Server {
         let connected = self.house.switch_server(ana(), name, Switch::Connect).await;
@@ -211,13 +233,20 @@ async fn played(files: Files, scene: impl AsyncFnOnce(&Stage)) {
     } = made;
     let voice = Voice::new(&plan, listening.address(), &workspace.printer);
     let (_watcher, mut changes) = workspace.watch().unwrap();
+    let own = Own {
+        url: voice.url(),
+        directory: None,
+        view: view.clone(),
+        supervision: Supervision::default(),
+    };
     let shared = (&gateway, &setup, &workspace);
     let principals = Principals::new(shared, (options, Arc::clone(&ways), watch), views);
     let servers = Servers::new((&plan, &voice, &workspace), view, ways, rules, principals);
+    let floor = Arc::new(Floor::of(own));
     let mut servers = servers.publishing(management.present());
     assert!(!management.house.readiness().ready);
     servers.apply().await;
-    management.house.open(voice.url(), listening.door());
+    management.open(&plan, &voice, &listening, floor);
     let _serving = listening.serve(&CancellationToken::new());
     let stage = Stage {
         files,
@@ -256,10 +285,12 @@ async fn within(files: &Files, workspace: &Workspace) -> Within {
     let built_in = files
         .has_built_in
         .then(|| BuiltIn::wanted(&args, workspace).unwrap());
+    let records = records(workspace).await.unwrap();
     Within {
         built_in: built_in.flatten(),
         agent: None,
-        access: Access::of(workspace).await.unwrap(),
+        access: Access::of(&*records, workspace).await.unwrap(),
+        records,
     }
 }
 
@@ -272,6 +303,8 @@ fn plan(files: &Files, workspace: &Workspace) -> Plan {
     Plan {
         http: HttpServerOptions::new("127.0.0.1:0".parse().unwrap()),
         office: None,
+        office_url: None,
+        metrics: cocode_config::Metrics::Admin,
         selection: Selection { servers },
         prefix: cocode_gateway::Prefix::default(),
         search: search.unwrap(),

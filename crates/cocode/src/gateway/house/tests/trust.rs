@@ -1,6 +1,6 @@
 //! Entries that wait for approval.
 
-use cocode_admin::model::ServerState;
+use cocode_admin::model::{ServerState, TrustKind};
 use cocode_admin::{Decision, House as _, RefusalStatus};
 use cocode_testkit::Script;
 
@@ -21,6 +21,7 @@ async fn what_is_approved_is_what_was_shown_and_nothing_else() {
             ("shared", "project")
         );
         assert!(first.is_new && first.before.is_none());
+        assert_eq!(first.kind, TrustKind::Server);
         assert!(first.file.ends_with(".mcp.toml"));
         assert!(
             first.after.contains("description = \"First.\""),
@@ -93,6 +94,8 @@ async fn settings_of_a_work_tree_wait_for_approval_too() {
             panic!("{pending:?}");
         };
         assert_eq!(settings.name, "config.toml");
+        assert_eq!(settings.kind, TrustKind::Settings);
+        assert!(settings.is_new);
         assert!(
             settings.after.contains("allow = ['mcp__a__b']"),
             "{}",

@@ -13,9 +13,11 @@ pub(super) fn of_gateway(rows: &mut Rows, settings: &GatewaySettings) {
     let GatewaySettings {
         listen,
         admin_listen,
+        admin_url,
         prefix,
         tls_certificate,
         tls_key,
+        metrics,
         max_sessions,
         session_idle,
         idle_stop,
@@ -29,9 +31,11 @@ pub(super) fn of_gateway(rows: &mut Rows, settings: &GatewaySettings) {
     rows.table = "gateway";
     rows.given("listen", listen.as_ref(), number);
     rows.given("admin_listen", admin_listen.as_ref(), number);
+    rows.given("admin_url", admin_url.as_ref(), number);
     rows.add("prefix", prefix, |prefix| json!(prefix.as_str()));
     rows.given("tls_certificate", tls_certificate.as_ref(), number);
     rows.given("tls_key", tls_key.as_ref(), number);
+    rows.add("metrics", metrics, |metrics| json!(metrics.as_str()));
     rows.given("max_sessions", max_sessions.as_ref(), number);
     rows.given("session_idle_sec", session_idle.as_ref(), seconds);
     rows.given("idle_stop_sec", idle_stop.as_ref(), seconds);
@@ -88,6 +92,7 @@ fn of_principal(name: &str, settings: &PrincipalSettings) -> Row {
         deny,
         calls_per_minute,
         max_concurrent,
+        max_sessions,
         admin,
     } = settings;
     let rules = |rules: &[(Rule, SettingOrigin)]| {
@@ -105,6 +110,7 @@ fn of_principal(name: &str, settings: &PrincipalSettings) -> Row {
             ("deny", some(deny)),
             ("calls_per_minute", calls_per_minute.as_ref().map(number)),
             ("max_concurrent", max_concurrent.as_ref().map(number)),
+            ("max_sessions", max_sessions.as_ref().map(number)),
             ("admin", admin.as_ref().map(number)),
         ])
     };

@@ -1,12 +1,12 @@
 //! What is written is read: records, sums, drafts, lists.
 
 use cocode_agent::{
-    Arguments, Block, ConversationId, Ending, Record, Settings, SqliteStore, Stop, Store as _,
-    StoreError, StoredAnswer, ToolCall, Usage, Wanted,
+    Arguments, Block, ConversationId, Ending, Record, Settings, Stop, StoreError, StoredAnswer,
+    ToolCall, Usage, Wanted,
 };
 use serde_json::json;
 
-use super::{all, asked, begun, by_hand, new, store_in, titles};
+use super::{Place, all, asked, begun, new, titles};
 
 fn replied(input: u64, cost: Option<f64>) -> Record {
     Record::Replied {
@@ -71,17 +71,17 @@ fn one_of_each() -> Vec<Record> {
     ]
 }
 
-#[tokio::test]
-async fn every_kind_of_record_comes_back_with_its_number_from_another_store() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = store_in(directory.path());
-    let id = begun(&store).await;
+pub(crate) async fn every_kind_of_record_comes_back_with_its_number_from_another_store(
+    place: &impl Place,
+) {
+    let store = place.store().await;
+    let id = begun(&*store).await;
     let lease = store.lease(&id).await.unwrap();
     assert_eq!(lease.id(), &id);
     for (number, record) in (1..).zip(one_of_each()) {
         assert_eq!(store.append(&lease, &record).await.unwrap(), number);
     }
-    let stored = store_in(directory.path()).load(&id).await.unwrap();
+    let stored = place.store().await.load(&id).await.unwrap();
     let expected: Vec<_> = (1..).zip(one_of_each()).collect();
     assert_eq!(stored.records, expected);
     assert_eq!(stored.unread, []);
@@ -99,10 +99,9 @@ async fn every_kind_of_record_comes_back_with_its_number_from_another_store() {
     assert_eq!(summary.owner, "ann");
 }
 
-#[tokio::test]
-async fn sums_neither_wrap_around_nor_become_nonsense() {
-    let store = SqliteStore::in_memory();
-    let id = begun(&store).await;
+pub(crate) async fn sums_neither_wrap_around_nor_become_nonsense(place: &impl Place) {
+    let store = place.store().await;
+    let id = begun(&*store).await;
     let lease = store.lease(&id).await.unwrap();
     for cost in [Some(f64::NAN), Some(f64::INFINITY), None, Some(1.0)] {
         store
@@ -115,10 +114,11 @@ async fn sums_neither_wrap_around_nor_become_nonsense() {
     assert!((summary.cost - 1.0).abs() < 1e-9, "{}", summary.cost);
 }
 
-#[tokio::test]
-async fn a_draft_is_replaced_by_the_next_and_gone_with_the_next_record() {
-    let store = SqliteStore::in_memory();
-    let id = begun(&store).await;
+pub(crate) async fn a_draft_is_replaced_by_the_next_and_gone_with_the_next_record(
+    place: &impl Place,
+) {
+    let store = place.store().await;
+    let id = begun(&*store).await;
     let lease = store.lease(&id).await.unwrap();
     store.append(&lease, &asked("one")).await.unwrap();
     for said in ["Hel", "Hello"] {
@@ -131,63 +131,73 @@ async fn a_draft_is_replaced_by_the_next_and_gone_with_the_next_record() {
     assert_eq!(store.load(&id).await.unwrap().draft, None);
 }
 
-#[tokio::test]
-async fn a_draft_that_a_record_followed_is_not_given() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = store_in(directory.path());
-    let id = begun(&store).await;
+pub(crate) async fn a_draft_that_a_record_followed_is_not_given(place: &impl Place) {
+    let store = place.store().await;
+    let id = begun(&*store).await;
     let lease = store.lease(&id).await.unwrap();
     store.append(&lease, &asked("one")).await.unwrap();
-    by_hand(
-        directory.path(),
-        "INSERT INTO drafts SELECT key, 0, '[]' FROM conversations",
-    );
+    place
+        .by_hand("INSERT INTO drafts SELECT key, 0, '[]' FROM conversations")
+        .await;
     assert_eq!(store.load(&id).await.unwrap().draft, None);
 }
 
-#[tokio::test]
-async fn lists_begin_with_what_was_used_last() {
-    let store = SqliteStore::in_memory();
+pub(crate) async fn lists_begin_with_what_was_used_last(place: &impl Place) {
+    let store = place.store().await;
     let first = store.begin(new("first")).await.unwrap();
     store.begin(new("second")).await.unwrap();
     let mut other = new("third");
-    other.owner = "bob".to_owned();
+    "bob".clone_into(&mut other.owner);
     store.begin(other).await.unwrap();
-    assert_eq!(titles(&store, &all()).await, ["third", "second", "first"]);
+    assert_eq!(titles(&*store, &all()).await, ["third", "second", "first"]);
     let lease = store.lease(&first).await.unwrap();
     store.append(&lease, &asked("more")).await.unwrap();
-    assert_eq!(titles(&store, &all()).await, ["first", "third", "second"]);
+    assert_eq!(titles(&*store, &all()).await, ["first", "third", "second"]);
     let wanted = |owner: Option<&str>, limit, offset| Wanted {
         owner: owner.map(str::to_owned),
         limit,
         offset,
     };
     let of_ann = wanted(Some("ann"), 100, 0);
-    assert_eq!(titles(&store, &of_ann).await, ["first", "second"]);
-    assert_eq!(titles(&store, &wanted(None, 1, 1)).await, ["third"]);
-    assert_eq!(titles(&store, &wanted(Some("ann"), 1, 1)).await, ["second"]);
-    assert!(titles(&store, &wanted(Some("eve"), 9, 0)).await.is_empty());
-    assert!(titles(&store, &wanted(None, 0, 0)).await.is_empty());
+    assert_eq!(titles(&*store, &of_ann).await, ["first", "second"]);
+    assert_eq!(titles(&*store, &wanted(None, 1, 1)).await, ["third"]);
+    assert_eq!(
+        titles(&*store, &wanted(Some("ann"), 1, 1)).await,
+        ["second"]
+    );
+    assert!(titles(&*store, &wanted(Some("eve"), 9, 0)).await.is_empty());
+    assert!(titles(&*store, &wanted(None, 0, 0)).await.is_empty());
     let most = wanted(None, usize::MAX, usize::MAX);
-    assert!(titles(&store, &most).await.is_empty());
+    assert!(titles(&*store, &most).await.is_empty());
 }
 
-#[tokio::test]
-async fn titles_are_cut_to_one_short_line() {
-    let store = SqliteStore::in_memory();
+pub(crate) async fn titles_are_cut_to_one_short_line(place: &impl Place) {
+    let store = place.store().await;
     store.begin(new(" a\n\tb\u{7}  c ")).await.unwrap();
-    assert_eq!(titles(&store, &all()).await, ["a b c"]);
+    assert_eq!(titles(&*store, &all()).await, ["a b c"]);
     store.begin(new(&"ä".repeat(1000))).await.unwrap();
-    let long = &titles(&store, &all()).await[0];
+    let long = &titles(&*store, &all()).await[0];
     assert_eq!(long.chars().count(), 200);
     assert!(long.ends_with("ä…"), "{long}");
     store.begin(new(&"x".repeat(200))).await.unwrap();
-    assert_eq!(titles(&store, &all()).await[0], "x".repeat(200));
+    assert_eq!(titles(&*store, &all()).await[0], "x".repeat(200));
 }
 
-#[tokio::test]
-async fn what_is_not_there_is_unknown_to_every_method() {
-    let store = SqliteStore::in_memory();
+pub(crate) async fn an_owner_that_is_no_name_is_refused(place: &impl Place) {
+    let store = place.store().await;
+    begun(&*store).await;
+    for owner in ["o".repeat(1025), "ann\0".to_owned()] {
+        let mut owned = new("t");
+        owned.owner = owner;
+        let error = store.begin(owned).await.unwrap_err();
+        assert!(matches!(error, StoreError::NotStorable { .. }), "{error:?}");
+        assert!(error.to_string().contains("owner"), "{error}");
+    }
+    assert_eq!(place.count("conversations").await, 1);
+}
+
+pub(crate) async fn what_is_not_there_is_unknown_to_every_method(place: &impl Place) {
+    let store = place.store().await;
     let id = ConversationId::random().unwrap();
     let unknown = |error: StoreError| matches!(error, StoreError::Unknown(which) if which == id);
     assert!(unknown(store.load(&id).await.unwrap_err()));
@@ -195,20 +205,17 @@ async fn what_is_not_there_is_unknown_to_every_method() {
     assert!(unknown(store.remove(&id).await.unwrap_err()));
 }
 
-#[tokio::test]
-async fn a_record_of_a_newer_version_is_left_out_and_nobody_goes_on() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = store_in(directory.path());
-    let id = begun(&store).await;
+pub(crate) async fn a_record_of_a_newer_version_is_left_out_and_nobody_goes_on(place: &impl Place) {
+    let store = place.store().await;
+    let id = begun(&*store).await;
     let lease = store.lease(&id).await.unwrap();
     for text in ["one", "two", "three"] {
         store.append(&lease, &asked(text)).await.unwrap();
     }
     drop(lease);
-    by_hand(
-        directory.path(),
+    place.by_hand(
         r#"UPDATE records SET kind = 'dreamt', record = '{"record":"dreamt","of":"sheep"}' WHERE number = 2"#,
-    );
+    ).await;
     let stored = store.load(&id).await.unwrap();
     let numbers: Vec<_> = stored.records.iter().map(|(number, _)| *number).collect();
     assert_eq!(numbers, [1, 3]);
@@ -228,17 +235,14 @@ async fn a_record_of_a_newer_version_is_left_out_and_nobody_goes_on() {
     store.remove(&id).await.unwrap();
 }
 
-#[tokio::test]
-async fn a_new_part_of_a_known_record_is_noticed_as_well() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = store_in(directory.path());
-    let id = begun(&store).await;
+pub(crate) async fn a_new_part_of_a_known_record_is_noticed_as_well(place: &impl Place) {
+    let store = place.store().await;
+    let id = begun(&*store).await;
     let lease = store.lease(&id).await.unwrap();
     store.append(&lease, &asked("one")).await.unwrap();
-    by_hand(
-        directory.path(),
-        r#"UPDATE records SET record = '{"record":"asked","content":[{"type":"smell"}]}'"#,
-    );
+    place
+        .by_hand(r#"UPDATE records SET record = '{"record":"asked","content":[{"type":"smell"}]}'"#)
+        .await;
     let stored = store.load(&id).await.unwrap();
     assert_eq!(stored.records, []);
     assert_eq!(stored.unread[0].kind, "asked");
@@ -253,10 +257,9 @@ async fn a_new_part_of_a_known_record_is_noticed_as_well() {
     ));
 }
 
-#[tokio::test]
-async fn what_is_too_large_is_refused_and_leaves_nothing_behind() {
-    let store = SqliteStore::in_memory();
-    let id = begun(&store).await;
+pub(crate) async fn what_is_too_large_is_refused_and_leaves_nothing_behind(place: &impl Place) {
+    let store = place.store().await;
+    let id = begun(&*store).await;
     let lease = store.lease(&id).await.unwrap();
     let large = "x".repeat(16 * 1024 * 1024);
     let record = asked(&large);
@@ -268,40 +271,18 @@ async fn what_is_too_large_is_refused_and_leaves_nothing_behind() {
         assert!(matches!(error, StoreError::NotStorable { .. }), "{error:?}");
         assert!(error.to_string().contains("16 MiB"), "{error}");
     }
-    let mut owned = new("t");
-    owned.owner = "o".repeat(1025);
-    let error = store.begin(owned).await.unwrap_err();
-    assert!(error.to_string().contains("owner"), "{error}");
     assert_eq!(store.append(&lease, &asked("small")).await.unwrap(), 1);
 }
 
-#[tokio::test]
-async fn a_conversation_that_is_full_takes_no_more() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = store_in(directory.path());
-    let id = begun(&store).await;
+pub(crate) async fn a_conversation_that_is_full_takes_no_more(place: &impl Place) {
+    let store = place.store().await;
+    let id = begun(&*store).await;
     let lease = store.lease(&id).await.unwrap();
     store.append(&lease, &asked("one")).await.unwrap();
-    by_hand(
-        directory.path(),
-        "UPDATE conversations SET bytes = 512 * 1024 * 1024 - 10",
-    );
+    place
+        .by_hand("UPDATE conversations SET bytes = 512 * 1024 * 1024 - 10")
+        .await;
     let error = store.append(&lease, &asked("two")).await.unwrap_err();
     assert!(error.to_string().contains("begin another one"), "{error}");
     assert_eq!(store.load(&id).await.unwrap().records.len(), 1);
-}
-
-#[test]
-fn ids_are_random_uuids_of_version_4() {
-    let ids: Vec<_> = (0..100)
-        .map(|_| ConversationId::random().unwrap())
-        .collect();
-    for id in &ids {
-        let text = id.as_str();
-        assert_eq!(text.parse::<ConversationId>().unwrap(), *id);
-        assert_eq!(text.as_bytes()[14], b'4', "{text}");
-        assert!(b"89ab".contains(&text.as_bytes()[19]), "{text}");
-    }
-    let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
-    assert_eq!(distinct.len(), ids.len());
 }

@@ -1,38 +1,96 @@
-//! What the daemon tells of itself: fronts, servers, and who uses which.
+//! Who is served in this process, and by which servers: what is told of it, and told anew when it is
+//! other than before.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use cocode_admin::model::{Front, Instance, Restarted, SharedNews, SharedServers};
+use cocode_admin::{Bulletin, News};
 use cocode_client::StateKind;
-use cocode_gateway::Running;
-use cocode_wire::serve::UnixClient;
-use tokio::sync::watch;
+use cocode_gateway::{Running, View};
+use tokio::time::Instant;
 
-use super::{Host, Order};
-use crate::daemon::control::{FrontStatus, InstanceReport, Report, Restarted};
+use super::fronts::{Fronts, Present};
 use crate::fleet::short;
-use crate::serving::Serving;
+use crate::serving::{Serving, Supervision};
 use crate::trouble::About;
 
-/// How often it is looked whether something is other than before, while somebody watches.
+/// How often it is looked whether something is other than before, while somebody listens.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-impl Host {
-    pub(super) fn report(&self) -> Report {
-        let fronts = self.fronts.all();
-        let fronts = fronts.iter().map(|front| FrontStatus {
-            pid: front.pid,
+/// A gateway that people have started, which serves fronts besides.
+#[derive(Debug)]
+pub(crate) struct Own {
+    /// Where it listens.
+    pub(crate) url: String,
+    pub(crate) directory: Option<String>,
+    pub(crate) view: View,
+    /// Who watches over its clients, and over fronts as well.
+    pub(crate) supervision: Supervision,
+}
+
+/// Who is served, and by which servers.
+#[derive(Debug)]
+pub(crate) struct Floor {
+    begun: Instant,
+    /// Where fronts find it.
+    socket: Option<String>,
+    /// None where another process serves them.
+    fronts: Option<Arc<Fronts>>,
+    /// What is served to others than fronts.
+    own: Mutex<Option<Own>>,
+}
+
+impl Floor {
+    pub(super) fn new(socket: &Path, fronts: Arc<Fronts>, own: Option<Own>) -> Self {
+        Self {
+            begun: Instant::now(),
+            socket: Some(socket.display().to_string()),
+            fronts: Some(fronts),
+            own: Mutex::new(own),
+        }
+    }
+
+    /// That of a gateway whose servers no front uses.
+    pub(crate) fn of(own: Own) -> Self {
+        Self {
+            begun: Instant::now(),
+            socket: None,
+            fronts: None,
+            own: Mutex::new(Some(own)),
+        }
+    }
+
+    /// Gives the servers of the gateway itself back, which end when nobody has them.
+    pub(super) fn release(&self) {
+        drop(self.own().take());
+    }
+
+    fn own(&self) -> MutexGuard<'_, Option<Own>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn present(&self) -> Vec<Arc<Present>> {
+        let fronts = self.fronts.as_ref();
+        fronts.map(|fronts| fronts.all()).unwrap_or_default()
+    }
+
+    pub(crate) fn report(&self) -> SharedServers {
+        let fronts = self.present();
+        let fronts = fronts.iter().map(|front| Front {
+            pid: number(front.pid),
             directory: front.directory.clone(),
             server: front.wanted.server.clone(),
-            servers: front.wanted.servers.clone(),
+            servers: Some(front.wanted.servers.clone()).filter(|names| !names.is_empty()),
             profile: front.wanted.profile.clone(),
             tool_search: front.wanted.search.tool_search.map(String::from),
             seconds: front.since.elapsed().as_secs(),
         });
-        let mut servers: Vec<InstanceReport> = self.used().into_values().map(told).collect();
+        let mut servers: Vec<Instance> = self.used().into_values().map(told).collect();
         servers.sort_by(|one, other| one.name.cmp(&other.name));
-        Report {
+        SharedServers {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             socket: self.socket.clone(),
@@ -44,7 +102,7 @@ impl Host {
     }
 
     /// Connects anew to all servers of this name.
-    pub(super) async fn restart(&self, name: &str) -> Restarted {
+    pub(crate) async fn restart(&self, name: &str) -> Restarted {
         let used = self.used().into_values();
         let meant = used.filter(|used| used.running.status.name.as_str() == name);
         let (mut servers, mut stopped) = (0, 0);
@@ -53,7 +111,7 @@ impl Host {
             match used.running.restart().await {
                 Ok(()) => {
                     servers += 1;
-                    stopped += usize::from(was_stopped);
+                    stopped += u64::from(was_stopped);
                 }
                 Err(error) => tracing::warn!(server = name, %error, "not restarted"),
             }
@@ -61,23 +119,29 @@ impl Host {
         Restarted { servers, stopped }
     }
 
-    /// Tells how everything is, again and again.
-    pub(super) async fn watch(&self, mut client: UnixClient, mut orders: watch::Receiver<Order>) {
+    /// Forgets what lets fronts in at a server, which somebody has signed out of. Connections that were
+    /// made with it begin anew.
+    pub(crate) async fn forget(&self, name: &str) {
+        let fronts = self.fronts.as_ref();
+        if fronts.is_some_and(|fronts| fronts.forget(name)) {
+            self.restart(name).await;
+        }
+    }
+
+    /// Tells whoever listens when something is other than before. Does not end.
+    pub(crate) async fn tell(&self, bulletin: &Bulletin) {
         let mut before = None;
         loop {
-            let report = self.report();
-            let seen = without_clocks(&report);
-            if before.as_ref() != Some(&seen) {
-                if !self.answer(&mut client, &report).await {
-                    return;
-                }
-                before = Some(seen);
+            bulletin.attended().await;
+            let report = without_clocks(self.report());
+            if before.as_ref() != Some(&report) {
+                bulletin.publish(&News::Shared(SharedNews {
+                    fronts: report.fronts.len() as u64,
+                    servers: report.servers.len() as u64,
+                }));
+                before = Some(report);
             }
-            tokio::select! {
-                _left = client.stream().readable() => return,
-                _order = orders.wait_for(|order| *order >= Order::Leave) => return,
-                () = tokio::time::sleep(LOOK_EVERY) => {}
-            }
+            tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 
@@ -94,7 +158,7 @@ impl Host {
                 used.insert(entry.running.number, entry);
             }
         }
-        for front in self.fronts.all() {
+        for front in self.present() {
             let Some(serving) = front.serving.upgrade() else {
                 continue;
             };
@@ -105,7 +169,7 @@ impl Host {
                     fronts: Vec::new(),
                     directories: Vec::new(),
                 });
-                entry.fronts.extend(front.pid);
+                entry.fronts.extend(self::number(front.pid));
                 entry.directories.extend(front.directory.clone());
             }
         }
@@ -113,10 +177,15 @@ impl Host {
     }
 }
 
+/// The number of a process, where it is known.
+fn number(pid: Option<i32>) -> Option<u32> {
+    pid.and_then(|pid| pid.try_into().ok())
+}
+
 /// A server, and who uses it.
 struct Used {
     running: Running,
-    fronts: Vec<i32>,
+    fronts: Vec<u32>,
     directories: Vec<String>,
 }
 
@@ -127,7 +196,7 @@ fn seen(serving: &Arc<Serving>, only: Option<&str>) -> Vec<Running> {
     all
 }
 
-fn told(used: Used) -> InstanceReport {
+fn told(used: Used) -> Instance {
     let Used {
         running,
         mut fronts,
@@ -151,7 +220,7 @@ fn told(used: Used) -> InstanceReport {
             None => format!("({text})"),
         }
     });
-    InstanceReport {
+    Instance {
         name: status.name.to_string(),
         fingerprint: running.spec.fingerprint(),
         state: status.state.kind().as_str().to_owned(),
@@ -160,12 +229,12 @@ fn told(used: Used) -> InstanceReport {
         fronts,
         directories,
         seconds: running.age.as_secs(),
-        in_flight: status.in_flight,
+        in_flight: status.in_flight as u64,
         reconnects: status.reconnects,
         pid: facts.and_then(|facts| facts.pid).filter(|_| is_ready),
         revision: facts.map(|facts| facts.revision.as_str().to_owned()),
         transport: facts.map(|facts| facts.transport.to_owned()),
-        tools: facts.and(tools),
+        tools: facts.and(tools).map(|tools| tools as u64),
         ready_milliseconds: facts
             .and_then(|facts| u64::try_from(facts.time_to_ready.as_millis()).ok()),
         trouble,
@@ -173,12 +242,12 @@ fn told(used: Used) -> InstanceReport {
 }
 
 /// What has to change for the whole to be another: time passes anyway.
-fn without_clocks(report: &Report) -> Report {
-    let mut seen = report.clone();
-    seen.seconds = 0;
-    seen.fronts.iter_mut().for_each(|front| front.seconds = 0);
-    seen.servers
+fn without_clocks(mut report: SharedServers) -> SharedServers {
+    report.seconds = 0;
+    report.fronts.iter_mut().for_each(|front| front.seconds = 0);
+    report
+        .servers
         .iter_mut()
         .for_each(|server| server.seconds = 0);
-    seen
+    report
 }

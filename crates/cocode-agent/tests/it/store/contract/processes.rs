@@ -1,17 +1,14 @@
-//! Many processes with one file, some of which are killed.
+//! Many processes with one place, some of which are killed.
 //!
 //! A process is this program again, started for one test, which finds in a variable what it is to do.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use cocode_agent::{Block, ConversationId, Record, SqliteStore, Store as _, StoreError, text_of};
+use cocode_agent::{Block, ConversationId, Record, Store, StoreError, text_of};
 
-use super::{all, asked, begun, store_in};
+use super::{Place, all, asked, begun, let_go, taken};
 
-/// How often a process is killed.
-const ROUNDS: usize = 60;
 /// A process is killed when it has said at most so many numbers.
 const MOST_NUMBERS: usize = 30;
 /// A number that no process reaches.
@@ -35,14 +32,11 @@ impl Other {
         clippy::disallowed_methods,
         reason = "it is to be killed without a guard that would tidy up"
     )]
-    fn start(directory: &Path, verb: &str, id: &ConversationId, times: u64) -> Self {
+    fn start(place: &impl Place, verb: &str, id: &ConversationId, times: u64) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "store::processes::a_process_does_as_it_is_told"])
+            .args(["--exact", place.worker()])
             .args(["--nocapture", "--test-threads=1"])
-            .env(
-                ORDER,
-                format!("{verb} {id} {times} {}", directory.display()),
-            )
+            .env(ORDER, format!("{verb} {id} {times} {}", place.address()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -94,35 +88,55 @@ fn say(what: &str) {
     stdout.flush().unwrap();
 }
 
-/// Run by itself, this is a process that nobody kills. Others start it to be one that they may.
-#[tokio::test]
-#[expect(clippy::disallowed_methods, reason = "it is set by these very tests")]
-async fn a_process_does_as_it_is_told() {
-    let Ok(order) = std::env::var(ORDER) else {
-        let directory = tempfile::tempdir().unwrap();
-        let store = store_in(directory.path());
-        let id = begun(&store).await;
-        append(&store, &id, 3).await;
-        contend(&store, &id, 3).await;
-        return assert_eq!(contiguous(&store, &id).await, 6);
-    };
-    let words: Vec<_> = order.splitn(4, ' ').collect();
-    let [verb, id, times, directory] = words.as_slice() else {
-        panic!("{order}");
-    };
-    let store = store_in(Path::new(directory));
-    let id = id.parse().unwrap();
-    let times = times.parse().unwrap();
-    match *verb {
-        "append" => append(&store, &id, times).await,
-        "contend" => contend(&store, &id, times).await,
-        "hold" => hold(&store, &id).await,
-        other => panic!("{other}"),
+/// What this process was told to do, if it was started to be killed.
+pub(crate) struct Order {
+    verb: String,
+    id: ConversationId,
+    times: u64,
+    /// Where.
+    pub(crate) address: String,
+}
+
+impl Order {
+    #[expect(clippy::disallowed_methods, reason = "it is set by these very tests")]
+    pub(crate) fn given() -> Option<Self> {
+        let order = std::env::var(ORDER).ok()?;
+        let words: Vec<_> = order.splitn(4, ' ').collect();
+        let [verb, id, times, address] = words.as_slice() else {
+            panic!("{order}");
+        };
+        Some(Self {
+            verb: (*verb).to_owned(),
+            id: id.parse().unwrap(),
+            times: times.parse().unwrap(),
+            address: (*address).to_owned(),
+        })
+    }
+
+    pub(crate) async fn obey(self, store: &dyn Store) {
+        let Self {
+            verb, id, times, ..
+        } = &self;
+        match verb.as_str() {
+            "append" => append(store, id, *times).await,
+            "contend" => contend(store, id, *times).await,
+            "hold" => hold(store, id).await,
+            other => panic!("{other}"),
+        }
     }
 }
 
+/// What a process does that nobody has told anything: the same, without anybody who might kill it.
+pub(crate) async fn without_an_order(place: &impl Place) {
+    let store = place.store().await;
+    let id = begun(&*store).await;
+    append(&*store, &id, 3).await;
+    contend(&*store, &id, 3).await;
+    assert_eq!(contiguous(&*store, &id).await, 6);
+}
+
 /// Appends records as fast as it can, with drafts in between, and says the number of each.
-async fn append(store: &SqliteStore, id: &ConversationId, times: u64) {
+async fn append(store: &dyn Store, id: &ConversationId, times: u64) {
     let lease = store.lease(id).await.unwrap();
     for _ in 0..times {
         store.draft(&lease, &[Block::text("so far")]).await.unwrap();
@@ -133,7 +147,7 @@ async fn append(store: &SqliteStore, id: &ConversationId, times: u64) {
 }
 
 /// Takes the conversation again and again, for one record each time.
-async fn contend(store: &SqliteStore, id: &ConversationId, times: u64) {
+async fn contend(store: &dyn Store, id: &ConversationId, times: u64) {
     let mut done = 0;
     while done < times {
         match store.lease(id).await {
@@ -150,7 +164,7 @@ async fn contend(store: &SqliteStore, id: &ConversationId, times: u64) {
 }
 
 /// Takes the conversation, if it is free, until the input ends.
-async fn hold(store: &SqliteStore, id: &ConversationId) {
+async fn hold(store: &dyn Store, id: &ConversationId) {
     let lease = store.lease(id).await;
     say(match &lease {
         Ok(_) => "held",
@@ -163,7 +177,7 @@ async fn hold(store: &SqliteStore, id: &ConversationId) {
 }
 
 /// The numbers of all records of a conversation, which must follow each other.
-async fn contiguous(store: &SqliteStore, id: &ConversationId) -> u64 {
+async fn contiguous(store: &dyn Store, id: &ConversationId) -> u64 {
     let stored = store.load(id).await.unwrap();
     stored.whole().unwrap();
     let count = u64::try_from(stored.records.len()).unwrap();
@@ -172,14 +186,12 @@ async fn contiguous(store: &SqliteStore, id: &ConversationId) -> u64 {
     count
 }
 
-#[tokio::test]
-async fn nothing_is_lost_when_a_process_is_killed_at_any_moment() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = store_in(directory.path());
-    let id = begun(&store).await;
+pub(crate) async fn nothing_is_lost_when_a_process_is_killed_at_any_moment(place: &impl Place) {
+    let store = place.store().await;
+    let id = begun(&*store).await;
     let mut known = 0;
-    for round in 0..ROUNDS {
-        let mut other = Other::start(directory.path(), "append", &id, FOREVER);
+    for round in 0..place.kills() {
+        let mut other = Other::start(place, "append", &id, FOREVER);
         let mut heard = 0;
         for _ in 0..fastrand::usize(1..=MOST_NUMBERS) {
             heard = other.hear_number().unwrap();
@@ -190,55 +202,52 @@ async fn nothing_is_lost_when_a_process_is_killed_at_any_moment() {
         }
         heard = other.kill().unwrap_or(heard);
         assert!(heard > known, "round {round}: {heard} after {known}");
-        let there = contiguous(&store, &id).await;
-        // One more may have been on its way.
+        // What was on its way is there or will never be, once it is known that nobody holds it.
+        let lease = taken(&*store, &id).await;
+        let there = contiguous(&*store, &id).await;
         assert!(
             there == heard || there == heard + 1,
             "round {round}: {there} are there, {heard} were told"
         );
         let summary = &store.list(&all()).await.unwrap()[0];
-        assert!(!summary.is_held, "round {round}");
         assert_eq!(summary.turns, there);
-        let lease = store.lease(&id).await.unwrap();
         known = store.append(&lease, &asked("go on")).await.unwrap();
         assert_eq!(known, there + 1);
+        drop(lease);
+        let_go(&*store, &id).await;
     }
 }
 
-#[tokio::test]
-async fn eight_processes_make_the_file_and_write_their_own_conversations_at_once() {
-    let directory = tempfile::tempdir().unwrap();
-    // Nobody has made the file before: they do it at the same time.
+pub(crate) async fn eight_processes_write_their_own_conversations_at_once(place: &impl Place) {
+    // Nobody has made the place before: they do it at the same time.
     let others: Vec<_> = (0..8)
         .map(|_| {
             let id = ConversationId::random().unwrap();
-            Other::start(directory.path(), "hold", &id, 0)
+            Other::start(place, "hold", &id, 0)
         })
         .collect();
     for mut other in others {
         assert_eq!(other.hear().unwrap(), "unknown");
         other.finish();
     }
-    let store = store_in(directory.path());
+    let store = place.store().await;
     let mut others = Vec::new();
     for _ in 0..8 {
-        let id = begun(&store).await;
-        others.push((Other::start(directory.path(), "append", &id, 40), id));
+        let id = begun(&*store).await;
+        others.push((Other::start(place, "append", &id, 40), id));
     }
     for (other, id) in others {
         other.finish();
-        assert_eq!(contiguous(&store, &id).await, 40);
+        assert_eq!(contiguous(&*store, &id).await, 40);
     }
 }
 
-#[tokio::test]
-async fn two_processes_that_want_one_conversation_have_it_in_turns() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = store_in(directory.path());
-    let id = begun(&store).await;
-    let others = [(); 2].map(|()| Other::start(directory.path(), "contend", &id, 40));
+pub(crate) async fn two_processes_that_want_one_conversation_have_it_in_turns(place: &impl Place) {
+    let store = place.store().await;
+    let id = begun(&*store).await;
+    let others = [(); 2].map(|()| Other::start(place, "contend", &id, 40));
     others.into_iter().for_each(Other::finish);
-    assert_eq!(contiguous(&store, &id).await, 80);
+    assert_eq!(contiguous(&*store, &id).await, 80);
     for (number, record) in store.load(&id).await.unwrap().records {
         let Record::Asked { content } = record else {
             panic!("{record:?}");
@@ -247,24 +256,23 @@ async fn two_processes_that_want_one_conversation_have_it_in_turns() {
     }
 }
 
-#[tokio::test]
-async fn a_killed_holder_holds_nothing_any_more() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = store_in(directory.path());
-    let id = begun(&store).await;
-    let mut first = Other::start(directory.path(), "hold", &id, 0);
+pub(crate) async fn a_killed_holder_holds_nothing_any_more(place: &impl Place) {
+    let store = place.store().await;
+    let id = begun(&*store).await;
+    let mut first = Other::start(place, "hold", &id, 0);
     assert_eq!(first.hear().unwrap(), "held");
-    let mut second = Other::start(directory.path(), "hold", &id, 0);
+    let mut second = Other::start(place, "hold", &id, 0);
     assert_eq!(second.hear().unwrap(), "refused");
     assert!(matches!(store.lease(&id).await, Err(StoreError::Held(_))));
     assert!(matches!(store.remove(&id).await, Err(StoreError::Held(_))));
     assert!(store.list(&all()).await.unwrap()[0].is_held);
     first.kill();
+    let_go(&*store, &id).await;
     assert!(!store.list(&all()).await.unwrap()[0].is_held);
-    let mut third = Other::start(directory.path(), "hold", &id, 0);
+    let mut third = Other::start(place, "hold", &id, 0);
     assert_eq!(third.hear().unwrap(), "held");
     third.finish();
     second.finish();
-    let lease = store.lease(&id).await.unwrap();
+    let lease = taken(&*store, &id).await;
     assert_eq!(store.append(&lease, &asked("mine")).await.unwrap(), 1);
 }
