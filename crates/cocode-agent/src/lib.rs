@@ -41,5 +41,5 @@ pub use provider::{
 pub use record::{Ending, Record, Settings, StoredAnswer};
 pub use store::{
     ConversationId, InvalidConversationId, Lease, NewConversation, SqliteStore, Store, StoreError,
-    Stored, Summary, Unread, Wanted, keeping,
+    Stored, Summary, Unread, Wanted, keeping, sqlite_file,
 };

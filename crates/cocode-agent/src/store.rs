@@ -8,6 +8,7 @@ mod reading;
 mod removing;
 mod schema;
 mod sqlite;
+pub mod sqlite_file;
 mod writing;
 
 use std::any::Any;

@@ -1,37 +1,18 @@
 //! The file of the store: made, opened and asked. What goes wrong with it is told here, with the file
 //! and what to do.
 
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 use super::hold::Locks;
 use super::schema::{self, Unfit};
+use super::sqlite_file::{self, FileTrouble, Unusable};
 use super::{ConversationId, StoreError};
 
 /// How long to wait for other processes that write: each takes milliseconds, or seconds on a disk that is busy.
 const BUSY_LIMIT: Duration = Duration::from_secs(30);
-/// How long to wait before a file is opened again that others are opening at the same time. SQLite
-/// does not wait there by itself.
-const OPENING_PAUSE: Duration = Duration::from_millis(5);
-/// Directories that are made here are for their owner only.
-const DIRECTORY_MODE: u32 = 0o700;
-/// So are files. SQLite gives those that it makes beside it (`-wal`, `-shm`) the same mode.
-pub(super) const FILE_MODE: u32 = 0o600;
-
-/// Held while a file is made and opened. The system frees all of a process's locks on a file when any
-/// descriptor of that file is closed, and the one that made the file is closed: nobody in this process
-/// may have opened it by then.
-static OPENING: Mutex<()> = Mutex::new(());
-
 /// An open store.
 #[derive(Debug)]
 pub(super) struct Database {
@@ -61,11 +42,7 @@ pub(super) enum Safety {
 #[derive(Debug)]
 pub(super) enum Trouble {
     Sql(rusqlite::Error),
-    File {
-        action: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    File(FileTrouble),
     Unfit(Unfit),
     /// Nothing is wrong with the store.
     Told(StoreError),
@@ -74,19 +51,10 @@ pub(super) enum Trouble {
 impl Database {
     /// Opens the file, and makes it and its directory where they are missing.
     pub(super) fn open(path: &Path) -> Result<Self, Trouble> {
+        let connection = sqlite_file::open(path, BUSY_LIMIT, prepare)?;
         let directory = path.parent().unwrap_or(Path::new("/"));
-        make_directory(directory)?;
         let locks = Locks::in_directory(directory.join("locks"));
-        let started = Instant::now();
-        loop {
-            match Self::open_once(path) {
-                Ok(connection) => return Ok(Self::new(connection, locks)),
-                Err(Trouble::Sql(error)) if is_busy(&error) && started.elapsed() < BUSY_LIMIT => {
-                    thread::sleep(OPENING_PAUSE);
-                }
-                Err(trouble) => return Err(trouble),
-            }
-        }
+        Ok(Self::new(connection, locks))
     }
 
     /// One that is gone with this value.
@@ -102,16 +70,6 @@ impl Database {
             locks,
             safety: Safety::PowerCut,
         }
-    }
-
-    fn open_once(path: &Path) -> Result<Connection, Trouble> {
-        let opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
-        make_private_file(path)?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut connection = Connection::open_with_flags(path, flags)?;
-        drop(opening);
-        prepare(&mut connection)?;
-        Ok(connection)
     }
 
     /// Something that reads. It sees one state of the file.
@@ -144,7 +102,6 @@ impl Database {
 
 /// Sets up a connection, and the tables where they are missing.
 fn prepare(connection: &mut Connection) -> Result<(), Trouble> {
-    connection.busy_timeout(BUSY_LIMIT)?;
     // Before anything is changed: the file may not be for us.
     if schema::format_of(connection, schema::STEPS)? == 0 {
         // What is removed can be given back to the disk piece by piece. Counts for files without tables,
@@ -165,38 +122,6 @@ fn prepare(connection: &mut Connection) -> Result<(), Trouble> {
 /// What is left of a log that has grown larger, in bytes.
 const LOG_LIMIT: i64 = 8 * 1024 * 1024;
 
-/// Makes a directory and those above it, where they are missing. Those that are there are left as they
-/// are: they may be anybody's.
-pub(super) fn make_directory(path: &Path) -> Result<(), Trouble> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(DIRECTORY_MODE)
-        .create(path)
-        .map_err(Trouble::file("make the directory", path))
-}
-
-/// Makes a file that only its owner can read, or closes one to others that is there.
-fn make_private_file(path: &Path) -> Result<(), Trouble> {
-    let made = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(FILE_MODE)
-        .open(path);
-    match made {
-        Ok(file) => drop(file),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(Trouble::file("make", path)(error)),
-    }
-    let mode = fs::metadata(path)
-        .map_err(Trouble::file("inspect", path))?
-        .mode();
-    if mode & 0o777 != FILE_MODE {
-        fs::set_permissions(path, Permissions::from_mode(FILE_MODE))
-            .map_err(Trouble::file("close to others", path))?;
-    }
-    Ok(())
-}
-
 /// The key of a conversation in the tables.
 pub(super) fn key_of(connection: &Connection, id: &ConversationId) -> Result<i64, Trouble> {
     let found = connection.query_row(
@@ -210,24 +135,7 @@ pub(super) fn key_of(connection: &Connection, id: &ConversationId) -> Result<i64
     }
 }
 
-fn is_busy(error: &rusqlite::Error) -> bool {
-    matches!(
-        error.sqlite_error_code(),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
-    )
-}
-
 impl Trouble {
-    /// With what was to be done, and to which file.
-    pub(super) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self::File {
-            action,
-            path,
-            source,
-        }
-    }
-
     /// For people.
     pub(super) fn told(self, place: &str) -> StoreError {
         let why = match self {
@@ -243,11 +151,7 @@ impl Trouble {
             Self::Unfit(Unfit::Foreign) => {
                 "it is a database of another program; give cocode another place".to_owned()
             }
-            Self::File {
-                action,
-                path,
-                source,
-            } => format!("cannot {action} {}: {source}", path.display()),
+            Self::File(trouble) => trouble.to_string(),
             Self::Sql(error) => why(&error, place),
         };
         let place = place.to_owned();
@@ -276,6 +180,21 @@ fn why(error: &rusqlite::Error, place: &str) -> String {
 impl From<rusqlite::Error> for Trouble {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sql(error)
+    }
+}
+
+impl From<FileTrouble> for Trouble {
+    fn from(trouble: FileTrouble) -> Self {
+        Self::File(trouble)
+    }
+}
+
+impl Unusable for Trouble {
+    fn sqlite(&self) -> Option<&rusqlite::Error> {
+        match self {
+            Self::Sql(error) => Some(error),
+            _ => None,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rusqlite::{Error, ffi};
 
 use super::{Database, Safety, Trouble};
-use crate::store::StoreError;
+use crate::store::{StoreError, sqlite_file};
 
 fn pragma(database: &Database, name: &str) -> String {
     let connection = database.connection();
@@ -48,7 +48,7 @@ fn two_connections_of_one_process_do_not_free_the_locks_of_each_other() {
         .busy_timeout(Duration::from_millis(1))
         .unwrap();
     let begun = second.connection().execute_batch("BEGIN IMMEDIATE");
-    assert!(super::is_busy(&begun.unwrap_err()));
+    assert!(sqlite_file::is_busy(&begun.unwrap_err()));
     drop(writing);
 }
 

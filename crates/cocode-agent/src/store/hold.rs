@@ -12,7 +12,8 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::database::{FILE_MODE, Trouble, make_directory};
+use super::database::Trouble;
+use super::sqlite_file::{FILE_MODE, FileTrouble, make_directory};
 use super::{ConversationId, Hold, StoreError, random_bytes};
 
 /// How often a lock is taken again whose file was removed in between by who let go. Nobody but holders
@@ -99,7 +100,7 @@ impl Locks {
                         Ok(false)
                     }
                     Ok(None) => Ok(true),
-                    Err(Trouble::File { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                    Err(Trouble::File(trouble)) if trouble.source.kind() == ErrorKind::NotFound => {
                         Ok(false)
                     }
                     Err(trouble) => Err(trouble),
@@ -164,14 +165,14 @@ fn lock(path: &Path, missing: Missing) -> Result<Option<File>, Trouble> {
             .truncate(false)
             .mode(FILE_MODE)
             .open(path)
-            .map_err(Trouble::file("open the lock", path))?;
+            .map_err(FileTrouble::with("open the lock", path))?;
         match file.try_lock() {
             Ok(()) if is_at(&file, path) => return Ok(Some(file)),
             // Who held it has removed it in the meantime.
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => {
-                return Err(Trouble::file("take the lock", path)(error));
+                return Err(FileTrouble::with("take the lock", path)(error).into());
             }
         }
     }

@@ -3,26 +3,23 @@
 //! What is lost by a power cut is only what the last seconds brought: a client whose session is not
 //! found begins anew. So nothing waits for the disk.
 
-use std::fs::{DirBuilder, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use cocode_agent::sqlite_file::{self, FileTrouble, Unusable};
 use cocode_wire::serve::{
     SessionKey, SessionMark, SessionNews, SessionStore, SessionStoreError, StoreWork, StoredSession,
 };
-use rusqlite::{
-    Connection, OpenFlags, OptionalExtension as _, Row, Transaction, TransactionBehavior, params,
-};
+use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params};
 use tokio::sync::Semaphore;
 
 /// Sessions that are kept.
 const MAX_SESSIONS: i64 = 100_000;
 
-/// How long other processes that write are waited for.
-const BUSY_LIMIT: Duration = Duration::from_secs(1);
+/// How long other processes that write are waited for. Each takes milliseconds, but they do not take turns.
+const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
 /// How long it is remembered that something has happened.
 const REMEMBERED: Duration = Duration::from_mins(2);
@@ -72,7 +69,7 @@ enum Trouble {
     #[error(transparent)]
     Sql(#[from] rusqlite::Error),
     #[error(transparent)]
-    File(#[from] std::io::Error),
+    File(#[from] FileTrouble),
     #[error("a newer version of cocode made it (format {0})")]
     Newer(i64),
     #[error("there are too many")]
@@ -133,7 +130,7 @@ impl File {
         let mut connection = connection.unwrap_or_else(PoisonError::into_inner);
         let open = match &mut *connection {
             Some(open) => open,
-            closed => closed.insert(open(&self.path)?),
+            closed => closed.insert(sqlite_file::open(&self.path, BUSY_LIMIT, prepare)?),
         };
         let transaction = open.transaction_with_behavior(behavior)?;
         let done = work(&transaction)?;
@@ -142,20 +139,8 @@ impl File {
     }
 }
 
-/// Opens the file, which only its owner can read.
-fn open(path: &Path) -> Result<Connection, Trouble> {
-    if let Some(directory) = path.parent() {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(directory)?;
-    }
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(0o600);
-    drop(options.open(path)?);
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(BUSY_LIMIT)?;
+/// Sets up a connection, and the tables where they are missing.
+fn prepare(connection: &mut Connection) -> Result<(), Trouble> {
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_row| Ok(()))?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update_and_check(None, "journal_size_limit", LOG_LIMIT, |_row| Ok(()))?;
@@ -167,7 +152,16 @@ fn open(path: &Path) -> Result<Connection, Trouble> {
         newer => return Err(Trouble::Newer(newer)),
     }
     beginning.commit()?;
-    Ok(connection)
+    Ok(())
+}
+
+impl Unusable for Trouble {
+    fn sqlite(&self) -> Option<&rusqlite::Error> {
+        match self {
+            Self::Sql(error) => Some(error),
+            _ => None,
+        }
+    }
 }
 
 /// The time, in milliseconds.
