@@ -93,7 +93,7 @@ pub(crate) fn bench(arguments: &[String]) -> Result<(), Failure> {
     if !is_any_named || is_named("agent") {
         peers::ensure_agent_servers()?;
     }
-    if !is_any_named || is_named("configured") || is_named("agent") {
+    if !is_any_named || ["configured", "watched", "agent"].into_iter().any(is_named) {
         // The program itself is timed as well, and found beside the benchmarks.
         run(cargo().args(["build", "--release", "--locked", "--package", "cocode"]))?;
     }

@@ -12,6 +12,7 @@ mod persistent;
 mod search;
 mod start;
 mod startup;
+mod watched;
 
 use tokio::runtime::Builder;
 
@@ -63,6 +64,10 @@ pub(crate) const ALL: &[Benchmark] = &[
     Benchmark {
         name: "gateway",
         run: gateway::run,
+    },
+    Benchmark {
+        name: "watched",
+        run: watched::run,
     },
     Benchmark {
         name: "agent",

@@ -5,7 +5,7 @@
 //! was measured beside such a bare server: 2.5 times its calls, half of its time for one, and 0.3 of
 //! its processor time, as ratios to the bare server (see `docs/benchmarks.md`).
 
-mod front;
+pub(super) mod front;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -13,7 +13,7 @@ use crate::http::{HttpAnswer, HttpConnection};
 use crate::raw::child::Pipes;
 
 /// The server behind the gateways.
-const SERVER: &str = "bench";
+pub(crate) const SERVER: &str = "bench";
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
@@ -46,7 +46,7 @@ fn setup(front: Front, threads: Threads, words: &[&str]) -> Setup {
 
 /// Which endpoint is talked to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// One server by itself.
     Alone,
     /// All servers as one.
@@ -55,7 +55,7 @@ pub(super) enum Place {
 
 /// One session, and connections for all its calls. A clone is another user of the same.
 #[derive(Clone, Debug)]
-pub(super) struct Pool(Arc<Shared>);
+pub(crate) struct Pool(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -71,6 +71,16 @@ impl Pool {
         place: Place,
         n_connections: usize,
     ) -> Result<Self, Failure> {
+        Self::open_as(None, address, place, n_connections).await
+    }
+
+    /// As somebody who shows this token, if any.
+    pub(crate) async fn open_as(
+        token: Option<&str>,
+        address: SocketAddr,
+        place: Place,
+        n_connections: usize,
+    ) -> Result<Self, Failure> {
         let (path, tool) = match place {
             Place::Alone => (format!("/mcp/{SERVER}"), "search_issues".to_owned()),
             Place::All => ("/mcp".to_owned(), format!("mcp__{SERVER}__search_issues")),
@@ -79,6 +89,9 @@ impl Pool {
             "POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
              accept: application/json, text/event-stream\r\n"
         );
+        if let Some(token) = token {
+            write!(head, "authorization: Bearer {token}\r\n")?;
+        }
         let mut connection = HttpConnection::open(address).await?;
         connection.send(&head, INITIALIZE.as_bytes()).await?;
         let answer = connection.answer().await?;
