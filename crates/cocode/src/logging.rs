@@ -145,19 +145,8 @@ fn filter(args: &OutputArgs, wanted: Option<&str>) -> Result<Targets, CliError> 
         (3.., _) => LevelFilter::TRACE,
     };
     // Libraries below us are chatty; they are heard only by name, through COCODE_LOG.
-    let ours = [
-        "cocode",
-        "cocode_auth",
-        "cocode_client",
-        "cocode_config",
-        "cocode_gateway",
-        "cocode_process",
-        "cocode_wire",
-    ];
     let targets = Targets::new().with_default(level.min(LevelFilter::WARN));
-    Ok(ours.iter().fold(targets, |targets, target| {
-        targets.with_target(*target, level)
-    }))
+    Ok(targets.with_target("cocode", level))
 }
 
 #[cfg(test)]
@@ -188,6 +177,11 @@ mod tests {
             let targets = filter(&args, None).unwrap();
             let level = targets.iter().map(|(_, level)| level).max();
             assert_eq!(level, Some(expected), "{verbose} {log_file}");
+            let most = expected.into_level().unwrap();
+            for ours in ["cocode", "cocode_access::audit::log", "cocode_wire"] {
+                assert!(targets.would_enable(ours, &most), "{ours}");
+            }
+            assert!(!targets.would_enable("hyper", &tracing::Level::INFO));
         }
     }
 

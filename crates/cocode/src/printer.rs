@@ -4,10 +4,13 @@
 //! A reader of stdout that goes away (`| head`) is no error: what is left is dropped quietly. The
 //! progress bar lives on the last line of stderr and makes room for every other line.
 
+mod aside;
+
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use self::aside::{Aside, Stream};
 use crate::args::{Color, OutputArgs};
 use crate::arguments::quoted;
 use crate::environment::Environment;
@@ -24,6 +27,8 @@ pub(crate) struct Printer {
     settings: Settings,
     state: Mutex<State>,
     diversion: Mutex<Diversion>,
+    /// Writes in our place, where others wait for this program.
+    aside: Mutex<Option<Aside>>,
 }
 
 /// Who hears what is meant for stderr, while the terminal belongs to somebody.
@@ -78,6 +83,10 @@ impl io::Write for ErrWriter {
             .0
             .divert_line(String::from_utf8_lossy(bytes).trim_end())
         {
+            return Ok(bytes.len());
+        }
+        if let Some(aside) = &*self.0.aside() {
+            aside.write(Stream::Err, bytes.to_vec());
             return Ok(bytes.len());
         }
         clear_bar(&mut self.0.state());
@@ -141,6 +150,7 @@ impl Printer {
             settings,
             state: Mutex::default(),
             diversion: Mutex::default(),
+            aside: Mutex::default(),
         }
     }
 
@@ -226,6 +236,10 @@ impl Printer {
 
     /// Writes to stdout, as it is.
     pub(crate) fn out(&self, bytes: impl AsRef<[u8]>) -> Result<(), CliError> {
+        if let Some(aside) = &*self.aside() {
+            aside.write(Stream::Out, bytes.as_ref().to_vec());
+            return Ok(());
+        }
         let mut state = self.state();
         if state.broken {
             return Ok(());
@@ -251,7 +265,8 @@ impl Printer {
 
     /// Whether anybody may still read stdout.
     pub(crate) fn is_read(&self) -> bool {
-        !self.state().broken
+        let is_broken = self.aside().as_ref().is_some_and(Aside::is_broken);
+        !is_broken && !self.state().broken
     }
 
     /// Writes a line to stdout.
@@ -262,6 +277,10 @@ impl Printer {
     /// Writes a line to stderr. There is nobody to tell if that fails.
     pub(crate) fn err_line(&self, line: &str) {
         if self.divert_line(line) {
+            return;
+        }
+        if let Some(aside) = &*self.aside() {
+            aside.write(Stream::Err, format!("{line}\n").into_bytes());
             return;
         }
         let mut state = self.state();
@@ -354,7 +373,8 @@ impl Printer {
         if state.bar {
             clear_bar(&mut state);
         } else if self.settings.stderr_is_terminal {
-            let _nobody_listens = writeln!(io::stderr().lock());
+            drop(state);
+            self.err_line("");
         }
     }
 

@@ -22,6 +22,8 @@ use crate::workspace::Workspace;
 
 /// Serves until the client leaves.
 pub(crate) fn run(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliError> {
+    // Many clients never read what their servers write to stderr.
+    let _aside = workspace.printer.write_aside();
     if args.agent {
         return served::run(args, workspace);
     }

@@ -96,6 +96,16 @@ impl Running {
         })
     }
 
+    /// From now on somebody reads what it complains about: all of it, to the end.
+    pub(crate) fn complaints(&mut self) -> JoinHandle<String> {
+        let mut stderr = self.child.stderr.take().unwrap();
+        std::thread::spawn(move || {
+            let mut said = String::new();
+            stderr.read_to_string(&mut said).unwrap();
+            said
+        })
+    }
+
     /// The address of all servers.
     pub(crate) fn url(&self) -> &str {
         &self.url
@@ -137,8 +147,9 @@ impl Running {
         let mut rest = String::new();
         self.lines.read_to_string(&mut rest).unwrap();
         let mut stderr = String::new();
-        let said = self.child.stderr.as_mut().unwrap();
-        said.read_to_string(&mut stderr).unwrap();
+        if let Some(said) = self.child.stderr.as_mut() {
+            said.read_to_string(&mut stderr).unwrap();
+        }
         (self.child.wait().unwrap().code(), stderr)
     }
 }

@@ -41,6 +41,7 @@ mod gateway_oauth_peer;
 mod gateway_peers;
 mod gateway_postgres;
 mod gateway_search;
+mod gateway_unread;
 mod gateway_verbs;
 mod harness;
 mod home;
