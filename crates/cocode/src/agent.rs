@@ -1,5 +1,6 @@
 //! The agent as this program makes it: models, rules, servers and the store, from the configuration.
 
+mod allotment;
 pub(crate) mod exec;
 mod following;
 mod house;
@@ -10,6 +11,7 @@ pub(crate) mod served;
 pub(crate) mod sessions;
 mod setup;
 
+pub(crate) use allotment::Allotment;
 pub(crate) use house::{House, conversations_in};
 pub(crate) use setup::{AgentSetup, Defaults, Granted, Wishes};
 

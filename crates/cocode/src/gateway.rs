@@ -71,7 +71,7 @@ pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, Cli
         workspace.printer.warn(&warning);
     }
     let built_in = BuiltIn::wanted(&args.tools, workspace)?;
-    let agent = AgentPlace::wanted(args, &*records, workspace)?;
+    let agent = AgentPlace::wanted(args, &plan.selection, &*records, workspace)?;
     let setup = Setup::new(Purpose::Watching, workspace)?;
     let within = Within {
         built_in,
@@ -79,7 +79,10 @@ pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, Cli
         access,
         records,
     };
+    // Nobody who does not read what the gateway says keeps clients waiting.
+    let aside = workspace.printer.write_aside();
     let outcome = on_runtime(workspace, serve(&plan, within, &setup, workspace));
+    drop(aside);
     setup.end();
     outcome
 }

@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::AgentSetup;
+use super::allotment::Allotment;
 use super::house;
 use super::rules::AgentRules;
 use crate::error::CliError;
@@ -30,8 +31,7 @@ pub(super) struct Followed {
     pub(super) rules: Arc<AgentRules>,
     pub(super) setup: AgentSetup,
     pub(super) store: Arc<dyn Store>,
-    /// Servers that are cocode are left out.
-    pub(super) is_served: bool,
+    pub(super) allotment: Allotment,
 }
 
 /// Follows for as long as this is held.
@@ -88,11 +88,10 @@ impl Followed {
         }
         self.rules.replace(live.config());
         self.setup.replace(live.config());
-        let wanted = house::specs(live.config(), self.is_served);
         // One that is broken now may go on as it was.
         let specs: Vec<ServerSpec> = live
             .specs()
-            .filter(|spec| !self.is_served || wanted.iter().any(|known| known.name == spec.name))
+            .filter(|spec| self.allotment.has(live.config(), spec))
             .cloned()
             .collect();
         if let Some(connector) = &self.connector {

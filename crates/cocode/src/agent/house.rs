@@ -6,16 +6,15 @@ use std::time::Duration;
 
 use cocode_agent::{Agent, AgentOptions, SqliteStore, Store};
 use cocode_client::{Manager, ManagerOptions};
-use cocode_config::{Config, State};
-use cocode_core::ServerSpec;
+use cocode_config::Config;
 
+use super::allotment::Allotment;
 use super::following::{Followed, Following};
 use super::models::Models;
 use super::rules::AgentRules;
 use super::{AgentSetup, Defaults, store_file};
 use crate::args::tool_search::ToolSearchArgs;
 use crate::error::{CliError, Code};
-use crate::itself::{VARIABLE, is_cocode};
 use crate::managing::{Purpose, Setup};
 use crate::reach::Configured;
 use crate::tool_search::ToolSearch;
@@ -37,6 +36,7 @@ pub(crate) struct House {
     rules: Arc<AgentRules>,
     /// What reaches the servers, unless somebody else does.
     connector: Option<Arc<Configured>>,
+    allotment: Allotment,
     following: Option<Following>,
 }
 
@@ -55,32 +55,33 @@ impl House {
             change(options);
         });
         let store = Arc::new(store(workspace)?);
-        let mut house = Self::build(workspace, defaults, store, options, Some(connector)).await?;
+        let reached = (options, Some(connector), Allotment::of(workspace));
+        let mut house = Self::build(workspace, defaults, store, reached).await?;
         house.managing = Some(managing);
         Ok(house)
     }
 
-    /// The same where somebody else reaches the servers, with a manager that is made with these, and with
-    /// conversations that are kept elsewhere.
+    /// The same where somebody else reaches the servers, those that are allotted, with a manager that is
+    /// made with these, and with conversations that are kept elsewhere.
     pub(crate) async fn with(
         workspace: &Workspace,
         defaults: Defaults,
         store: Arc<dyn Store>,
         options: ManagerOptions,
+        allotment: Allotment,
     ) -> Result<Self, CliError> {
-        Self::build(workspace, defaults, store, options, None).await
+        Self::build(workspace, defaults, store, (options, None, allotment)).await
     }
 
     async fn build(
         workspace: &Workspace,
         defaults: Defaults,
         store: Arc<dyn Store>,
-        mut options: ManagerOptions,
-        connector: Option<Arc<Configured>>,
+        (mut options, connector, allotment): (ManagerOptions, Option<Arc<Configured>>, Allotment),
     ) -> Result<Self, CliError> {
         let config = workspace.config()?;
         let rules = Arc::new(AgentRules::new(workspace)?);
-        let specs = specs(config, is_served(workspace));
+        let specs = allotment.specs(config);
         if let Some(connector) = &connector {
             connector.recall_within(RECALLED_WITHIN, &specs).await;
         }
@@ -123,6 +124,7 @@ impl House {
             keep_days: keep_days(config),
             rules,
             connector,
+            allotment,
             following: None,
         })
     }
@@ -130,7 +132,6 @@ impl House {
     /// From now on the servers and rules are those that the files name, as they change. For whoever stays
     /// for a while.
     pub(crate) fn follow(&mut self, workspace: &Workspace) -> Result<(), CliError> {
-        let is_served = is_served(workspace);
         self.following = Some(Following::begin(
             workspace,
             Followed {
@@ -139,7 +140,7 @@ impl House {
                 rules: Arc::clone(&self.rules),
                 setup: self.setup.clone(),
                 store: Arc::clone(&self.agent.options().store),
-                is_served,
+                allotment: self.allotment.clone(),
             },
         )?);
         Ok(())
@@ -157,6 +158,7 @@ impl House {
             keep_days: _,
             rules: _,
             connector: _,
+            allotment: _,
             following,
         } = self;
         drop(following);
@@ -184,24 +186,6 @@ pub(super) async fn purge(store: &dyn Store, days: Option<u64>) {
         Ok(removed) => tracing::info!(removed, days, "old conversations were removed"),
         Err(error) => tracing::warn!(%error, "old conversations were not removed"),
     }
-}
-
-/// The servers of an agent: all that are ready. An agent that is itself a server of cocode does without
-/// those that are cocode, or agents would begin agents without end.
-pub(super) fn specs(config: &Config, is_served: bool) -> Vec<ServerSpec> {
-    let ready = config.servers.values().filter_map(|server| {
-        let State::Ready(spec) = &server.state else {
-            return None;
-        };
-        let is_ours = is_served && is_cocode(&server.winner.found.entry, &[]);
-        (!is_ours).then(|| (**spec).clone())
-    });
-    ready.collect()
-}
-
-/// Whether this process was started by cocode, as one of its servers.
-fn is_served(workspace: &Workspace) -> bool {
-    workspace.environment.variables.text(VARIABLE).is_some()
 }
 
 /// The conversations of this user.

@@ -7,19 +7,22 @@ use std::time::Duration;
 
 use cocode_agent::Store;
 use cocode_agent::serve::{AgentServer, AgentServerOptions};
-use cocode_client::{Answer, Connector, ManagerOptions, ReachError, ReachErrorKind, Reached};
+use cocode_client::{
+    Answer, Connector, ListCache, ManagerOptions, ReachError, ReachErrorKind, Reached,
+};
 use cocode_core::{SandboxMode, ServerSpec};
 use cocode_gateway::View;
 use cocode_wire::serve::Endpoint;
 
 use super::in_process::Connections;
 use crate::agent::served::{Callers, saved_prompts};
-use crate::agent::{Defaults, House};
+use crate::agent::{Allotment, Defaults, House};
 use crate::args::gateway::GatewayArgs;
 use crate::configured::blocked;
 use crate::error::{CliError, Code};
 use crate::managing::{Purpose, Setup};
 use crate::records::Records;
+use crate::serving::Selection;
 use crate::workspace::Workspace;
 
 /// What the server is called.
@@ -37,6 +40,8 @@ pub(crate) struct AgentPlace {
     spec: ServerSpec,
     root: PathBuf,
     ceiling: SandboxMode,
+    /// The servers of the gateway.
+    selection: Selection,
     conversations: Arc<dyn Store>,
     /// Whose conversations it has, if not the owner's.
     principal: Option<Arc<str>>,
@@ -55,6 +60,7 @@ impl AgentPlace {
     /// The place, if the agent is wanted and allowed.
     pub(super) fn wanted(
         args: &GatewayArgs,
+        selection: &Selection,
         records: &dyn Records,
         workspace: &Workspace,
     ) -> Result<Option<Self>, CliError> {
@@ -96,6 +102,7 @@ impl AgentPlace {
                 .agent
                 .max_sandbox
                 .unwrap_or(SandboxMode::WorkspaceWrite),
+            selection: selection.clone(),
             conversations: records.conversations()?,
             principal: None,
             server: RwLock::default(),
@@ -109,6 +116,7 @@ impl AgentPlace {
             spec: self.spec.clone(),
             root: self.root.clone(),
             ceiling: self.ceiling,
+            selection: self.selection.clone(),
             conversations: Arc::clone(&self.conversations),
             principal: Some(Arc::clone(principal)),
             server: RwLock::default(),
@@ -150,8 +158,13 @@ impl AgentPlace {
             view: view.clone(),
             connections: Connections::default(),
         });
+        // What one principal was shown is nothing for another, and the view remembers lists already.
+        options.cache = ListCache::off();
+        let allotment = Allotment::of(workspace);
+        let allotment = allotment.at_gateway(self.selection.clone(), self.principal.clone());
         let store = Arc::clone(&self.conversations);
-        let mut house = House::with(workspace, Defaults::SERVER, store, options).await?;
+        let house = House::with(workspace, Defaults::SERVER, store, options, allotment);
+        let mut house = house.await?;
         house.follow(workspace)?;
         let server = Arc::new(AgentServer::new(AgentServerOptions {
             agent: house.agent.clone(),

@@ -35,17 +35,21 @@ pub(crate) struct FrontDoor {
 }
 
 impl FrontDoor {
+    /// The tokens that let people in.
+    pub(crate) async fn tokens_of(records: &dyn Records) -> Result<Arc<TokenKeeper>, CliError> {
+        let tokens = TokenKeeper::open(records.tokens()).await;
+        Ok(Arc::new(tokens.map_err(|error| token_trouble(&error))?))
+    }
+
     /// The door of a gateway, by its settings and tokens.
-    pub(crate) async fn open(
+    pub(crate) fn open(
         plan: &Plan,
         views: &Arc<Views>,
         calls: &CallBook,
-        records: &dyn Records,
+        tokens: Arc<TokenKeeper>,
         workspace: &Workspace,
     ) -> Result<Self, CliError> {
         let config = workspace.config()?;
-        let tokens = TokenKeeper::open(records.tokens()).await;
-        let tokens = Arc::new(tokens.map_err(|error| token_trouble(&error))?);
         let oauth = config.settings.gateway.oauth.as_ref();
         let oauth = oauth.map(|oauth| resource_server(oauth, workspace));
         let is_required = config.authentication_required().is_some();

@@ -76,10 +76,11 @@ impl Opened {
         let is_asked = within.access.is_asked();
         let (desk, gateway) = (Desk::new(), Gateway::new());
         let records = Arc::clone(&within.records);
-        let watch = Watch::new(&desk.calls, is_asked, &*records, workspace)?;
+        let tokens = FrontDoor::tokens_of(&*records).await?;
+        let watch = Watch::new(&desk.calls, is_asked, &tokens, &*records, workspace)?;
         let made = Made::new(plan, within, (&gateway, &watch, &desk), setup, workspace)?;
         let views = Views::new(made.view.clone());
-        let door = FrontDoor::open(plan, &views.0, &desk.calls, &*records, workspace).await?;
+        let door = FrontDoor::open(plan, &views.0, &desk.calls, tokens, workspace)?;
         let door = Arc::new(door);
         let about = (&gateway, &made.view, &made.rules);
         let management = Management::new((plan, setup, workspace), about, &door, &watch, desk);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cocode_access::{
     AuditEntry, AuditLog, AuditOutcome, AuditSlot, CallGuard, LimitReached, Limits, PrincipalId,
+    TokenKeeper,
 };
 use cocode_admin::model::CallProgress;
 use cocode_admin::{CallBook, CallEnding, NewCall, OngoingCall, TurnedAway};
@@ -25,15 +26,25 @@ const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
 pub(crate) struct Watch {
     pub(crate) calls: CallBook,
     pub(crate) limits: Limits,
-    /// Where calls are written down, if they are.
+    /// Where calls are written down, if they are or may be.
     pub(crate) audit: Option<Arc<Audit>>,
 }
 
 /// An audit log, and how much is written down.
 #[derive(Debug)]
 pub(crate) struct Audit {
-    pub(crate) log: Arc<AuditLog>,
+    pub(crate) log: AuditLog,
     pub(crate) with_arguments: bool,
+    pub(super) since: Since,
+}
+
+/// From when on calls are written down.
+#[derive(Debug)]
+pub(super) enum Since {
+    /// From the first one on.
+    Always,
+    /// As soon as there is a token: from then on there is somebody to hold to account.
+    FirstToken(Arc<TokenKeeper>),
 }
 
 /// Watches over the calls of one principal.
@@ -44,6 +55,11 @@ pub(crate) struct Oversight {
 }
 
 impl Watch {
+    /// Where calls are written down now, if they are.
+    pub(crate) fn audit(&self) -> Option<&Arc<Audit>> {
+        self.audit.as_ref().filter(|audit| audit.is_wanted())
+    }
+
     /// Watches over whoever needs not say who they are.
     pub(crate) fn over_owner(&self) -> Arc<Oversight> {
         self.over(PrincipalId::local())
@@ -55,6 +71,16 @@ impl Watch {
             watch: self.clone(),
             principal,
         })
+    }
+}
+
+impl Audit {
+    /// Whether what is done now is written down.
+    pub(crate) fn is_wanted(&self) -> bool {
+        match &self.since {
+            Since::Always => true,
+            Since::FirstToken(tokens) => tokens.is_needed(),
+        }
     }
 }
 
@@ -77,7 +103,7 @@ impl Oversight {
         let call = self.watch.calls.begin(self.call(deed));
         call.end(CallEnding::Denied(reached.to_string()));
         self.watch.calls.turn_away(TurnedAway::Limit);
-        if let Some(audit) = &self.watch.audit
+        if let Some(audit) = self.watch.audit()
             && let Ok(slot) = audit.log.reserve()
         {
             slot.write(AuditEntry {
@@ -107,13 +133,10 @@ impl Oversight {
 
 impl Overseer for Oversight {
     fn begin(&self, deed: &Deed<'_>) -> Result<Box<dyn Ongoing>, RpcError> {
-        let Watch {
-            calls,
-            limits,
-            audit,
-        } = &self.watch;
+        let Watch { calls, limits, .. } = &self.watch;
+        let audit = self.watch.audit();
         // Before it counts: what cannot be written down is not done.
-        let slot = audit.as_ref().map(|audit| audit.log.reserve()).transpose();
+        let slot = audit.map(|audit| audit.log.reserve()).transpose();
         let slot = slot.map_err(|unavailable| {
             // The log itself has said that it cannot be written, once and not for every call.
             tracing::debug!(why = unavailable.why, "a call is refused");
@@ -129,7 +152,7 @@ impl Overseer for Oversight {
         };
         let guard = guard.map_err(|reached| self.limited(deed, &reached))?;
         let call = calls.begin(self.call(deed));
-        let entry = audit.as_ref().map(|audit| self.entry(deed, audit));
+        let entry = audit.map(|audit| self.entry(deed, audit));
         Ok(Box::new(Watched {
             call: Some(call),
             record: slot.zip(entry).map(|(slot, entry)| Record {

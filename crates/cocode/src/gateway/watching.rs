@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cocode_access::{
-    AuditLog, LimitPlan, Limits, Policies, PrincipalPolicy, ServerLimit, WhenFailing,
+    AuditLog, LimitPlan, Limits, Policies, PrincipalPolicy, ServerLimit, TokenKeeper, WhenFailing,
 };
 use cocode_admin::CallBook;
 use cocode_config::{AuditFailure, Config, OTHERS, PrincipalSettings};
 
-use super::oversight::{Audit, Watch};
+use super::oversight::{Audit, Since, Watch};
 use crate::error::CliError;
 use crate::records::Records;
 use crate::workspace::Workspace;
@@ -20,27 +20,34 @@ use crate::workspace::Workspace;
 const WRITTEN_WITHIN: Duration = Duration::from_secs(5);
 
 impl Watch {
-    /// By the settings, for a gateway whose clients have to say who they are, or not.
+    /// By the settings, for a gateway whose clients have to say who they are, or not until there is a token.
     pub(crate) fn new(
         calls: &CallBook,
         is_authenticated: bool,
+        tokens: &Arc<TokenKeeper>,
         records: &dyn Records,
         workspace: &Workspace,
     ) -> Result<Self, CliError> {
         let config = workspace.config()?;
         let settings = &config.settings.gateway.audit;
-        let audit = if settings.is_enabled(is_authenticated) {
-            let when_failing = match settings.on_failure.value {
-                AuditFailure::Refuse => WhenFailing::Refuse,
-                AuditFailure::Continue => WhenFailing::GoOn,
-            };
-            Some(Arc::new(Audit {
-                log: Arc::new(AuditLog::start(records.audit(), when_failing)),
-                with_arguments: settings.arguments.value,
-            }))
+        let since = if settings.is_enabled(is_authenticated) {
+            Some(Since::Always)
+        } else if settings.is_enabled(true) {
+            Some(Since::FirstToken(Arc::clone(tokens)))
         } else {
             None
         };
+        let when_failing = match settings.on_failure.value {
+            AuditFailure::Refuse => WhenFailing::Refuse,
+            AuditFailure::Continue => WhenFailing::GoOn,
+        };
+        let audit = since.map(|since| {
+            Arc::new(Audit {
+                log: AuditLog::start(records.audit(), when_failing),
+                with_arguments: settings.arguments.value,
+                since,
+            })
+        });
         Ok(Self {
             calls: calls.clone(),
             limits: Limits::new(plan(config)),

@@ -283,3 +283,30 @@ fn every_call_is_written_down_and_nobody_can_forge_a_line() {
     let broken = home.run(["audit", "verify"]);
     assert_ne!(broken.code, Some(0), "{broken:?}");
 }
+
+#[test]
+fn calls_are_written_down_from_the_first_token_on() {
+    let home = Home::new();
+    home.project_file("hello.txt", "good morning\n");
+    let gateway = gateway(&home);
+    let read = |token: Option<&str>| {
+        let client = ByHand::new(gateway.url(), token).initialized();
+        client.call("mcp__workspace__read", &json!({ "path": "hello.txt" }))
+    };
+    assert!(read(None)["result"].is_object());
+    let ana = token(&home, "ana");
+    assert!(read(Some(&ana))["result"].is_object());
+    assert_eq!(gateway.end("-TERM").0, Some(0));
+    let shown = home.run(["audit", "show", "--json"]).with_code(0).stdout;
+    let entries: Vec<Value> = shown
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let [entry] = entries.as_slice() else {
+        panic!("{shown}");
+    };
+    assert_eq!(
+        [&entry["principal"], &entry["name"], &entry["outcome"]],
+        ["ana", "read", "ok"]
+    );
+}

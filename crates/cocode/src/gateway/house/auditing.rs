@@ -1,14 +1,16 @@
 //! What those who look after the gateway do is written down like calls are, and what was written down
 //! can be read.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cocode_access::{AuditEntry, AuditLog, AuditOutcome, AuditSlot};
+use cocode_access::{AuditEntry, AuditOutcome, AuditSlot};
 use cocode_admin::{Caller, Record, Refusal, RefusalStatus};
 use cocode_client::RawJson;
 use tokio::time::timeout;
 
 use super::interior::Interior;
+use crate::gateway::oversight::Audit;
 
 /// What stands before the methods of the management API.
 const PREFIX: &str = "gateway/";
@@ -68,7 +70,7 @@ pub(super) struct Ongoing {
     act: Act,
     began: Instant,
     outcome: AuditOutcome,
-    slot: Option<AuditSlot>,
+    place: Option<(Arc<Audit>, AuditSlot)>,
 }
 
 impl Record for Ongoing {
@@ -83,7 +85,9 @@ impl Record for Ongoing {
 
 impl Drop for Ongoing {
     fn drop(&mut self) {
-        let Some(slot) = self.slot.take() else {
+        // Not before it is over: the first token is what makes a gateway write down what is done.
+        let place = self.place.take();
+        let Some((_, slot)) = place.filter(|(audit, _)| audit.is_wanted()) else {
             return;
         };
         let method = format!("{PREFIX}{}", self.act.method);
@@ -114,22 +118,22 @@ impl Interior {
 
     /// Begins to write something down.
     pub(super) fn begin(&self, act: Act) -> Result<Ongoing, Refusal> {
-        let slot = self.audit_log().map(AuditLog::reserve).transpose();
+        let reserve = |audit: &Arc<Audit>| {
+            let slot = audit.log.reserve();
+            let slot = slot.map_err(|error| unavailable(error.to_string()))?;
+            Ok((Arc::clone(audit), slot))
+        };
         Ok(Ongoing {
             act,
             began: Instant::now(),
             outcome: AuditOutcome::Cancelled,
-            slot: slot.map_err(|error| unavailable(error.to_string()))?,
+            place: self.watch.audit.as_ref().map(reserve).transpose()?,
         })
-    }
-
-    fn audit_log(&self) -> Option<&AuditLog> {
-        self.watch.audit.as_ref().map(|audit| &*audit.log)
     }
 
     /// The newest first. Where nothing is written down, there is nothing.
     pub(super) async fn audit(&self, limit: usize) -> Result<Vec<RawJson>, Refusal> {
-        let Some(audit) = self.audit_log() else {
+        let Some(audit) = self.watch.audit().map(|audit| &audit.log) else {
             return Ok(Vec::new());
         };
         // What was just done is to be seen.

@@ -132,3 +132,24 @@ async fn what_is_done_is_written_down_with_who_did_it() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn the_first_token_is_the_first_thing_that_is_written_down() {
+    let files = Files::with(&entry("good", &Script::new(), ""));
+    play(files, async |stage| {
+        stage.connected("good").await;
+        assert_eq!(stage.house.audit(10).await.unwrap().len(), 0);
+        stage.house.add_token(ana(), wanted("ci")).await.unwrap();
+        stage.house.revoke_token(ana(), "ci").await.unwrap();
+        let entries = stage.house.audit(10).await.unwrap();
+        let methods: Vec<String> = entries
+            .iter()
+            .map(|entry| entry.decode::<Value>().unwrap()["method"].to_string())
+            .collect();
+        assert_eq!(
+            methods,
+            ["\"gateway/tokens/revoke\"", "\"gateway/tokens/add\""]
+        );
+    })
+    .await;
+}
