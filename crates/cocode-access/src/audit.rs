@@ -3,6 +3,7 @@
 
 mod entry;
 mod files;
+mod folds;
 mod hash;
 mod ledger;
 mod line;
@@ -21,7 +22,9 @@ pub use entry::{AuditEntry, AuditEvent, AuditOutcome};
 pub use hash::{AuditHash, AuditHead, InvalidAuditHash};
 pub use ledger::{FileLedger, FileLedgerOptions, verify_directory};
 pub use line::{AuditLine, MAX_AUDIT_LINE_BYTES};
-pub use log::{AuditHealth, AuditLog, AuditSlot, AuditUnavailable, NotWritten, WhenFailing};
+pub use log::{
+    AuditHealth, AuditLog, AuditSlot, AuditUnavailable, NotBegun, NotWritten, WhenFailing,
+};
 pub use report::{Finding, Place, VerifyReport};
 pub use verifier::Verifier;
 

@@ -31,8 +31,8 @@ pub type Work<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub use audit::{
     AuditEntry, AuditError, AuditEvent, AuditHash, AuditHead, AuditHealth, AuditLedger, AuditLine,
     AuditLog, AuditOutcome, AuditSlot, AuditUnavailable, FileLedger, FileLedgerOptions, Finding,
-    InvalidAuditHash, MAX_AUDIT_LINE_BYTES, NotWritten, Place, Verifier, VerifyReport, WhenFailing,
-    verify_directory,
+    InvalidAuditHash, MAX_AUDIT_LINE_BYTES, NotBegun, NotWritten, Place, Verifier, VerifyReport,
+    WhenFailing, verify_directory,
 };
 pub use doorkeeper::{Checked, DoorMode, DoorOptions, Doorkeeper};
 pub use limits::{CallGuard, Limit, LimitPlan, LimitReached, Limits, ServerLimit, Whose};

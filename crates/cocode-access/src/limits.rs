@@ -354,10 +354,17 @@ impl fmt::Display for Whose {
 impl fmt::Display for Limit {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::CallsPerMinute(calls) => write!(formatter, "{calls} calls per minute"),
-            Self::Concurrent(calls) => write!(formatter, "{calls} calls at once"),
+            Self::CallsPerMinute(calls) => write!(formatter, "{} per minute", counted(*calls)),
+            Self::Concurrent(calls) => write!(formatter, "{} at once", counted(*calls)),
             Self::Counted(most) => write!(formatter, "no more than {most} principals and servers"),
         }
+    }
+}
+
+fn counted(calls: u32) -> String {
+    match calls {
+        1 => "1 call".to_owned(),
+        calls => format!("{calls} calls"),
     }
 }
 

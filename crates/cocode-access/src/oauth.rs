@@ -154,7 +154,7 @@ impl ResourceServer {
         let Some(rest) = path.strip_prefix(WELL_KNOWN) else {
             return false;
         };
-        let resource = self.shared.options.resource.path().trim_end_matches('/');
+        let resource = resource_path(&self.shared.options.resource);
         let below = rest.strip_prefix(resource);
         rest.is_empty()
             || rest == "/"
@@ -164,11 +164,8 @@ impl ResourceServer {
     /// The address of the description.
     pub fn metadata_url(&self) -> String {
         let resource = &self.shared.options.resource;
-        let path = resource.path().trim_end_matches('/');
-        format!(
-            "{}{WELL_KNOWN}{path}",
-            resource.origin().ascii_serialization()
-        )
+        let (origin, path) = (resource_origin(resource), resource_path(resource));
+        format!("{origin}{WELL_KNOWN}{path}")
     }
 
     /// What every token has to allow.
@@ -179,14 +176,8 @@ impl ResourceServer {
 
 impl Shared {
     fn new(options: OAuthOptions, issuers: Vec<IssuerKeys>) -> Self {
-        let mut audiences = options.audiences.clone();
-        if audiences.is_empty() {
-            // Some write an address with the slash that ends it, and some without.
-            audiences.push(resource_name(&options.resource));
-            audiences.push(format!("{}/", resource_name(&options.resource)));
-        }
         let demands = Demands {
-            audiences,
+            audiences: audiences(&options),
             principal_claim: options.principal_claim.clone(),
             leeway: options.leeway,
         };
@@ -332,8 +323,34 @@ impl fmt::Debug for JwtChecked {
     }
 }
 
-/// The resource as it stands in tokens: without a slash at its end.
+/// What tokens may be for. The resource is always among it: as clients are told to ask for it, and with the
+/// slash that some write at its end, whatever else is configured and however it is written there.
+fn audiences(options: &OAuthOptions) -> Vec<String> {
+    let name = resource_name(&options.resource);
+    let resource = [
+        format!("{name}/"),
+        options.resource.as_str().to_owned(),
+        name,
+    ];
+    let mut audiences = options.audiences.clone();
+    for spelling in resource {
+        if !audiences.contains(&spelling) {
+            audiences.push(spelling);
+        }
+    }
+    audiences
+}
+
+/// The resource as clients are told of it: its host in small letters, without a port that goes without
+/// saying, and without a slash at its end.
 fn resource_name(resource: &Url) -> String {
-    let path = resource.path().trim_end_matches('/');
-    format!("{}{path}", resource.origin().ascii_serialization())
+    format!("{}{}", resource_origin(resource), resource_path(resource))
+}
+
+fn resource_origin(resource: &Url) -> String {
+    resource.origin().ascii_serialization()
+}
+
+fn resource_path(resource: &Url) -> &str {
+    resource.path().trim_end_matches('/')
 }

@@ -34,6 +34,10 @@ pub struct AuditEntry {
     /// What happened to the log itself. Verifying believes this and nothing else of an entry, so it
     /// never comes from a client.
     pub event: Option<AuditEvent>,
+    /// How many this stands for, where it is one line for several; see [`AuditLog::write_limited`].
+    ///
+    /// [`AuditLog::write_limited`]: super::AuditLog::write_limited
+    pub times: Option<u64>,
 }
 
 /// What happens to a log itself, and would otherwise look like somebody's deed.
@@ -41,6 +45,11 @@ pub struct AuditEntry {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum AuditEvent {
+    /// A program begins to write.
+    Started {
+        /// Its version.
+        version: String,
+    },
     /// The oldest lines are removed, because more is not to be kept.
     Retention {
         /// The file that is removed, or the table that it is removed from.
@@ -105,6 +114,7 @@ impl AuditEntry {
             bytes: 0,
             arguments: None,
             event: None,
+            times: None,
         }
     }
 

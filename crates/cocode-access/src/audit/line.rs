@@ -159,6 +159,7 @@ fn written(seq: u64, previous: AuditHash, entry: &AuditEntry) -> String {
         bytes,
         arguments,
         event,
+        times,
     } = entry;
     let text_or_null = |text: &Option<String>| match text {
         Some(text) => json_text(cut(text, MAX_TEXT_BYTES)),
@@ -176,6 +177,10 @@ fn written(seq: u64, previous: AuditHash, entry: &AuditEntry) -> String {
         code.map_or_else(|| "null".to_owned(), |code| code.to_string()),
         took.as_millis(),
     );
+    if let Some(times) = times {
+        // Writing to a string does not fail.
+        let _never_fails = write!(line, ",\"times\":{times}");
+    }
     if let Some(arguments) = arguments {
         line.push_str(&written_arguments(arguments));
     }
@@ -200,6 +205,14 @@ fn written_arguments(arguments: &str) -> String {
     let beginning = json_text(cut(arguments, MAX_TEXT_BYTES));
     let bytes = arguments.len();
     format!(",\"arguments_cut\":{{\"bytes\":{bytes},\"beginning\":{beginning}}}")
+}
+
+/// A text as it will stand in a line, without what is left out there.
+pub(super) fn cut_text(text: String) -> String {
+    if text.len() <= MAX_TEXT_BYTES {
+        return text;
+    }
+    cut(&text, MAX_TEXT_BYTES).into_owned()
 }
 
 /// The beginning of a text, with a sign that there is more.

@@ -73,6 +73,28 @@ fn what_was_written_is_recognised_and_what_was_changed_is_not() {
 }
 
 #[test]
+fn how_many_a_line_stands_for_is_a_part_of_it_and_lines_without_that_are_what_they_were() {
+    let several = AuditEntry {
+        times: Some(12),
+        ..entry()
+    };
+    let line = AuditLine::after(AuditHead::START, &several);
+    assert!(line.text().contains(r#""bytes":345,"times":12,"previous""#));
+    assert_eq!(AuditLine::parse(line.text()), Some(line.clone()));
+    let fewer = line.text().replace("\"times\":12", "\"times\":1");
+    assert_eq!(AuditLine::parse(&fewer), None);
+    // This one was written before there was such a member.
+    let old = concat!(
+        r#"{"seq":1,"at":"1970-01-01T00:16:40.500Z","principal":"alice","client":null,"#,
+        r#""method":"tools/call","server":"files","name":"read","outcome":"limited","code":null,"#,
+        r#""milliseconds":0,"bytes":0,"#,
+        r#""previous":"0000000000000000000000000000000000000000000000000000000000000000","#,
+        r#""hash":"cfc9a3e01886985f67b8e42a109cec6c45a9cd1a128b6e53c2cb99726637339b"}"#
+    );
+    assert!(AuditLine::parse(old).is_some());
+}
+
+#[test]
 fn no_text_can_begin_a_line_or_command_a_terminal() {
     let forged = "x\n{\"seq\":2}\r\n\u{2028}\u{2029}\u{85}\u{1b}[2J\u{9b}31m\u{7f}\u{202e}\"}";
     let entry = AuditEntry {
@@ -157,6 +179,9 @@ fn events_of_the_log_are_read_back_and_those_of_newer_versions_do_no_harm() {
         },
         AuditEvent::TailLost { expected: through },
         AuditEvent::Lost { entries: 9 },
+        AuditEvent::Started {
+            version: "1.2.3".to_owned(),
+        },
     ] {
         let line = AuditLine::after(through, &AuditEntry::of_log(event.clone()));
         assert_eq!(AuditLine::parse(line.text()).unwrap().event(), Some(&event));

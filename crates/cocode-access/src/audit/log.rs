@@ -4,15 +4,16 @@
 //! before anything was done, and never after it that there is no room to write it down.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::entry::{AuditEntry, AuditEvent};
+use super::entry::{AuditEntry, AuditEvent, AuditOutcome};
+use super::folds::{Folds, Ripe};
 use super::{AuditError, AuditLedger};
 
 /// Calls that may be going on or wait to be written.
@@ -80,12 +81,32 @@ pub struct NotWritten {
     pub why: String,
 }
 
+/// The log cannot be written from its beginning.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the audit log cannot be written: {why}")]
+pub struct NotBegun {
+    /// What is wrong with the log.
+    pub why: String,
+}
+
 struct Shared {
     ledger: Arc<dyn AuditLedger>,
     when_failing: WhenFailing,
-    failing: Mutex<Option<String>>,
+    state: watch::Sender<State>,
+    folds: Folds,
     n_written: AtomicU64,
     n_lost: AtomicU64,
+}
+
+/// Whether entries can be written.
+#[derive(Debug)]
+enum State {
+    /// As far as anybody knows.
+    Well,
+    /// Nobody knows yet: the first entry is being written.
+    Beginning,
+    /// They cannot, and why.
+    Failing(String),
 }
 
 #[derive(Debug)]
@@ -102,7 +123,8 @@ impl AuditLog {
         let shared = Arc::new(Shared {
             ledger,
             when_failing,
-            failing: Mutex::default(),
+            state: watch::Sender::new(State::Well),
+            folds: Folds::default(),
             n_written: AtomicU64::new(0),
             n_lost: AtomicU64::new(0),
         });
@@ -116,6 +138,30 @@ impl AuditLog {
         }
     }
 
+    /// Writes that a program of this version begins, before any call is made, and waits for that. So it is
+    /// known from the first call on whether what is done can be written down, and not after many of them
+    /// were made. Until the entry is written the log counts as failing, also after this has returned: it
+    /// does so as soon as one attempt has failed, or after this time. Cancel safe.
+    pub async fn begin(&self, version: &str, limit: Duration) -> Result<(), NotBegun> {
+        let Ok(place) = self.queue.try_reserve() else {
+            return Err(NotBegun { why: too_many() });
+        };
+        let version = version.to_owned();
+        let started = AuditEntry::of_log(AuditEvent::Started { version });
+        let mut states = self.shared.state.subscribe();
+        // Whatever comes of the entry ends this, so nothing may come between.
+        self.shared.state.send_replace(State::Beginning);
+        place.send(Queued::Entry(Box::new(started)));
+        let is_decided = |state: &State| !matches!(state, State::Beginning);
+        if timeout(limit, states.wait_for(is_decided)).await.is_err() {
+            self.shared.note_delay(limit);
+        }
+        match self.shared.failing() {
+            Some(why) => Err(NotBegun { why }),
+            None => Ok(()),
+        }
+    }
+
     /// Takes a place for what will be said of a call that is about to begin. Without one it must not.
     pub fn reserve(&self) -> Result<AuditSlot, AuditUnavailable> {
         let failing = self.shared.failing();
@@ -125,8 +171,7 @@ impl AuditLog {
                 return Err(AuditUnavailable { why });
             }
             if permit.is_none() {
-                let why = format!("{MAX_WAITING} entries wait to be written");
-                return Err(AuditUnavailable { why });
+                return Err(AuditUnavailable { why: too_many() });
             }
         }
         Ok(AuditSlot {
@@ -135,7 +180,26 @@ impl AuditLog {
         })
     }
 
-    /// Waits until all is written that was said before.
+    /// Writes that a limit keeps somebody from something; nothing was done, so no place has to be taken
+    /// before. Only the first of a minute are lines of their own, for each principal. The others are
+    /// counted, and become one line when the minute is over or the log is flushed: else whoever goes on
+    /// asking would push out all that was written before. What cannot be written now is counted, too.
+    pub fn write_limited(&self, entry: AuditEntry) {
+        let entry = AuditEntry {
+            outcome: AuditOutcome::Limited,
+            ..entry
+        };
+        let folds = &self.shared.folds;
+        let Some(entry) = folds.admit(entry) else {
+            return;
+        };
+        match self.reserve().ok().and_then(|slot| slot.permit) {
+            Some(permit) => drop(permit.send(Queued::Entry(Box::new(entry)))),
+            None => folds.fold(entry),
+        }
+    }
+
+    /// Waits until all is written that was said before, also what was only counted so far.
     pub async fn flush(&self, limit: Duration) -> Result<(), NotWritten> {
         let (done, written) = oneshot::channel();
         let flushed = timeout(limit, async {
@@ -191,25 +255,56 @@ impl AuditSlot {
 
 impl Shared {
     fn failing(&self) -> Option<String> {
-        let failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
-        failing.clone()
+        match &*self.state.borrow() {
+            State::Well => None,
+            State::Beginning => Some("its first entry is not written yet".to_owned()),
+            State::Failing(why) => Some(why.clone()),
+        }
     }
 
-    fn set_failing(&self, why: Option<String>) {
-        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
-        match (&why, &*failing) {
-            (Some(why), None) => tracing::error!(why, "the audit log cannot be written"),
-            (None, Some(_)) => tracing::info!("the audit log can be written again"),
-            _ => {}
+    fn note_failure(&self, why: String) {
+        let told = why.clone();
+        let before = self.state.send_replace(State::Failing(why));
+        if !matches!(before, State::Failing(_)) {
+            tracing::error!(why = told, "the audit log cannot be written");
         }
-        *failing = why;
+    }
+
+    fn note_success(&self) {
+        let before = self.state.send_replace(State::Well);
+        if matches!(before, State::Failing(_)) {
+            tracing::info!("the audit log can be written again");
+        }
+    }
+
+    /// The first entry takes too long, unless it was written this very moment: then nobody would say that
+    /// all is well again.
+    fn note_delay(&self, limit: Duration) {
+        let why = format!("its first entry is not written after {} s", limit.as_secs());
+        let is_late = self.state.send_if_modified(|state| {
+            let is_late = matches!(state, State::Beginning);
+            if is_late {
+                *state = State::Failing(why.clone());
+            }
+            is_late
+        });
+        if is_late {
+            tracing::error!(why, "the audit log cannot be written");
+        }
     }
 
     async fn write(self: Arc<Self>, mut received: mpsc::Receiver<Queued>) {
         let mut queued = Vec::with_capacity(MAX_BATCH);
         // Losses that the log already tells of.
         let mut n_told = 0;
-        while received.recv_many(&mut queued, MAX_BATCH).await > 0 {
+        loop {
+            let is_over = tokio::select! {
+                n_received = received.recv_many(&mut queued, MAX_BATCH) => n_received == 0,
+                () = self.folds.until_due() => false,
+            };
+            if is_over {
+                return;
+            }
             let mut entries = Vec::with_capacity(queued.len() + 1);
             let mut flushed = Vec::new();
             for one in queued.drain(..) {
@@ -219,6 +314,15 @@ impl Shared {
                 }
             }
             self.write_batch(entries, &mut n_told).await;
+            // Who flushes wants to see all of it.
+            let which = if flushed.is_empty() {
+                Ripe::Due
+            } else {
+                Ripe::All
+            };
+            for folded in self.folds.take(which).chunks(MAX_BATCH) {
+                self.write_batch(folded.to_vec(), &mut n_told).await;
+            }
             for done in flushed {
                 // Who asked may not wait any more.
                 let _nobody_waits = done.send(());
@@ -229,6 +333,8 @@ impl Shared {
     /// Writes entries, or loses them where calls go on without that.
     async fn write_batch(&self, mut entries: Vec<AuditEntry>, n_told: &mut u64) {
         let n_entries = entries.len() as u64;
+        // A line may stand for several.
+        let n_meant: u64 = entries.iter().map(|entry| entry.times.unwrap_or(1)).sum();
         let n_lost = self.n_lost.load(Ordering::Relaxed);
         if n_lost > *n_told {
             let lost = AuditEvent::Lost {
@@ -243,17 +349,21 @@ impl Shared {
             let Err(error) = self.ledger.append(&entries).await else {
                 break;
             };
-            self.set_failing(Some(told(&error)));
+            self.note_failure(told(&error));
             if self.when_failing == WhenFailing::GoOn {
-                self.n_lost.fetch_add(n_entries, Ordering::Relaxed);
+                self.n_lost.fetch_add(n_meant, Ordering::Relaxed);
                 return;
             }
             sleep(RETRY_AFTER).await;
         }
         *n_told = n_lost;
         self.n_written.fetch_add(n_entries, Ordering::Relaxed);
-        self.set_failing(None);
+        self.note_success();
     }
+}
+
+fn too_many() -> String {
+    format!("{MAX_WAITING} entries wait to be written")
 }
 
 /// An error and its causes.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::{AuditLog, AuditSlot, MAX_WAITING, WhenFailing};
 use crate::Work;
@@ -198,4 +198,154 @@ async fn a_ledger_that_fails_is_tried_once_in_a_second() {
     log.reserve().unwrap().write(entry("first"));
     sleep(Duration::from_millis(9_500)).await;
     assert_eq!(ledger.n_appends.load(Ordering::Relaxed), 10);
+}
+
+fn limited(principal: &str) -> AuditEntry {
+    AuditEntry {
+        principal: Some(principal.to_owned()),
+        // What comes of it is said by the log.
+        ..entry("read")
+    }
+}
+
+impl Scripted {
+    /// Of a principal: lines that stand for themselves, and numbers that others stand for.
+    fn limited(&self, principal: &str) -> (usize, Vec<u64>) {
+        let written = self.written.lock().unwrap();
+        let theirs = |entry: &&AuditEntry| {
+            entry.principal.as_deref() == Some(principal) && entry.outcome == AuditOutcome::Limited
+        };
+        let theirs: Vec<&AuditEntry> = written.iter().filter(theirs).collect();
+        let folded: Vec<u64> = theirs.iter().filter_map(|entry| entry.times).collect();
+        (theirs.len() - folded.len(), folded)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_is_at_a_limit_gets_ten_lines_in_a_minute_and_one_for_all_others() {
+    let ledger = Scripted::new();
+    let log = log(&ledger, WhenFailing::Refuse);
+    for _ in 0..MAX_WAITING {
+        log.write_limited(limited("mallory"));
+    }
+    for _ in 0..3 {
+        log.write_limited(limited("bob"));
+    }
+    // There is room for what others do.
+    log.reserve().unwrap().write(entry("done"));
+    sleep(Duration::from_secs(59)).await;
+    assert_eq!(ledger.limited("mallory"), (10, vec![]));
+    sleep(Duration::from_secs(2)).await;
+    let n_others = MAX_WAITING as u64 - 10;
+    assert_eq!(ledger.limited("mallory"), (10, vec![n_others]));
+    assert_eq!(ledger.limited("bob"), (3, vec![]));
+    // The next minute is like the first.
+    for _ in 0..12 {
+        log.write_limited(limited("mallory"));
+    }
+    sleep(Duration::from_secs(61)).await;
+    assert_eq!(ledger.limited("mallory"), (20, vec![n_others, 2]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_counted_is_written_when_the_log_is_flushed_and_closed() {
+    let ledger = Scripted::new();
+    let log = log(&ledger, WhenFailing::Refuse);
+    for _ in 0..25 {
+        log.write_limited(limited("mallory"));
+    }
+    log.flush(SOON).await.unwrap();
+    assert_eq!(ledger.limited("mallory"), (10, vec![15]));
+    // Looking at the log gives nobody more lines.
+    for _ in 0..5 {
+        log.write_limited(limited("mallory"));
+    }
+    log.close(SOON).await.unwrap();
+    assert_eq!(ledger.limited("mallory"), (10, vec![15, 5]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_limit_refuses_while_nothing_can_be_written_is_counted() {
+    let ledger = Scripted::new();
+    let log = log(&ledger, WhenFailing::Refuse);
+    ledger.is_full.store(true, Ordering::Relaxed);
+    log.reserve().unwrap().write(entry("first"));
+    log.flush(SOON).await.unwrap_err();
+    for _ in 0..3 {
+        log.write_limited(limited("mallory"));
+    }
+    ledger.is_full.store(false, Ordering::Relaxed);
+    log.flush(SOON).await.unwrap();
+    assert_eq!(ledger.limited("mallory"), (0, vec![3]));
+    assert_eq!(log.health().n_lost, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_line_for_several_that_is_lost_counts_as_all_of_them() {
+    let ledger = Scripted::new();
+    let log = log(&ledger, WhenFailing::GoOn);
+    for _ in 0..30 {
+        log.write_limited(limited("mallory"));
+    }
+    ledger.is_full.store(true, Ordering::Relaxed);
+    log.flush(SOON).await.unwrap();
+    assert_eq!(log.health().n_lost, 30);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_log_begins_with_the_program_that_writes_it() {
+    let ledger = Scripted::new();
+    let log = log(&ledger, WhenFailing::Refuse);
+    log.begin("1.2.3", SOON).await.unwrap();
+    assert!(log.reserve().is_ok());
+    let version = "1.2.3".to_owned();
+    let events: Vec<_> = ledger.written.lock().unwrap().clone();
+    let events: Vec<_> = events.into_iter().map(|entry| entry.event).collect();
+    assert_eq!(events, [Some(AuditEvent::Started { version })]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_a_ledger_that_is_unusable_from_the_start_not_even_one_call_is_made() {
+    let ledger = Scripted::new();
+    let log = log(&ledger, WhenFailing::Refuse);
+    ledger.is_full.store(true, Ordering::Relaxed);
+    let began = Instant::now();
+    let not_begun = log.begin("1.2.3", SOON).await.unwrap_err();
+    assert!(not_begun.why.contains("cannot write"), "{not_begun}");
+    assert!(began.elapsed() < Duration::from_secs(1), "it is known");
+    assert!(log.reserve().is_err());
+    assert!(log.health().failing.is_some());
+    ledger.is_full.store(false, Ordering::Relaxed);
+    sleep(Duration::from_secs(2)).await;
+    log.reserve().unwrap().write(entry("first"));
+    log.flush(SOON).await.unwrap();
+    assert_eq!(ledger.written.lock().unwrap().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ledger_that_does_not_answer_at_the_start_refuses_calls_until_it_does() {
+    let ledger = Scripted::new();
+    ledger.gate.forget_permits(Semaphore::MAX_PERMITS);
+    let log = log(&ledger, WhenFailing::Refuse);
+    let meanwhile = async {
+        sleep(Duration::from_secs(1)).await;
+        log.reserve().is_err()
+    };
+    let (begun, is_refused) = tokio::join!(log.begin("1.2.3", SOON), meanwhile);
+    assert!(is_refused);
+    assert!(begun.unwrap_err().why.contains("after 5 s"));
+    assert!(log.reserve().is_err());
+    ledger.gate.add_permits(10);
+    log.flush(SOON).await.unwrap();
+    assert!(log.reserve().is_ok());
+    assert_eq!(log.health().failing, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn if_calls_go_on_they_do_so_from_the_start() {
+    let ledger = Scripted::new();
+    let log = log(&ledger, WhenFailing::GoOn);
+    ledger.is_full.store(true, Ordering::Relaxed);
+    assert!(log.begin("1.2.3", SOON).await.is_err());
+    assert!(log.reserve().is_ok());
 }

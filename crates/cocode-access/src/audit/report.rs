@@ -97,6 +97,14 @@ pub enum Finding {
         /// The line that is known.
         expected: AuditHead,
     },
+    /// The line that is known was removed, as it was configured, and so were those after it that could
+    /// have shown whether it was there.
+    TooOld {
+        /// The first line that is left.
+        first: u64,
+        /// The line that is known.
+        expected: AuditHead,
+    },
     /// What is kept beside the log about its last line cannot be read.
     BadHead {
         /// The file.
@@ -190,6 +198,12 @@ impl fmt::Display for Finding {
                 formatter,
                 "entry {} is not the one that is known, with the hash {}",
                 expected.seq, expected.hash
+            ),
+            Self::TooOld { first, expected } => write!(
+                formatter,
+                "entry {} cannot be compared any more: the log begins with entry {first}, because older \
+                 ones were removed, as it was configured; keep a newer number and hash",
+                expected.seq
             ),
             Self::BadHead { place } => write!(
                 formatter,

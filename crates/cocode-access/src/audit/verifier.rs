@@ -60,7 +60,8 @@ struct Odd {
 }
 
 impl Verifier {
-    /// Looks also for these lines, as far as they have not been removed as it was configured.
+    /// Looks also for these lines. One that was removed, as it was configured, is compared with what the
+    /// first line says of it; one that nothing is left of is a problem, because all may be written anew.
     pub fn new(expected: impl IntoIterator<Item = AuditHead>) -> Self {
         let mut unique: Vec<AuditHead> = Vec::new();
         for head in expected {
@@ -136,6 +137,12 @@ impl Verifier {
                 self.problem(Finding::Rewritten { expected });
             } else if expected.seq > last {
                 self.problem(Finding::TailCut { last, expected });
+            } else if expected.next() == first && expected.hash != self.removed_before {
+                // The line is gone, and the first one that is left names another in its place.
+                self.problem(Finding::Rewritten { expected });
+            } else if expected.next() < first && self.is_start_explained {
+                // Without an explanation, the missing start is a problem already.
+                self.problem(Finding::TooOld { first, expected });
             }
         }
         self.report
@@ -384,7 +391,7 @@ impl Verifier {
                 place: self.place.clone(),
                 entries: *entries,
             }),
-            Some(AuditEvent::Healed { .. }) | None => {}
+            Some(AuditEvent::Healed { .. } | AuditEvent::Started { .. }) | None => {}
         }
     }
 

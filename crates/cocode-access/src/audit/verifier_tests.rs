@@ -235,6 +235,50 @@ fn a_chain_may_begin_later_only_if_it_says_so() {
     }
 }
 
+/// The end of a chain that says that all before it was removed, and whether a line is expected.
+fn kept_of(lines: &[String], n_removed: usize, expected: AuditHead) -> VerifyReport {
+    let known = heads(lines);
+    let event = AuditEvent::Retention {
+        file: "audit-1.jsonl".to_owned(),
+        through: known[n_removed - 1],
+    };
+    let mut kept = lines[n_removed..].to_vec();
+    let line = AuditLine::after(*known.last().unwrap(), &AuditEntry::of_log(event));
+    kept.push(line.text().to_owned());
+    verified(&kept, Some(expected))
+}
+
+#[test]
+fn a_chain_that_was_written_anew_is_known_by_the_line_before_its_first() {
+    let honest = chain(6);
+    let expected = heads(&honest)[2];
+    assert!(kept_of(&honest, 3, expected).is_intact());
+    let start = AuditHead {
+        seq: 0,
+        hash: AuditHash::from_bytes([1; 32]),
+    };
+    let anew = chain_after(start, 6);
+    let report = kept_of(&anew, 3, expected);
+    assert_eq!(report.problems, [Finding::Rewritten { expected }]);
+}
+
+#[test]
+fn a_chain_is_not_intact_by_a_line_that_it_says_nothing_of_any_more() {
+    let lines = chain(6);
+    let expected = heads(&lines)[1];
+    let report = kept_of(&lines, 3, expected);
+    let too_old = Finding::TooOld { first: 4, expected };
+    assert!(!report.is_intact());
+    assert_eq!(report.problems, [too_old]);
+    let told = report.problems[0].to_string();
+    for part in ["entry 2 cannot be compared", "removed", "keep a newer"] {
+        assert!(told.contains(part), "{told}");
+    }
+    // Without an explanation, that is the problem.
+    let report = verified(&lines[3..], Some(expected));
+    assert_eq!(report.problems, [Finding::StartMissing { first: 4 }]);
+}
+
 #[test]
 fn a_torn_line_is_explained_only_by_the_line_that_healed_it() {
     let mut lines = chain(3);
@@ -292,6 +336,9 @@ fn what_happened_to_the_log_is_told() {
     for event in [
         AuditEvent::Lost { entries: 3 },
         AuditEvent::TailLost { expected },
+        AuditEvent::Started {
+            version: "1.2.3".to_owned(),
+        },
     ] {
         let last = *heads(&lines).last().unwrap();
         let line = AuditLine::after(last, &AuditEntry::of_log(event));

@@ -21,7 +21,7 @@ pub struct OAuthOptions {
     /// The address of the gateway as clients know it, such as `https://gateway.example/mcp`. Tokens are
     /// asked for it.
     pub resource: Url,
-    /// What tokens may be for; the resource, if there is nothing here.
+    /// What tokens may be for besides the resource.
     pub audiences: Vec<String>,
     /// Who may issue tokens. Each is trusted with its own names: what two of them call alike are two
     /// principals.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cocode_access::{
-    AuditEntry, AuditHead, AuditLedger as _, AuditLine, AuditLog, AuditOutcome, FileLedger,
-    FileLedgerOptions, Finding, Place, VerifyReport, WhenFailing, verify_directory,
+    AuditEntry, AuditEvent, AuditHead, AuditLedger as _, AuditLine, AuditLog, AuditOutcome,
+    FileLedger, FileLedgerOptions, Finding, Place, VerifyReport, WhenFailing, verify_directory,
 };
 use tempfile::TempDir;
 
@@ -226,6 +226,61 @@ async fn a_log_that_cannot_be_written_refuses_calls_until_it_can() {
     let report = verified(&path).await;
     assert!(report.is_intact(), "{report:?}");
     assert_eq!(report.n_lines, 2);
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_written_from_its_start_is_known_before_the_first_call() {
+    let (_directory, path) = place();
+    let ledger = ledger_at(&path, LARGE, 4);
+    // It is made with the permissions that it has to have.
+    write(&ledger, 1).await;
+    fs::rename(path.join("audit.jsonl"), path.join("aside")).unwrap();
+    fs::create_dir(path.join("audit.jsonl")).unwrap();
+    let log = AuditLog::start(Arc::new(ledger.clone()), WhenFailing::Refuse);
+    let limit = Duration::from_secs(20);
+    let not_begun = log.begin("1.2.3", limit).await.unwrap_err();
+    assert!(not_begun.why.contains("audit.jsonl"), "{not_begun}");
+    assert!(log.reserve().is_err());
+    fs::remove_dir(path.join("audit.jsonl")).unwrap();
+    fs::rename(path.join("aside"), path.join("audit.jsonl")).unwrap();
+    log.flush(limit).await.unwrap();
+    log.reserve().unwrap().write(entry("first"));
+    log.close(limit).await.unwrap();
+    let lines = ledger.recent(10).await.unwrap();
+    let version = "1.2.3".to_owned();
+    let events: Vec<_> = lines.iter().map(AuditLine::event).collect();
+    assert_eq!(events, [None, Some(&AuditEvent::Started { version }), None]);
+    let report = verified(&path).await;
+    assert!(report.is_intact(), "{report:?}");
+}
+
+#[tokio::test]
+async fn a_line_that_is_known_from_elsewhere_and_older_than_the_log_is_not_taken_on_trust() {
+    let (_directory, path) = place();
+    let ledger = ledger_at(&path, 1_500, 2);
+    write(&ledger, 1).await;
+    let oldest = verified(&path).await.last.unwrap();
+    write(&ledger, 39).await;
+    let report = verify_directory(&path, Some(oldest)).await.unwrap();
+    let first = report.first.unwrap().seq;
+    let expected = oldest;
+    assert_eq!(report.problems, [Finding::TooOld { first, expected }]);
+    // The last one that was removed is still named by the first that is left.
+    let names = files(&path);
+    let text = fs::read_to_string(path.join(&names[0])).unwrap();
+    let line = AuditLine::parse(text.lines().next().unwrap()).unwrap();
+    let removed = AuditHead {
+        seq: first - 1,
+        hash: line.previous(),
+    };
+    let report = verify_directory(&path, Some(removed)).await.unwrap();
+    assert!(report.is_intact(), "{report:?}");
+    let expected = AuditHead {
+        hash: oldest.hash,
+        ..removed
+    };
+    let report = verify_directory(&path, Some(expected)).await.unwrap();
+    assert_eq!(report.problems, [Finding::Rewritten { expected }]);
 }
 
 #[tokio::test]

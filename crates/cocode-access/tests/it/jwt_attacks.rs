@@ -457,6 +457,58 @@ async fn another_claim_can_name_the_principal_and_another_audience_be_ours() {
     let claims = with(claims, "aud", json!("api://gateway"));
     let alice = comes(&door, &rsa.good("RS256", &claims)).await.unwrap();
     assert_eq!(alice.name.as_str(), "alice@example.com");
-    let resource = with(claims, "aud", json!(RESOURCE));
-    assert!(comes(&door, &rsa.good("RS256", &resource)).await.is_err());
+    // Clients ask for tokens for the resource, whatever else is ours.
+    let resource = with(claims.clone(), "aud", json!(RESOURCE));
+    assert!(comes(&door, &rsa.good("RS256", &resource)).await.is_ok());
+    let other = with(claims, "aud", json!("api://other"));
+    assert!(comes(&door, &rsa.good("RS256", &other)).await.is_err());
+}
+
+#[tokio::test]
+async fn the_resource_is_an_audience_as_it_is_advertised_however_it_is_configured() {
+    let House { issuer, rsa, .. } = house();
+    for (configured, advertised, metadata) in [
+        (
+            "https://mcp.example.com/",
+            "https://mcp.example.com",
+            "https://mcp.example.com/.well-known/oauth-protected-resource",
+        ),
+        (
+            "https://MCP.example.com:443/mcp",
+            "https://mcp.example.com/mcp",
+            "https://mcp.example.com/.well-known/oauth-protected-resource/mcp",
+        ),
+        (
+            "https://mcp.example.com:8443/mcp/",
+            "https://mcp.example.com:8443/mcp",
+            "https://mcp.example.com:8443/.well-known/oauth-protected-resource/mcp",
+        ),
+    ] {
+        let mut options = issuer.options();
+        options.resource = configured.parse().unwrap();
+        // As a gateway does it: with what stands in its configuration.
+        options.audiences = vec![configured.to_owned(), "api://gateway".to_owned()];
+        let as_url = options.resource.to_string();
+        let door = door(options);
+        let document = door.oauth().unwrap().metadata();
+        let document: Value = serde_json::from_slice(&document).unwrap();
+        assert_eq!(document["resource"], advertised);
+        let slashed = format!("{advertised}/");
+        for audience in [configured, advertised, &as_url, &slashed, "api://gateway"] {
+            let claims = with(issuer.claims(), "aud", json!(audience));
+            let came = comes(&door, &rsa.good("RS256", &claims)).await;
+            assert!(came.is_ok(), "{configured} {audience}: {came:?}");
+        }
+        for audience in [
+            "https://mcp.example.com/mcpx",
+            "https://mcp.example.com.evil.example/mcp",
+            "http://mcp.example.com/mcp",
+        ] {
+            let claims = with(issuer.claims(), "aud", json!(audience));
+            let refusal = comes(&door, &rsa.good("RS256", &claims)).await.unwrap_err();
+            let challenge = refusal.www_authenticate().unwrap().to_str().unwrap();
+            let told = format!("resource_metadata=\"{metadata}\"");
+            assert!(challenge.contains(&told), "{challenge}");
+        }
+    }
 }

@@ -53,7 +53,7 @@ async fn peer_oidc_provider_issues_tokens_that_let_their_owner_in() {
     let refusal = comes(&door(options), &token).await.unwrap_err();
     assert_eq!(refusal.status(), 403);
     let mut options = usual();
-    options.audiences = vec!["https://other.example/mcp".to_owned()];
+    options.resource = "https://other.example/mcp".parse().unwrap();
     let refusal = comes(&door(options), &token).await.unwrap_err();
     assert_eq!(refusal.message(), "the token is not for this audience");
     let mut changed = token.clone();
