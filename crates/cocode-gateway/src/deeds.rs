@@ -8,19 +8,25 @@ use cocode_wire::members::{Members, never_mentions};
 use cocode_wire::{RawJson, RpcError, code};
 use serde::Deserialize;
 
-use crate::oversight::{Counted, Deed, Ongoing, Outcome, Overseer};
+use crate::ending::Ending;
+use crate::oversight::{Counted, Deed, Ongoing, Outcome, Overseer, Settling};
 use crate::passing::asks_for_input;
 use crate::reply::Reply;
 use crate::request::Request;
-use crate::view::Inner;
+use crate::view::{Entry, Inner};
 
 /// Where a deed is as long as it goes on, for all who tell it something.
-pub(crate) struct Slot(Mutex<Option<Box<dyn Ongoing>>>);
+pub(crate) struct Slot {
+    ongoing: Mutex<Option<Box<dyn Ongoing>>>,
+    /// Who watches it.
+    overseer: Arc<dyn Overseer>,
+}
 
 /// A deed that is watched. Dropped before its end, the client has given it up.
 pub(crate) struct Watched {
     slot: Arc<Slot>,
-    is_call: bool,
+    /// Whether its result is that of a tool.
+    is_of_tool: bool,
 }
 
 impl Inner {
@@ -40,13 +46,16 @@ impl Inner {
             overseer.count(&deed(request, server))?;
             return Ok(None);
         }
-        let ongoing = self.begin(overseer, request, deed(request, server), name)?;
-        let slot = Arc::new(Slot(Mutex::new(Some(ongoing))));
+        let ongoing = self.begin(&**overseer, request, deed(request, server), name)?;
+        let slot = Arc::new(Slot {
+            ongoing: Mutex::new(Some(ongoing)),
+            overseer: Arc::clone(overseer),
+        });
         // A request is for one server only.
         drop(request.deed.set(Arc::clone(&slot)));
         Ok(Some(Watched {
             slot,
-            is_call: request.method == "tools/call",
+            is_of_tool: matches!(request.method.as_str(), "tools/call" | "tasks/result"),
         }))
     }
 
@@ -64,14 +73,25 @@ impl Inner {
                 is_served: false,
                 ..deed(request, server)
             };
-            let ongoing = self.begin(overseer, request, deed, Some(name))?;
+            let ongoing = self.begin(&**overseer, request, deed, Some(name))?;
             ongoing.ended(outcome);
         }
         Ok(())
     }
 
+    /// Tells of a request that no server hears of because it can be read in two ways, and gives the
+    /// answer to it.
+    pub(crate) fn refuse(&self, request: &Request, refusal: RpcError) -> RpcError {
+        if !is_deed(&request.method) {
+            return refusal;
+        }
+        let name = name_in(request).unwrap_or_default();
+        let told = self.turn_away(request, None, &name, not_there(&refusal));
+        told.err().unwrap_or(refusal)
+    }
+
     /// Who watches over a request, if anybody does.
-    fn overseer_of<'a>(&'a self, request: &'a Request) -> Option<&'a dyn Overseer> {
+    fn overseer_of<'a>(&'a self, request: &'a Request) -> Option<&'a Arc<dyn Overseer>> {
         let own = request.from.party().overseer();
         own.or_else(|| self.is_watched().then(|| self.overseer()))
     }
@@ -89,7 +109,10 @@ impl Inner {
         };
         let arguments = arguments_in(request);
         let client = request.caller.name();
-        let goes_on = |server| self.parking().works_on(server, request);
+        // A task counts from its beginning to its end: nobody has to wait until it is over to ask
+        // about it.
+        let is_about_task = request.method.starts_with("tasks/");
+        let goes_on = |server| is_about_task || self.parking().works_on(server, request);
         overseer.begin(&Deed {
             name: name.or(said.as_deref()).unwrap_or_default(),
             arguments: arguments.as_ref(),
@@ -97,6 +120,23 @@ impl Inner {
             goes_on: deed.is_served && deed.server.is_some_and(goes_on),
             ..deed
         })
+    }
+}
+
+impl Entry {
+    /// The tool that works on the task that a request is about, if it is about one of its client's. Of a
+    /// server that does not run for this client yet, nobody knows a task.
+    pub(crate) fn tool_of_task(
+        &self,
+        request: &Request,
+        params: Option<&RawJson>,
+    ) -> Option<Arc<str>> {
+        if !request.method.starts_with("tasks/") {
+            return None;
+        }
+        let instance = request.from.served_by(self);
+        let traffic = &instance.as_ref().unwrap_or(&self.instance).traffic;
+        traffic.tool_of_task(params, request.from.party().principal())
     }
 }
 
@@ -130,9 +170,19 @@ impl Slot {
         }
     }
 
-    /// The client may not use this tool.
+    /// The client may not use this tool, or somebody did not allow it.
     pub(crate) fn denied(&self) {
-        self.end(|| Outcome::Denied);
+        let ongoing = self.lock().take();
+        if let Some(ongoing) = ongoing {
+            ongoing.ended(Outcome::Denied);
+        }
+    }
+
+    /// Somebody was asked, and has allowed it.
+    pub(crate) fn allowed(&self) {
+        if let Some(ongoing) = &*self.lock() {
+            ongoing.allowed();
+        }
     }
 
     /// The server works on, whatever the client is answered.
@@ -140,23 +190,35 @@ impl Slot {
         self.lock().as_mut()?.keep_counting()
     }
 
-    fn end(&self, outcome: impl FnOnce() -> Outcome) {
-        let ongoing = self.lock().take();
-        if let Some(ongoing) = ongoing {
-            ongoing.ended(outcome());
+    /// Who is to be told how the call ends that has begun a task.
+    pub(crate) fn ending(&self, request: &Request, server: &ServerName) -> Ending {
+        Ending {
+            overseer: Arc::clone(&self.overseer),
+            principal: request.from.party().shared_principal(),
+            server: server.clone(),
+            client: request.caller.name(),
         }
     }
 
+    fn end(&self, outcome: impl FnOnce() -> Outcome) -> Option<Settling> {
+        let ongoing = self.lock().take();
+        ongoing?.ended_before_answer(outcome())
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<Box<dyn Ongoing>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ongoing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Watched {
-    /// There is an answer.
-    pub(crate) fn end(this: Option<Self>, reply: Result<&Reply, &RpcError>) {
-        if let Some(watched) = this {
-            watched.slot.end(|| watched.outcome(reply));
+    /// There is an answer, to be given when this is done.
+    pub(crate) async fn end(this: Option<Self>, reply: Result<&Reply, &RpcError>) {
+        let Some(watched) = this else {
+            return;
+        };
+        let settling = watched.slot.end(|| watched.outcome(reply));
+        if let Some(settling) = settling {
+            settling.await;
         }
     }
 
@@ -184,7 +246,7 @@ impl Watched {
         let bytes = result.as_bytes().len();
         if asks_for_input(&result) {
             Outcome::AsksForInput
-        } else if self.is_call && says_failed(&result) {
+        } else if self.is_of_tool && says_failed(&result) {
             Outcome::ToolError { bytes }
         } else {
             Outcome::Ok { bytes }
@@ -203,7 +265,12 @@ impl Drop for Watched {
 fn is_deed(method: &str) -> bool {
     matches!(
         method,
-        "tools/call" | "resources/read" | "prompts/get" | "completion/complete"
+        "tools/call"
+            | "resources/read"
+            | "prompts/get"
+            | "completion/complete"
+            | "tasks/result"
+            | "tasks/cancel"
     )
 }
 
@@ -225,6 +292,7 @@ fn name_in(request: &Request) -> Option<String> {
             let Params { reference } = request.params.as_ref()?.decode().ok()?;
             reference.name.or(reference.uri)
         }
+        method if method.starts_with("tasks/") => request.said.task.clone(),
         _ => request.said.name.clone(),
     }
 }
@@ -232,6 +300,7 @@ fn name_in(request: &Request) -> Option<String> {
 fn arguments_in(request: &Request) -> Option<RawJson> {
     let key = match request.method.as_str() {
         "completion/complete" => "argument",
+        method if method.starts_with("tasks/") => "taskId",
         _ => "arguments",
     };
     let params = request.params.as_ref()?;
@@ -240,7 +309,7 @@ fn arguments_in(request: &Request) -> Option<RawJson> {
 }
 
 /// Whether the result of a tool says that the tool has failed.
-fn says_failed(result: &RawJson) -> bool {
+pub(crate) fn says_failed(result: &RawJson) -> bool {
     if never_mentions(result, "isError") {
         return false;
     }

@@ -225,7 +225,10 @@ impl Merged {
         view.instance_for(entry, client, caller).await
     }
 
-    async fn reply(&self, request: Box<Request>) -> Result<Reply, RpcError> {
+    async fn reply(&self, mut request: Box<Request>) -> Result<Reply, RpcError> {
+        if let Some(refusal) = request.said.refusal.take() {
+            return Err(self.view()?.refuse(&request, refusal));
+        }
         match (request.caller.era(), request.method.as_str()) {
             (_, "tools/call") => self.call(request).await,
             (_, "tools/list") => self.list(&request, ListKind::Tools).await,

@@ -2,15 +2,21 @@
 //! what happened.
 
 use std::any::Any;
+use std::pin::Pin;
 
 use cocode_core::ServerName;
 use cocode_wire::{RawJson, RpcError};
 
 /// Watches over what clients have servers do: may refuse it, and hears how it went.
 ///
-/// Asked once for every `tools/call`, `resources/read`, `prompts/get` and `completion/complete`, before
-/// a server hears of it, also if no server has what is asked for. A call that is answered by a question,
-/// and comes back with the answer, is asked about each time.
+/// Asked once for every `tools/call`, `resources/read`, `prompts/get`, `completion/complete`,
+/// `tasks/result` and `tasks/cancel`, before a server hears of it, also if no server has what is asked
+/// for. A call that is answered by a question, and comes back with the answer, is asked about each time.
+///
+/// A call that is answered with a task has ended well with that, and how the task ended is told besides:
+/// by its `tasks/result`, or else once, as soon as a `tasks/get` or a notification of the server says that
+/// it is over. That is told after the fact, so that to refuse it keeps nobody from anything; it is told
+/// again when the task is heard of the next time.
 pub trait Overseer: Send + Sync + 'static {
     /// Whether there is anything to watch. One that says no is never asked again.
     fn is_watching(&self) -> bool {
@@ -29,6 +35,9 @@ pub trait Overseer: Send + Sync + 'static {
     }
 }
 
+/// What is still to be done before a client is answered. It has an end by itself.
+pub type Settling = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// Counts as something that goes on, until it is dropped.
 pub type Counted = Box<dyn Any + Send + Sync>;
 
@@ -37,22 +46,23 @@ pub type Counted = Box<dyn Any + Send + Sync>;
 pub struct Deed<'a> {
     /// For whom the view is that the client sees.
     pub principal: Option<&'a str>,
-    /// `tools/call`, `resources/read`, `prompts/get` or `completion/complete`; what else is counted has
-    /// its own.
+    /// `tools/call`, `resources/read`, `prompts/get`, `completion/complete`, `tasks/result` or
+    /// `tasks/cancel`; what has said that a task is over; what else is counted has its own.
     pub method: &'a str,
     /// The server that has it, if any has.
     pub server: Option<&'a ServerName>,
     /// Whether it will be done. If not, the client is told that there is no such thing, be it that there
     /// is none, or that the client may not use it.
     pub is_served: bool,
-    /// Whether its client comes back with answers to a server that has worked on it all the time, so
-    /// that it counts among what goes on already.
+    /// Whether it is about something that a server has worked on all the time, so that it counts among
+    /// what goes on already: its client comes back with answers, or asks about a task.
     pub goes_on: bool,
     /// The tool or prompt as its server knows it, or the URI of the resource. For a completion, the
-    /// prompt or the template that it is for. Of what no server has, the name that the client says.
+    /// prompt or the template that it is for. For a task, the tool that works on it, or its id where
+    /// that is not known. Of what no server has, the name that the client says.
     /// Empty if the client does not say.
     pub name: &'a str,
-    /// What is given with it, as the client wrote it.
+    /// What is given with it, as the client wrote it; for a task, its id.
     pub arguments: Option<&'a RawJson>,
     /// What the client calls itself.
     pub client: Option<&'a str>,
@@ -64,6 +74,9 @@ pub trait Ongoing: Send + Sync {
     /// Heard only if the client wants to hear of it. Must return at once.
     fn progress(&self, _params: &RawJson) {}
 
+    /// Somebody was asked first, has allowed it, and the server is asked only now. Must return at once.
+    fn allowed(&self) {}
+
     /// The server works on, though the deed is about to end: what counts it among what goes on is
     /// kept until the server is done.
     fn keep_counting(&mut self) -> Option<Counted> {
@@ -72,6 +85,12 @@ pub trait Ongoing: Send + Sync {
 
     /// It is over.
     fn ended(self: Box<Self>, outcome: Outcome);
+
+    /// It is over, and its client is answered once what this gives is done.
+    fn ended_before_answer(self: Box<Self>, outcome: Outcome) -> Option<Settling> {
+        self.ended(outcome);
+        None
+    }
 }
 
 /// How a deed ended.
@@ -96,7 +115,8 @@ pub enum Outcome {
     },
     /// The client is to come back with answers.
     AsksForInput,
-    /// The client may not use this tool, and was told that there is none.
+    /// It was not allowed: by a rule, and the client was told that there is no such thing, or by who was
+    /// asked.
     Denied,
 }
 

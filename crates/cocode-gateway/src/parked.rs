@@ -233,7 +233,8 @@ impl Parking {
     /// somebody else is unknown.
     fn take(&self, state: &RawJson, digest: &[u8], request: &Request) -> Result<Parked, RpcError> {
         let unknown = || {
-            let what = "the `requestState` is unknown, was used before, or has expired";
+            let what = "the `requestState` is unknown, was used before, has expired, or is of another \
+                        gateway: make the call again without it";
             RpcError::new(code::INVALID_PARAMS, what)
         };
         let handle: String = state.decode().map_err(|_no_text| unknown())?;

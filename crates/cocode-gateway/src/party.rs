@@ -127,8 +127,8 @@ impl Party {
     }
 
     /// Who watches over these clients alone, if anybody does.
-    pub(crate) fn overseer(&self) -> Option<&dyn Overseer> {
-        self.overseer.as_deref()
+    pub(crate) fn overseer(&self) -> Option<&Arc<dyn Overseer>> {
+        self.overseer.as_ref()
     }
 
     pub(crate) fn principal(&self) -> Option<&str> {

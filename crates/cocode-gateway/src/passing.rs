@@ -25,7 +25,7 @@ use crate::parked::{Parking, is_accepted, without_answers};
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::results::adapted;
-use crate::traffic::TaskOwner;
+use crate::traffic::{Kept, TaskOwner};
 
 /// How often a server may ask for more before a request is done.
 const MAX_ROUNDS: usize = 16;
@@ -52,6 +52,7 @@ pub(crate) async fn pass(
     let may_begin_task = request.method == "tools/call"
         && (request.said.wants_task || party.principal().is_some() || deed.is_some());
     let named = params.as_ref().filter(|_| is_about_task).cloned();
+    let called = tool.as_ref().filter(|_| may_begin_task).cloned();
     let reply = carry(instance, request, tool, params, parking).await;
     if may_begin_task && let Some(result) = reply.result() {
         let owner = TaskOwner {
@@ -59,7 +60,11 @@ pub(crate) async fn pass(
             session: request.said.wants_task.then_some(request.session),
             principal: party.shared_principal(),
         };
-        traffic.task_begun(&result, owner, || deed?.keep_counting());
+        traffic.task_begun(&result, owner, || Kept {
+            tool: called.map(Into::into),
+            counted: deed.and_then(|deed| deed.keep_counting()),
+            ending: deed.map(|deed| deed.ending(request, traffic.name())),
+        });
     }
     if is_about_task && let Some(result) = reply.result() {
         traffic.task_answered(&request.method, named.as_ref(), &result);

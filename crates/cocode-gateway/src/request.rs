@@ -3,13 +3,14 @@
 use std::sync::{Arc, OnceLock};
 
 use cocode_core::ServerName;
-use cocode_wire::RawJson;
 use cocode_wire::serve::Sink;
+use cocode_wire::{RawJson, RpcError};
 use http::HeaderMap;
 
 use crate::caller::Caller;
 use crate::deeds::Slot;
 use crate::downstream::Downstream;
+use crate::reply::Reply;
 use crate::said::Said;
 use crate::witness::CallWitness;
 
@@ -38,6 +39,22 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// Tells the overseer what came of asking somebody about this call: it was refused, goes on, or its client
+    /// is to ask.
+    pub(crate) fn unless_refused(
+        &self,
+        asked: Result<Option<Reply>, RpcError>,
+    ) -> Result<Option<Reply>, RpcError> {
+        if let Some(deed) = self.deed.get() {
+            match &asked {
+                Err(_refused) => deed.denied(),
+                Ok(None) => deed.allowed(),
+                Ok(Some(_question)) => {}
+            }
+        }
+        asked
+    }
+
     /// The client's side of this request, at this server, where it calls this tool.
     pub(crate) fn witness(&self, server: &ServerName, tool: Option<&str>) -> Arc<CallWitness> {
         self.witness_of(server, tool, &self.caller)

@@ -1,21 +1,35 @@
 //! What a request says about itself: read once, without touching the rest.
 
-use std::borrow::Cow;
-
-use cocode_wire::members::{Members, never_mentions};
+use cocode_wire::members::never_mentions;
 use cocode_wire::{RawJson, RpcError, code};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::caller::Caller;
 use crate::level::Level;
+use crate::lookalikes::{self, Unclear};
 use crate::searching;
 use cocode_core::{Era, Revision};
+
+const PROGRESS: &str = "progressToken";
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// What is read of every request.
+const ONLY_META: [&str; 1] = ["_meta"];
+/// What says how a request is made, and for whom.
+const IN_META: [&str; 6] = [
+    PROGRESS,
+    VERSION,
+    CLIENT,
+    CAPABILITIES,
+    LOG_LEVEL,
+    searching::KEY,
+];
+/// What says what a completion is for.
+const IN_REFERENCE: [&str; 3] = ["type", "name", "uri"];
 
 /// The parts of a request's parameters that a gateway has to know.
 #[derive(Debug, Default)]
@@ -24,6 +38,10 @@ pub(crate) struct Said {
     pub(crate) name: Option<String>,
     /// The resource it is about.
     pub(crate) uri: Option<String>,
+    /// The task it is about.
+    pub(crate) task: Option<String>,
+    /// Why it is passed on to nobody.
+    pub(crate) refusal: Option<RpcError>,
     /// By what its progress is to be reported.
     pub(crate) progress_token: Option<RawJson>,
     /// The state of an earlier attempt.
@@ -41,59 +59,63 @@ pub(crate) struct Said {
     log_level: Option<RawJson>,
 }
 
-#[derive(Deserialize)]
-struct Params<'a> {
-    #[serde(borrow, default)]
-    name: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    uri: Option<Cow<'a, str>>,
-    #[serde(borrow, default, rename = "_meta")]
-    meta: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "requestState")]
-    request_state: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "inputResponses")]
-    input_responses: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    task: Option<&'a RawValue>,
-}
-
 impl Said {
-    /// Reads the parameters of a request. What cannot be read counts as not said: the server that
-    /// it is for will complain.
+    /// Reads the parameters of a request. What is not as it should be counts as not said: the server that
+    /// it is for will complain. What can be read in two ways is refused.
     pub(crate) fn read(method: &str, params: Option<&RawJson>) -> Self {
         let Some(params) = params else {
             return Self::default();
         };
-        let is_about_something = matches!(method, "tools/call" | "prompts/get" | "resources/read")
-            || method.starts_with("resources/")
-            || method.starts_with("tasks/");
-        if !is_about_something && never_mentions(params, "_meta") {
+        let members = members_of(method);
+        let is_about_something = members.len() > ONLY_META.len();
+        if !is_about_something && never_mentions(params, "_") {
             return Self::default();
         }
-        let Ok(parts) = params.decode::<Params<'_>>() else {
-            return Self::default();
-        };
-        let mut said = Self {
-            name: parts.name.map(Cow::into_owned),
-            uri: parts.uri.map(Cow::into_owned),
-            request_state: parts.request_state.map(|state| params.share(state)),
-            input_responses: parts.input_responses.map(|given| params.share(given)),
-            wants_task: parts.task.is_some(),
-            ..Self::default()
-        };
-        let meta = parts.meta.and_then(Members::of).unwrap_or_default();
-        for (key, value) in meta.0 {
-            match &*key {
-                "progressToken" => said.progress_token = Some(params.share(value)),
-                VERSION => said.version = serde_json::from_str(value.get()).ok(),
-                CLIENT => said.client = Some(params.share(value)),
-                CAPABILITIES => said.capabilities = Some(params.share(value)),
-                searching::KEY => said.tool_search = Some(params.share(value)),
-                LOG_LEVEL => said.log_level = Some(params.share(value)),
+        let mut said = Self::default();
+        let (mut meta, mut reference) = (None, None);
+        let read = lookalikes::read(params.as_str(), members, |member, value| {
+            if value.get() == "null" {
+                return;
+            }
+            match member {
+                "name" => said.name = text(value),
+                "uri" => said.uri = text(value),
+                "taskId" => said.task = text(value),
+                "_meta" => meta = Some(value),
+                "ref" => reference = Some(value),
+                "requestState" => said.request_state = Some(params.share(value)),
+                "inputResponses" => said.input_responses = Some(params.share(value)),
+                "task" => said.wants_task = true,
                 _ => {}
             }
-        }
+        });
+        let is_object = params.as_str().trim_start().starts_with('{');
+        let read = match read {
+            // Some have parameters by position, which say nothing that we read.
+            Err(Unclear::Unreadable) if !is_about_something && !is_object => Ok(()),
+            read => read.map_err(|unclear| unclear.refusal("the object of parameters")),
+        };
+        // Who asks is read in any case: they are told what is wrong.
+        let made = said.read_meta(params, meta);
+        let read = read.and(made).and(read_reference(reference));
+        said.refusal = read.err();
         said
+    }
+
+    fn read_meta(&mut self, params: &RawJson, meta: Option<&RawValue>) -> Result<(), RpcError> {
+        let Some(meta) = meta.filter(|meta| meta.get().starts_with('{')) else {
+            return Ok(());
+        };
+        let read = lookalikes::read(meta.get(), &IN_META, |member, value| match member {
+            PROGRESS => self.progress_token = Some(params.share(value)),
+            VERSION => self.version = text(value),
+            CLIENT => self.client = Some(params.share(value)),
+            CAPABILITIES => self.capabilities = Some(params.share(value)),
+            searching::KEY => self.tool_search = Some(params.share(value)),
+            LOG_LEVEL => self.log_level = Some(params.share(value)),
+            _ => {}
+        });
+        read.map_err(|unclear| unclear.refusal("`_meta`"))
     }
 
     /// Who asks, if the request brings everything with it.
@@ -123,6 +145,60 @@ impl Said {
         }
         Ok(caller)
     }
+}
+
+/// The members of its parameters that decide what becomes of a request, or that are written down.
+fn members_of(method: &str) -> &'static [&'static str] {
+    match method {
+        "tools/call" => &[
+            "name",
+            "arguments",
+            "_meta",
+            "task",
+            "requestState",
+            "inputResponses",
+        ],
+        "prompts/get" => &[
+            "name",
+            "arguments",
+            "_meta",
+            "requestState",
+            "inputResponses",
+        ],
+        "completion/complete" => &["ref", "argument", "_meta"],
+        "resources/list" | "resources/templates/list" => &ONLY_META,
+        method if method.starts_with("resources/") => {
+            &["uri", "_meta", "requestState", "inputResponses"]
+        }
+        method if method.starts_with("tasks/") => &["taskId", "_meta", "inputResponses"],
+        _ => &ONLY_META,
+    }
+}
+
+/// What a completion is for is one thing, whoever reads it.
+fn read_reference(reference: Option<&RawValue>) -> Result<(), RpcError> {
+    let Some(reference) = reference else {
+        return Ok(());
+    };
+    let (mut has_name, mut has_uri) = (false, false);
+    let read = lookalikes::read(reference.get(), &IN_REFERENCE, |member, value| {
+        let is_there = value.get() != "null";
+        match member {
+            "name" => has_name = is_there,
+            "uri" => has_uri = is_there,
+            _ => {}
+        }
+    });
+    read.map_err(|unclear| unclear.refusal("`ref`"))?;
+    if has_name && has_uri {
+        let what = "`ref` names both a prompt and a resource";
+        return Err(RpcError::new(code::INVALID_PARAMS, what));
+    }
+    Ok(())
+}
+
+fn text(value: &RawValue) -> Option<String> {
+    serde_json::from_str(value.get()).ok()
 }
 
 /// The refusal of a revision that is not served without a session.

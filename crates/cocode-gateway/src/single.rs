@@ -102,16 +102,20 @@ impl Single {
         Ok(presentation.initialized(caller.revision))
     }
 
-    async fn reply(&self, request: Box<Request>) -> Result<Reply, RpcError> {
+    async fn reply(&self, mut request: Box<Request>) -> Result<Reply, RpcError> {
         let (view, entry) = self.entry()?;
-        let watched = view.watch(&request, Some(&self.name), None)?;
+        if let Some(refusal) = request.said.refusal.take() {
+            return Err(view.refuse(&request, refusal));
+        }
+        let working = entry.tool_of_task(&request, request.params.as_ref());
+        let watched = view.watch(&request, Some(&self.name), working.as_deref())?;
         if request.caller.era() == Era::Modern && request.method == "subscriptions/listen" {
             // It keeps nothing of the view while it lasts.
             drop((view, entry));
             return Box::pin(self.listen(request)).await;
         }
         let reply = self.reply_at(&view, &entry, request).await;
-        Watched::end(watched, reply.as_ref());
+        Watched::end(watched, reply.as_ref()).await;
         reply
     }
 
@@ -262,7 +266,8 @@ impl Single {
             Verdict::Ask => {
                 let reason = || view.reason(entry, &tool);
                 let asked = view.consents().ask(&mut request, &self.name, &tool, reason);
-                if let Some(reply) = Box::pin(asked).await? {
+                let asked = Box::pin(asked).await;
+                if let Some(reply) = request.unless_refused(asked)? {
                     return Ok(reply);
                 }
             }

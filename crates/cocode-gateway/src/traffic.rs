@@ -17,8 +17,8 @@ use crate::level::Level;
 use crate::party::Party;
 use crate::witness::{Asking, CallWitness};
 use calls::{About, Caller, Calls, InTheWay};
-pub(crate) use tasks::TaskOwner;
 use tasks::Tasks;
+pub(crate) use tasks::{Kept, TaskOwner};
 use telling::Users;
 
 mod calls;
@@ -99,6 +99,11 @@ impl Traffic {
             learned: watch::Sender::default(),
             left: Notify::new(),
         })
+    }
+
+    /// The server.
+    pub(crate) fn name(&self) -> &ServerName {
+        &self.name
     }
 
     /// What the server has been seen to ask without saying for whom.

@@ -271,8 +271,8 @@ impl Inner {
         self.is_watched
     }
 
-    pub(crate) fn overseer(&self) -> &dyn Overseer {
-        &*self.options.overseer
+    pub(crate) fn overseer(&self) -> &Arc<dyn Overseer> {
+        &self.options.overseer
     }
 
     pub(crate) fn search(&self) -> &SearchOptions {

@@ -118,7 +118,7 @@ impl Merged {
     ) -> Result<Reply, RpcError> {
         let watched = self.view()?.watch(request, Some(server), Some(name))?;
         let reply = work.await;
-        Watched::end(watched, reply.as_ref());
+        Watched::end(watched, reply.as_ref()).await;
         reply
     }
 

@@ -98,11 +98,11 @@ impl Merged {
             error @ NotCalled::Error(_) => error,
         });
         match &called {
-            Ok(reply) => Watched::end(watched, Ok(reply)),
-            Err(NotCalled::Error(error)) => Watched::end(watched, Err(error)),
+            Ok(reply) => Watched::end(watched, Ok(reply)).await,
+            Err(NotCalled::Error(error)) => Watched::end(watched, Err(error)).await,
             Err(NotCalled::Unknown(what)) => {
                 let error = RpcError::new(code::INVALID_PARAMS, what.as_str());
-                Watched::end(watched, Err(&error));
+                Watched::end(watched, Err(&error)).await;
             }
         }
         called
@@ -129,13 +129,14 @@ impl Merged {
         }
         // Nobody is asked about a call that would be refused.
         let reason = || view.reason(entry, tool);
-        if verdict == Verdict::Ask
-            && let Some(reply) = view
+        if verdict == Verdict::Ask {
+            let asked = view
                 .consents()
                 .ask(&mut request, server, tool, reason)
-                .await?
-        {
-            return Ok(reply);
+                .await;
+            if let Some(reply) = request.unless_refused(asked)? {
+                return Ok(reply);
+            }
         }
         let params = request.params.as_ref();
         let params = params.and_then(|params| with_text(params, "name", tool));

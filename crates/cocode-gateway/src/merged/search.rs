@@ -85,7 +85,7 @@ impl Merged {
                     Ok(query) => self.search(&query, era).await,
                     Err(what) => failed(&what, era),
                 };
-                Watched::end(watched, reply.as_ref());
+                Watched::end(watched, reply.as_ref()).await;
                 reply
             }
             Own::Call => {

@@ -9,6 +9,7 @@ use cocode_wire::members::{Members, never_mentions};
 use serde::Deserialize;
 use tokio::time::Instant;
 
+use crate::ending::{Ending, Fate};
 use crate::oversight::Counted;
 
 /// What notifications about tasks begin with, in either era.
@@ -30,8 +31,34 @@ pub(super) struct Tasks(VecDeque<Task>);
 struct Task {
     id: String,
     owner: TaskOwner,
+    /// The tool that works on it.
+    tool: Option<Arc<str>>,
     /// What counts it among what goes on, and until when at most.
     counted: Option<(Counted, Instant)>,
+    /// Who is to be told how it ends, and was not told yet.
+    ending: Option<Ending>,
+}
+
+/// What is kept for a task as long as it goes on.
+#[derive(Default)]
+pub(crate) struct Kept {
+    /// The tool that works on it.
+    pub(crate) tool: Option<Arc<str>>,
+    /// Counts it among what goes on.
+    pub(crate) counted: Option<Counted>,
+    /// Who is to be told how it ends.
+    pub(crate) ending: Option<Ending>,
+}
+
+/// A task that has come to its end, for the first time that this is heard of.
+#[derive(Default)]
+pub(super) struct Over {
+    /// To be dropped where nothing is locked.
+    pub(super) counted: Option<Counted>,
+    /// To be told so.
+    pub(super) told: Option<(Ending, Fate)>,
+    pub(super) id: String,
+    pub(super) tool: Option<Arc<str>>,
 }
 
 /// Whose a task is.
@@ -51,14 +78,14 @@ struct Named {
 
 impl Tasks {
     /// Notes whose a task is that a request was answered with, if it was: as its own member in the
-    /// older era, as the result itself in the other. `counted` counts it, as long as it goes on. Gives
-    /// what is to be dropped where nothing is locked.
+    /// older era, as the result itself in the other. `kept` is what is kept for it. Gives what is to be
+    /// dropped where nothing is locked.
     #[must_use]
     pub(super) fn begun(
         &mut self,
         result: &RawJson,
         owner: TaskOwner,
-        counted: impl FnOnce() -> Option<Counted>,
+        kept: impl FnOnce() -> Kept,
     ) -> Vec<Counted> {
         if never_mentions(result, "taskId") {
             return Vec::new();
@@ -70,8 +97,18 @@ impl Tasks {
         let Some(id) = id.and_then(|id| serde_json::from_str(id.get()).ok()) else {
             return Vec::new();
         };
-        let counted = if is_over(task) { None } else { counted() };
-        let counted = counted.map(|counted| (counted, Instant::now() + counts_for(task)));
+        let Kept {
+            tool,
+            counted,
+            ending,
+        } = kept();
+        let mut dropped = Vec::new();
+        let counted = if Fate::of(result, task).is_some() {
+            dropped.extend(counted);
+            None
+        } else {
+            counted.map(|counted| (counted, Instant::now() + counts_for(task)))
+        };
         let is_theirs = |other: &Task| other.owner.principal == owner.principal;
         let theirs = self.0.iter().filter(|task| is_theirs(task)).count();
         let mut forgotten = Vec::new();
@@ -83,29 +120,57 @@ impl Tasks {
         if self.0.len() >= MAX_TASKS {
             forgotten.extend(self.0.pop_front());
         }
-        self.0.push_back(Task { id, owner, counted });
+        self.0.push_back(Task {
+            id,
+            owner,
+            tool,
+            counted,
+            ending,
+        });
         let forgotten = forgotten.into_iter();
-        forgotten.filter_map(|task| Some(task.counted?.0)).collect()
+        dropped.extend(forgotten.filter_map(|task| Some(task.counted?.0)));
+        dropped
     }
 
-    /// What is said about a task, by its server or in answer to a question about it. One that is over
-    /// counts no longer: gives what is to be dropped where nothing is locked.
+    /// What is said about a task, by its server or in answer to a question about it: what is to be done
+    /// if it is over.
     #[must_use]
-    pub(super) fn said(&mut self, params: Option<&RawJson>, said: &RawJson) -> Option<Counted> {
+    pub(super) fn said(&mut self, params: Option<&RawJson>, said: &RawJson) -> Option<Over> {
         let members = said.decode::<Members<'_>>().ok()?;
         let task = members.get("task").and_then(Members::of);
-        if is_over(task.as_ref().unwrap_or(&members)) {
-            return self.over(params);
-        }
-        None
+        let fate = Fate::of(said, task.as_ref().unwrap_or(&members))?;
+        let found = self.find(params)?;
+        Some(Over {
+            counted: found.counted.take().map(|(counted, _)| counted),
+            told: found.ending.take().map(|ending| (ending, fate)),
+            id: found.id.clone(),
+            tool: found.tool.clone(),
+        })
     }
 
-    /// A task is over.
+    /// A task does not count any more, whatever is said about it.
     #[must_use]
     pub(super) fn over(&mut self, params: Option<&RawJson>) -> Option<Counted> {
-        let Named { task: id } = params?.decode().ok()?;
-        let found = self.0.iter_mut().rfind(|task| task.id == id)?;
-        found.counted.take().map(|(counted, _)| counted)
+        let counted = self.find(params)?.counted.take();
+        counted.map(|(counted, _)| counted)
+    }
+
+    /// Somebody else tells how a task ended, or is to be told the next time.
+    pub(super) fn set_ending(&mut self, params: Option<&RawJson>, ending: Option<Ending>) {
+        if let Some(found) = self.find(params) {
+            found.ending = ending;
+        }
+    }
+
+    /// The tool that works on the task in some parameters, if the task is of this principal.
+    pub(super) fn tool_of(
+        &self,
+        params: Option<&RawJson>,
+        principal: Option<&str>,
+    ) -> Option<Arc<str>> {
+        let found = self.known(params)?;
+        let is_theirs = found.owner.principal.as_deref() == principal;
+        found.tool.clone().filter(|_| is_theirs)
     }
 
     /// Tasks that were heard of too long ago to count.
@@ -132,21 +197,18 @@ impl Tasks {
     }
 
     fn owner_of(&self, params: Option<&RawJson>) -> Option<&TaskOwner> {
-        let Named { task: id } = params?.decode().ok()?;
-        let found = self.0.iter().rfind(|task| task.id == id);
-        found.map(|task| &task.owner)
+        self.known(params).map(|task| &task.owner)
     }
-}
 
-/// Whether a task says that it is over.
-fn is_over(task: &Members<'_>) -> bool {
-    let status = task.get("status");
-    status.is_some_and(|status| {
-        matches!(
-            status.get(),
-            "\"completed\"" | "\"failed\"" | "\"cancelled\""
-        )
-    })
+    fn known(&self, params: Option<&RawJson>) -> Option<&Task> {
+        let Named { task: id } = params?.decode().ok()?;
+        self.0.iter().rfind(|task| task.id == id)
+    }
+
+    fn find(&mut self, params: Option<&RawJson>) -> Option<&mut Task> {
+        let Named { task: id } = params?.decode().ok()?;
+        self.0.iter_mut().rfind(|task| task.id == id)
+    }
 }
 
 /// For how long a task may count, by what is said about how long it is kept.
@@ -165,7 +227,7 @@ mod tests {
     use cocode_wire::RawJson;
     use tokio::time::Instant;
 
-    use super::{MAX_TASKS_OF_ONE, TaskOwner, Tasks};
+    use super::{Kept, MAX_TASKS_OF_ONE, TaskOwner, Tasks};
     use crate::oversight::Counted;
 
     fn owner(session: u64, principal: Option<&str>) -> TaskOwner {
@@ -180,14 +242,17 @@ mod tests {
     }
 
     fn begin(tasks: &mut Tasks, result: &RawJson, owner: TaskOwner) {
-        assert!(tasks.begun(result, owner, || None).is_empty());
+        assert!(tasks.begun(result, owner, Kept::default).is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_task_counts_until_it_is_over_forgotten_or_too_old() {
         let going_on = Arc::new(());
         let n_counted = || Arc::strong_count(&going_on) - 1;
-        let counted = || Some(Box::new(Arc::clone(&going_on)) as Counted);
+        let counted = || Kept {
+            counted: Some(Box::new(Arc::clone(&going_on)) as Counted),
+            ..Kept::default()
+        };
         let mut tasks = Tasks::default();
         let begun = |tasks: &mut Tasks, text: &str| {
             drop(tasks.begun(&json(text), owner(1, Some("ann")), counted));

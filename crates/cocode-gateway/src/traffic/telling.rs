@@ -8,9 +8,8 @@ use cocode_wire::RawJson;
 use tokio::time::Instant;
 
 use super::calls::About;
-use super::tasks::{self, TaskOwner};
+use super::tasks::{self, Kept, Over, TaskOwner};
 use super::{Listener, Traffic};
-use crate::oversight::Counted;
 
 /// For whom a server has worked. What it says by itself may be about any of them, also long after they
 /// were answered.
@@ -84,7 +83,7 @@ impl Traffic {
     fn task_changed(&self, notification: &Notification) {
         let params = notification.params.as_ref();
         let over = params.and_then(|said| self.lock().tasks.said(params, said));
-        drop(over);
+        self.task_over(&notification.method, params, over);
         if self.owner.is_some() {
             return self.tell(notification, |_| true);
         }
@@ -102,28 +101,65 @@ impl Traffic {
         }
     }
 
-    /// Notes whose a task is that a request was answered with, if it was. `counted` counts it among
-    /// what goes on.
+    /// Notes whose a task is that a request was answered with, if it was. `kept` is kept for it as long
+    /// as it goes on.
     pub(crate) fn task_begun(
         &self,
         result: &RawJson,
         owner: TaskOwner,
-        counted: impl FnOnce() -> Option<Counted>,
+        kept: impl FnOnce() -> Kept,
     ) {
-        let forgotten = self.lock().tasks.begun(result, owner, counted);
+        let forgotten = self.lock().tasks.begun(result, owner, kept);
         drop(forgotten);
     }
 
     /// Notes what a server has answered to a question about the task that these parameters name.
     pub(crate) fn task_answered(&self, method: &str, params: Option<&RawJson>, said: &RawJson) {
         let mut state = self.lock();
-        let over = match method {
-            // There is no result before it is over, and nobody wants it any more.
-            "tasks/result" | "tasks/cancel" => state.tasks.over(params),
-            _ => state.tasks.said(params, said),
-        };
+        // There is no result before it is over, and who cancels it does not want it any more.
+        let is_last = matches!(method, "tasks/result" | "tasks/cancel");
+        let counted = is_last.then(|| state.tasks.over(params)).flatten();
+        let mut over = state.tasks.said(params, said);
+        if method == "tasks/result" {
+            state.tasks.set_ending(params, None);
+        }
         drop(state);
-        drop(over);
+        drop(counted);
+        if is_last && let Some(over) = &mut over {
+            // It is told already: these are watched themselves.
+            over.told = None;
+        }
+        self.task_over(method, params, over);
+    }
+
+    /// Tells that a task is over, if somebody is to be told. `method` is what has said so.
+    fn task_over(&self, method: &str, params: Option<&RawJson>, over: Option<Over>) {
+        let Some(Over {
+            counted,
+            told,
+            id,
+            tool,
+        }) = over
+        else {
+            return;
+        };
+        drop(counted);
+        let Some((ending, fate)) = told else {
+            return;
+        };
+        let tool = tool.as_deref().unwrap_or(&id);
+        if let Err(ending) = ending.tell(method, &id, tool, fate) {
+            self.lock().tasks.set_ending(params, Some(ending));
+        }
+    }
+
+    /// The tool that works on the task that these parameters name, if it works for this principal.
+    pub(crate) fn tool_of_task(
+        &self,
+        params: Option<&RawJson>,
+        principal: Option<&str>,
+    ) -> Option<Arc<str>> {
+        self.lock().tasks.tool_of(params, principal)
     }
 
     /// Lets tasks that nobody has heard of for long count no longer.

@@ -146,6 +146,25 @@ async fn a_task_counts_until_it_is_known_to_be_over() {
 }
 
 #[tokio::test]
+async fn who_asks_about_a_task_needs_no_second_place() {
+    let task = |status: &str| json!({ "taskId": "7", "status": status });
+    let script = Script::new()
+        .on("tools/call")
+        .result(json!({ "task": task("working") }))
+        .on("tasks/result")
+        .result(json!({ "content": [] }));
+    let (rig, counter) = rig(script).await;
+    let mut client = rig.raw();
+    let begun = client.modern(1, "tools/call", params()).await;
+    assert_eq!(begun["result"]["task"]["taskId"], "7", "{begun}");
+    assert_eq!(counter.n_going_on(), 1);
+    let had = client.modern(2, "tasks/result", json!({ "taskId": "7" }));
+    assert!(had.await["result"].is_object());
+    assert_eq!(counter.n_begun_again.load(Ordering::Relaxed), 1);
+    assert_eq!(counter.n_going_on(), 0);
+}
+
+#[tokio::test]
 async fn every_process_of_every_view_is_known_and_can_be_begun_anew() {
     let script = Script::new().stdio();
     let runs = script.runs().clone();

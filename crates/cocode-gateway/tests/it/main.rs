@@ -11,11 +11,13 @@
 mod bridge;
 mod consent;
 mod counted;
+mod forbidden;
 mod hearsay;
 mod hidden;
 mod inbox;
 mod inner;
 mod levels;
+mod lookalikes;
 mod merged;
 mod moving;
 mod parking;
@@ -26,3 +28,4 @@ mod reload;
 mod sharing;
 mod support;
 mod watched;
+mod watched_tasks;

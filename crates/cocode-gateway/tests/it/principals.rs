@@ -55,7 +55,7 @@ async fn the_handle_of_a_parked_request_is_unknown_to_others() {
     let mut anns = client(&rig, &ann);
     let asked = anns.modern(1, "tools/call", params()).await;
     assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
-    let unknown = "the `requestState` is unknown, was used before, or has expired";
+    let unknown = "the `requestState` is unknown, was used before, has expired, or is of another gateway: make the call again without it";
     for other in [&bob, &rig.view] {
         let mut theirs = client(&rig, other);
         let params = back(&asked, "question-1");
