@@ -8,7 +8,8 @@
 //! [`spawn_detached`] does the opposite, for the rare program that is to outlive whoever starts it.
 //!
 //! A program may be started with a [`Confinement`]: then it, and all that it starts, can write only where
-//! that says, and the guard stays free to end it.
+//! that says, and the guard stays free to end it. [`Restrictions`] tell such a program from others when it connects
+//! to a unix socket.
 //!
 //! Nothing here reads the environment of the own process, and nothing knows what travels through
 //! the pipes. `docs/decisions/0002-guard-process.md` explains why the guard exists and what it
@@ -25,6 +26,7 @@ mod error;
 mod exit;
 mod guard;
 mod lifeline;
+mod restrictions;
 mod spec;
 mod stderr;
 
@@ -34,5 +36,6 @@ pub use detached::spawn_detached;
 pub use environment::baseline_environment;
 pub use error::{ProgramLookup, SpawnError};
 pub use exit::ExitReport;
+pub use restrictions::{Restrictions, RestrictionsError};
 pub use spec::{ProcessSpec, StderrTap, StopPolicy};
 pub use stderr::{STDERR_LINE_BYTES, STDERR_TAIL_BYTES, StderrTail};

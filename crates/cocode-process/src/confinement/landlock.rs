@@ -94,7 +94,7 @@ struct PathBeneathAttributes {
 #[derive(Debug)]
 pub(crate) struct Ruleset {
     descriptor: OwnedFd,
-    sockets: Option<SocketFilter>,
+    sockets: SocketFilter,
 }
 
 /// Asks the kernel for its version.
@@ -153,7 +153,7 @@ pub(crate) fn prepare(
     };
     let ruleset = Ruleset {
         descriptor: create(&attributes).map_err(ConfineError::Rules)?,
-        sockets: if *network { None } else { SocketFilter::new() },
+        sockets: SocketFilter::new(*network),
     };
     for device in HARMLESS_DEVICES {
         let rights = right::WRITE_FILE | right::TRUNCATE | device_control;
@@ -249,7 +249,7 @@ impl Ruleset {
         if answer != 0 {
             return Err(io::Error::last_os_error());
         }
-        self.sockets.as_ref().map_or(Ok(()), SocketFilter::enter)
+        self.sockets.enter()
     }
 }
 

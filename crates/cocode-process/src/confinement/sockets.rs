@@ -1,7 +1,11 @@
-//! The filter that leaves a program without network no sockets but unix sockets.
+//! The filter of system calls that every confined program has. It leaves one without network no sockets but unix
+//! sockets.
 //!
 //! Landlock knows TCP alone. What else goes over a network (UDP, and with it names; raw packets; other
 //! families) is kept away by refusing the socket itself, with the same error that Landlock gives.
+//!
+//! Where nothing is refused, the filter is a mark: others see that there is one, and nothing takes it off again. See
+//! [`Restrictions`](crate::Restrictions).
 #![expect(
     unsafe_code,
     reason = "a system call that the standard library does not offer"
@@ -52,8 +56,15 @@ pub(super) fn is_known() -> bool {
 }
 
 impl SocketFilter {
-    /// The filter, where there is one for this machine.
-    pub(super) fn new() -> Option<Self> {
+    /// The filter for a program with or without network.
+    pub(super) fn new(network: bool) -> Self {
+        let refusing = if network { None } else { Self::refusing() };
+        // The first step decides already, and the others are never reached.
+        refusing.unwrap_or_else(|| Self([give(libc::SECCOMP_RET_ALLOW); STEPS as usize]))
+    }
+
+    /// The filter that refuses sockets, where there is one for this machine.
+    fn refusing() -> Option<Self> {
         let own_machine = OWN_MACHINE?;
         // The families are small numbers, which lie in the lower half of the argument.
         let lower_half = if cfg!(target_endian = "big") { 4 } else { 0 };

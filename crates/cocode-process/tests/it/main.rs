@@ -14,6 +14,8 @@ mod lifecycle;
 mod memory;
 #[cfg(target_os = "linux")]
 mod orphans;
+#[cfg(target_os = "linux")]
+mod restrictions;
 mod spawning;
 mod stderr;
 #[cfg(target_os = "linux")]

@@ -1,5 +1,7 @@
 //! A unix socket that only its owner can reach: one server at a time, in a directory that nobody
-//! else can change, for clients of the same user.
+//! else can change, for clients of the same user that are in no sandbox, or in the same.
+
+mod confined;
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io;
@@ -17,6 +19,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use self::confined::Complaints;
 use super::http::{HttpLimits, Site, serve_accepted};
 use super::line::{FirstLineError, LineOptions, read_first_line, serve_lines};
 use super::service::Endpoint;
@@ -27,6 +30,10 @@ use crate::limits::{ACCEPT_RETRY, CONNECT_TIMEOUT, MAX_UNIX_CLIENTS};
 const TOO_MANY: &[u8] =
     b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"too many connections\"}}\n";
 
+/// What a client gets to read that is in a sandbox.
+const CONFINED: &[u8] =
+    b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"this socket is not for programs in a sandbox\"}}\n";
+
 /// A socket that listens. Dropping it removes the socket.
 #[derive(Debug)]
 pub struct UnixServer {
@@ -35,6 +42,7 @@ pub struct UnixServer {
     /// Whose clients are let in.
     owner: u32,
     slots: Arc<Semaphore>,
+    complaints: Complaints,
     /// Held for as long as the server lives, so that there is only one. The file stays: removing it
     /// would let two servers hold two files of one name.
     _lock: File,
@@ -112,6 +120,7 @@ impl UnixServer {
             path: path.clone(),
             owner,
             slots: Arc::new(Semaphore::new(MAX_UNIX_CLIENTS)),
+            complaints: Complaints::default(),
             _lock: lock,
         };
         // Until here the directory keeps others away, and after this the socket does as well.
@@ -125,8 +134,8 @@ impl UnixServer {
         &self.path
     }
 
-    /// The next client. Others than the owner are turned away unheard, and so is everybody while
-    /// there are too many clients.
+    /// The next client. Others than the owner are turned away unheard, and so are programs in a sandbox
+    /// that this process is not in, and everybody while there are too many clients.
     ///
     /// Cancel safe.
     pub async fn accept(&self) -> UnixClient {
@@ -158,11 +167,14 @@ impl UnixServer {
             tracing::warn!(uid = peer.uid(), "a client of another user was turned away");
             return None;
         }
+        if let Err(why) = confined::check(&stream) {
+            self.complaints.add(peer.pid(), &why);
+            say(&stream, CONFINED);
+            return None;
+        }
         let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
             tracing::warn!(limit = MAX_UNIX_CLIENTS, "too many clients");
-            if let Err(error) = stream.try_write(TOO_MANY) {
-                tracing::debug!(%error, "a client was turned away without a word");
-            }
+            say(&stream, TOO_MANY);
             return None;
         };
         Some(UnixClient {
@@ -171,6 +183,13 @@ impl UnixServer {
             pid: peer.pid(),
             slot,
         })
+    }
+}
+
+/// Says something to a client that is not let in, if there is room for it.
+fn say(stream: &UnixStream, text: &[u8]) {
+    if let Err(error) = stream.try_write(text) {
+        tracing::debug!(%error, "a client was turned away without a word");
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
-use cocode_process::{ProcessSpec, SpawnError, spawn_detached};
+use cocode_process::{ProcessSpec, Restrictions, SpawnError, spawn_detached};
 use cocode_wire::serve::{FirstLineError, read_first_line};
 use serde::Serialize;
 use tokio::io::AsyncWriteExt as _;
@@ -36,9 +36,7 @@ const STARTED_WITHIN: Duration = Duration::from_secs(15);
 /// How often a daemon that ends just now is taken for bad luck.
 const MAX_ATTEMPTS: usize = 5;
 /// What a daemon writes down unless told otherwise.
-const LOG_FILTER: &str = "warn,cocode=info,cocode_auth=info,cocode_client=info,\
-                          cocode_config=info,cocode_gateway=info,cocode_process=info,\
-                          cocode_wire=info";
+const LOG_FILTER: &str = "warn,cocode=info";
 
 /// Why there is no daemon.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +54,9 @@ pub(crate) enum Unavailable {
     /// Somebody else could take its place, so it is not used.
     #[error("other users could change the directory {}, so no daemon is used there", path.display())]
     NotPrivate { path: std::path::PathBuf },
+    /// It would turn us away.
+    #[error("this runs in a sandbox that the daemon at {} is not in", path.display())]
+    Sandboxed { path: std::path::PathBuf },
     /// It takes the connection, and says nothing.
     #[error("{} does not answer", called(*pid))]
     Hangs { pid: Option<i32> },
@@ -99,6 +100,7 @@ impl Unavailable {
             Self::Connect { .. }
             | Self::Foreign { .. }
             | Self::NotPrivate { .. }
+            | Self::Sandboxed { .. }
             | Self::Silent { .. }
             | Self::Answer(_)
             | Self::Asked(_)
@@ -183,6 +185,12 @@ pub(super) async fn connect(place: &Place) -> Result<UnixStream, Unavailable> {
     let peer = stream.peer_cred().map_err(failed)?;
     if is_foreign(peer.uid(), rustix::process::geteuid().as_raw()) {
         return Err(Unavailable::Foreign { path: path() });
+    }
+    // Where that cannot be told, the daemon says so.
+    if let (Ok(own), Ok(peer)) = (Restrictions::own(), Restrictions::of_peer(&stream))
+        && !peer.may_serve(own)
+    {
+        return Err(Unavailable::Sandboxed { path: path() });
     }
     Ok(stream)
 }

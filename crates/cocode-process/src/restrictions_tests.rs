@@ -1,0 +1,58 @@
+//! Who may be served by whom, and what is read of a process.
+
+use super::Restrictions;
+
+fn restrictions(no_new_privileges: bool, filters: u32) -> Restrictions {
+    Restrictions {
+        no_new_privileges,
+        filters,
+    }
+}
+
+#[test]
+fn a_process_serves_those_that_are_no_more_restricted() {
+    // Ours, theirs.
+    for (own, other) in [
+        ((false, 0), (false, 0)),
+        // In a container.
+        ((false, 1), (false, 1)),
+        ((true, 1), (true, 1)),
+        // A service, with the shell of an administrator and with its own programs.
+        ((true, 6), (false, 0)),
+        ((true, 6), (true, 6)),
+        // A daemon that was started by an agent, and another agent of that kind.
+        ((true, 0), (false, 0)),
+        // In a terminal of an editor.
+        ((false, 0), (true, 0)),
+        ((true, 0), (true, 0)),
+    ] {
+        let may = restrictions(own.0, own.1).may_serve(restrictions(other.0, other.1));
+        assert!(may, "{own:?} {other:?}");
+    }
+}
+
+#[test]
+fn a_process_does_not_serve_those_that_are_more_restricted() {
+    for (own, other) in [
+        ((false, 0), (true, 1)),
+        ((false, 0), (false, 1)),
+        // In a container.
+        ((false, 1), (true, 2)),
+        ((true, 1), (true, 2)),
+        // A service, with a program that it confines, and with one that is confined elsewhere.
+        ((true, 6), (true, 7)),
+        ((true, 6), (true, 1)),
+    ] {
+        let may = restrictions(own.0, own.1).may_serve(restrictions(other.0, other.1));
+        assert!(!may, "{own:?} {other:?}");
+    }
+}
+
+#[test]
+fn restrictions_are_read_beside_names_that_are_no_text() {
+    let status = b"Name:\t\xff\xc3\nSeccomp_filters_x:\t9\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t3\n";
+    assert_eq!(Restrictions::read(status), restrictions(true, 3));
+    let older = b"Name:\tsh\nNoNewPrivs:\t0\nSeccomp:\t2\n";
+    assert_eq!(Restrictions::read(older), restrictions(false, 2));
+    assert_eq!(Restrictions::read(b"Name:\tsh\n"), Restrictions::default());
+}
