@@ -338,10 +338,11 @@ impl PostgresLedger {
             .timely(READING, async { transaction.await.map_err(&failed) })
             .await?;
         let query = "SELECT seq, hash FROM cocode.audit_head";
-        let row = transaction
-            .query_typed_opt(query, &[])
-            .await
-            .map_err(&failed)?;
+        let looking = async {
+            let row = transaction.query_typed_opt(query, &[]).await;
+            row.map_err(&failed)
+        };
+        let row = self.database.timely(READING, looking).await?;
         let noted = row.as_ref().and_then(head_of);
         let mut verifier = Verifier::new(expected.into_iter().chain(noted));
         if noted.is_none() {
@@ -354,7 +355,8 @@ impl PostgresLedger {
         while let Some(last) = self.page(&transaction, after, &mut verifier).await? {
             after = last;
         }
-        transaction.rollback().await.map_err(&failed)?;
+        let ending = async { transaction.rollback().await.map_err(&failed) };
+        self.database.timely(READING, ending).await?;
         connection.give_back();
         Ok(verifier.finish())
     }

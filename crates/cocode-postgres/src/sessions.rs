@@ -1,11 +1,13 @@
 //! Sessions of all gateways that share a database, so that another one can go on with them.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use cocode_wire::serve::{
-    SessionKey, SessionMark, SessionNews, SessionStore, SessionStoreError, StoreWork, StoredSession,
+    Headcount, SessionKey, SessionMark, SessionNews, SessionStore, SessionStoreError, StoreWork,
+    StoredSession, Whose, retold,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error as PostgresError, Row};
@@ -14,7 +16,7 @@ use crate::database::Database;
 use crate::error::DatabaseError;
 
 /// Sessions that are kept.
-const MAX_SESSIONS: i64 = 100_000;
+const MAX_SESSIONS: usize = 100_000;
 /// Events that are told at once. Whoever misses some learns of them when it touches its sessions.
 const MAX_EVENTS: i64 = 10_000;
 
@@ -25,23 +27,29 @@ const LOOKING: &str = "see what happened to sessions";
 
 /// Keeps a session, if there is room for one more, or if it is there.
 const PUT: &str = "
-    INSERT INTO cocode.sessions (key, guest, endpoint, revision, told, used)
-    SELECT $1, $2, $3, $4, $5, now()
-    WHERE (SELECT count(*) FROM cocode.sessions) < $6
-        OR EXISTS (SELECT FROM cocode.sessions WHERE key = $1)
-    ON CONFLICT (key) DO UPDATE SET guest = excluded.guest, endpoint = excluded.endpoint,
-        revision = excluded.revision, told = excluded.told, used = excluded.used";
+    INSERT INTO cocode.sessions (key, guest, credential, endpoint, revision, told, version, used)
+    SELECT $1, $2, $3, $4, $5, $6, $7, now()
+    WHERE $8 OR EXISTS (SELECT FROM cocode.sessions WHERE key = $1)
+    ON CONFLICT (key) DO UPDATE SET guest = excluded.guest, credential = excluded.credential,
+        endpoint = excluded.endpoint, revision = excluded.revision, used = excluded.used";
+
+const COUNT: &str = "SELECT count(*) FROM cocode.sessions";
 
 const FIND: &str = "
     UPDATE cocode.sessions SET used = now()
     WHERE key = $1 AND used >= now() - make_interval(secs => $2)
-    RETURNING guest, endpoint, revision, told";
+    RETURNING guest, credential, endpoint, revision, told, version";
+
+/// Takes the row of a session, so that whoever else has something to tell waits.
+const HOLD: &str = "SELECT told, version FROM cocode.sessions WHERE key = $1 FOR UPDATE";
 
 /// The number of the transaction that this is a part of.
 const TELL: &str = "
-    WITH changed AS (UPDATE cocode.sessions SET told = $2 WHERE key = $1 RETURNING key)
-    INSERT INTO cocode.session_events (done_by, key, is_end, at)
-    SELECT pg_current_xact_id()::text::bigint, key, false, now() FROM changed";
+    WITH changed AS (
+        UPDATE cocode.sessions SET told = $2, version = $3 WHERE key = $1 RETURNING key, version
+    )
+    INSERT INTO cocode.session_events (done_by, key, is_end, version, at)
+    SELECT pg_current_xact_id()::text::bigint, key, false, version, now() FROM changed";
 
 /// Rows are held in one order, so that two who touch the same sessions never wait for each other.
 const TOUCH: &str = "
@@ -53,17 +61,18 @@ const TOUCH: &str = "
     UPDATE cocode.sessions SET used = now() FROM held WHERE sessions.key = held.key
     RETURNING sessions.key";
 
-const REMOVE: &str = "
-    WITH held AS (SELECT key FROM cocode.sessions WHERE key = ANY ($1) ORDER BY key FOR UPDATE),
-    removed AS (DELETE FROM cocode.sessions USING held WHERE sessions.key = held.key RETURNING held.key)
-    INSERT INTO cocode.session_events (done_by, key, is_end, at)
-    SELECT pg_current_xact_id()::text::bigint, key, true, now() FROM removed";
-
-const REMOVE_OF: &str = "
-    WITH held AS (SELECT key FROM cocode.sessions WHERE guest = $1 ORDER BY key FOR UPDATE),
-    removed AS (DELETE FROM cocode.sessions USING held WHERE sessions.key = held.key RETURNING held.key)
-    INSERT INTO cocode.session_events (done_by, key, is_end, at)
-    SELECT pg_current_xact_id()::text::bigint, key, true, now() FROM removed";
+/// Ends the sessions of which this says so.
+fn removing(which: &str) -> String {
+    format!(
+        "WITH held AS (SELECT key FROM cocode.sessions WHERE {which} ORDER BY key FOR UPDATE),
+        removed AS (
+            DELETE FROM cocode.sessions USING held WHERE sessions.key = held.key
+            RETURNING held.key, sessions.version
+        )
+        INSERT INTO cocode.session_events (done_by, key, is_end, version, at)
+        SELECT pg_current_xact_id()::text::bigint, key, true, version, now() FROM removed"
+    )
+}
 
 /// Rows that somebody holds are left for the next time.
 const REMOVE_IDLE: &str = "
@@ -84,7 +93,8 @@ const NOW: &str = "
     FROM pg_current_snapshot() AS now";
 
 const EVENTS: &str = "
-    SELECT DISTINCT key, is_end FROM cocode.session_events WHERE done_by >= $1 LIMIT $2";
+    SELECT key, is_end, max(version) FROM cocode.session_events WHERE done_by >= $1
+    GROUP BY key, is_end LIMIT $2";
 
 /// A value and its type.
 type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
@@ -93,12 +103,16 @@ type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 #[derive(Clone, Debug)]
 pub struct PostgresSessionStore {
     database: Database,
+    headcount: Arc<Headcount>,
 }
 
 impl PostgresSessionStore {
     /// Keeps sessions in this database. Nobody is contacted yet.
     pub fn new(database: Database) -> Self {
-        Self { database }
+        Self {
+            database,
+            headcount: Arc::new(Headcount::new(MAX_SESSIONS)),
+        }
     }
 
     /// Asks for rows, in one transaction of its own.
@@ -140,26 +154,77 @@ impl PostgresSessionStore {
         let StoredSession {
             key,
             guest,
+            credential,
             endpoint,
             revision,
             told,
+            version,
         } = session;
+        let has_room = self.has_room().await?;
         let told: Vec<&[u8]> = told.iter().map(|message| &**message).collect();
-        let parameters: [Parameter<'_>; 6] = [
+        let parameters: [Parameter<'_>; 8] = [
             (&key.as_bytes().as_slice(), Type::BYTEA),
             (guest, Type::TEXT),
+            (credential, Type::TEXT),
             (endpoint, Type::TEXT),
             (revision, Type::TEXT),
             (&told, Type::BYTEA_ARRAY),
-            (&MAX_SESSIONS, Type::INT8),
+            (&number(*version), Type::INT8),
+            (&has_room, Type::BOOL),
         ];
         match self.change(KEEPING, PUT, &parameters).await? {
             0 => Err(SessionStoreError::TooMany {
                 place: self.database.place().to_owned(),
-                limit: usize::try_from(MAX_SESSIONS).unwrap_or(usize::MAX),
+                limit: MAX_SESSIONS,
             }),
             _ => Ok(()),
         }
+    }
+
+    /// Whether one more may be kept.
+    async fn has_room(&self) -> Result<bool, SessionStoreError> {
+        if self.headcount.take() {
+            return Ok(true);
+        }
+        let rows = self.rows(KEEPING, COUNT, &[]).await;
+        let rows = rows.map_err(|error| self.told(&error, "read"))?;
+        let count = rows.first().map_or(0, |row| row.get::<_, i64>(0));
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        Ok(self.headcount.counted(count))
+    }
+
+    /// Puts what a client has said to what is kept, while nobody else can.
+    async fn tell_now(
+        &self,
+        key: &SessionKey,
+        said: &[Bytes],
+    ) -> Result<Option<u64>, DatabaseError> {
+        let failed = self.database.failed(KEEPING);
+        let key = key.as_bytes().as_slice();
+        let mut connection = self.database.connection().await?;
+        let transaction = connection.transaction().await.map_err(&failed)?;
+        let held = transaction.query_typed(HOLD, &[(&key, Type::BYTEA)]).await;
+        let held = held.map_err(&failed)?;
+        let mut version = None;
+        if let Some(row) = held.first() {
+            let before: i64 = row.get(1);
+            let told = retold(&messages(row, 0), said);
+            let after = before + i64::from(told.is_some());
+            if let Some(told) = told {
+                let told: Vec<&[u8]> = told.iter().map(|message| &**message).collect();
+                let parameters: [Parameter<'_>; 3] = [
+                    (&key, Type::BYTEA),
+                    (&told, Type::BYTEA_ARRAY),
+                    (&after, Type::INT8),
+                ];
+                let changed = transaction.execute_typed(TELL, &parameters).await;
+                changed.map_err(&failed)?;
+            }
+            version = Some(after.unsigned_abs());
+        }
+        transaction.commit().await.map_err(&failed)?;
+        connection.give_back();
+        Ok(version)
     }
 
     async fn find_now(
@@ -176,13 +241,11 @@ impl PostgresSessionStore {
         Ok(rows.first().map(|row| StoredSession {
             key: *key,
             guest: row.get(0),
-            endpoint: row.get(1),
-            revision: row.get(2),
-            told: row
-                .get::<_, Vec<Vec<u8>>>(3)
-                .into_iter()
-                .map(Bytes::from)
-                .collect(),
+            credential: row.get(1),
+            endpoint: row.get(2),
+            revision: row.get(3),
+            told: messages(row, 4),
+            version: row.get::<_, i64>(5).unsigned_abs(),
         }))
     }
 
@@ -227,7 +290,7 @@ impl PostgresSessionStore {
                 if row.get(1) {
                     news.ended.push(key);
                 } else {
-                    news.retold.push(key);
+                    news.retold.push((key, row.get::<_, i64>(2).unsigned_abs()));
                 }
             }
             Ok(news)
@@ -250,6 +313,16 @@ fn bytes_of(keys: &[SessionKey]) -> Vec<&[u8]> {
     bytes.collect()
 }
 
+fn number(version: u64) -> i64 {
+    i64::try_from(version).unwrap_or(i64::MAX)
+}
+
+/// The messages in that column.
+fn messages(row: &Row, column: usize) -> Vec<Bytes> {
+    let messages: Vec<Vec<u8>> = row.get(column);
+    messages.into_iter().map(Bytes::from).collect()
+}
+
 /// The key in the first column.
 fn key_of(row: &Row) -> Option<SessionKey> {
     let bytes = row.get::<_, &[u8]>(0).try_into().ok()?;
@@ -269,13 +342,11 @@ impl SessionStore for PostgresSessionStore {
         Box::pin(self.find_now(key, idle))
     }
 
-    fn tell<'a>(&'a self, key: &'a SessionKey, told: &'a [Bytes]) -> StoreWork<'a, ()> {
+    fn tell<'a>(&'a self, key: &'a SessionKey, said: &'a [Bytes]) -> StoreWork<'a, Option<u64>> {
         Box::pin(async move {
-            let told: Vec<&[u8]> = told.iter().map(|message| &**message).collect();
-            let key = key.as_bytes().as_slice();
-            let parameters: [Parameter<'_>; 2] = [(&key, Type::BYTEA), (&told, Type::BYTEA_ARRAY)];
-            self.change(KEEPING, TELL, &parameters).await?;
-            Ok(())
+            let telling = self.tell_now(key, said);
+            let told = self.database.timely(KEEPING, telling).await;
+            told.map_err(|error| self.told(&error, "changed"))
         })
     }
 
@@ -290,16 +361,24 @@ impl SessionStore for PostgresSessionStore {
     fn remove<'a>(&'a self, keys: &'a [SessionKey]) -> StoreWork<'a, ()> {
         Box::pin(async move {
             let keys = bytes_of(keys);
-            self.change(ENDING, REMOVE, &[(&keys, Type::BYTEA_ARRAY)])
+            let removing = removing("key = ANY ($1)");
+            self.change(ENDING, &removing, &[(&keys, Type::BYTEA_ARRAY)])
                 .await?;
             Ok(())
         })
     }
 
-    fn remove_of<'a>(&'a self, guest: &'a str) -> StoreWork<'a, ()> {
+    fn remove_of<'a>(&'a self, whose: &'a Whose) -> StoreWork<'a, ()> {
         Box::pin(async move {
-            self.change(ENDING, REMOVE_OF, &[(&guest, Type::TEXT)])
-                .await?;
+            let (which, parameters): (_, Vec<Parameter<'_>>) = match whose {
+                Whose::Guest(guest) => ("guest = $1", vec![(guest, Type::TEXT)]),
+                Whose::Credential { guest, credential } => (
+                    "guest = $1 AND credential = $2",
+                    vec![(guest, Type::TEXT), (credential, Type::TEXT)],
+                ),
+                Whose::Strangers => ("guest IS NULL", Vec::new()),
+            };
+            self.change(ENDING, &removing(which), &parameters).await?;
             Ok(())
         })
     }

@@ -19,7 +19,8 @@ const REVOKING: &str = "revoke a token";
 const NOTING: &str = "note when tokens were used";
 const LOOKING: &str = "see whether tokens have changed";
 
-/// Who adds a token holds this row, so that they are counted by one at a time.
+/// Who adds or revokes a token holds this row, so that they are counted by one at a time, and before
+/// anything else, so that no two of them wait for each other: every change takes it in the end.
 const HOLD: &str = "SELECT FROM cocode.token_changes FOR UPDATE";
 
 /// Rows are held in one order, so that two who note the same tokens never wait for each other.
@@ -119,14 +120,18 @@ impl PostgresTokenStore {
     }
 
     async fn remove(&self, name: &PrincipalName) -> Result<Option<Row>, DatabaseError> {
-        let connection = self.database.connection().await?;
+        let failed = self.database.failed(REVOKING);
+        let mut connection = self.database.connection().await?;
+        let transaction = connection.transaction().await.map_err(&failed)?;
+        transaction.batch_execute(HOLD).await.map_err(&failed)?;
         let delete = "
             DELETE FROM cocode.tokens WHERE name = $1
             RETURNING name, hash, is_admin, created, expires, last_used";
-        let rows = connection
+        let rows = transaction
             .query_typed(delete, &[(&name.as_str(), Type::TEXT)])
             .await
-            .map_err(self.database.failed(REVOKING))?;
+            .map_err(&failed)?;
+        transaction.commit().await.map_err(&failed)?;
         connection.give_back();
         Ok(rows.into_iter().next())
     }

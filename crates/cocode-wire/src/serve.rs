@@ -17,7 +17,7 @@ mod websocket;
 pub use connection::Patience;
 pub use http::{
     Admission, Admitting, BindError, Door, Guest, HttpLimits, HttpServer, HttpServerOptions, Page,
-    PageBody, SessionFacts, SessionTransport, Site, TlsError, Visit, tls_from_pem,
+    PageBody, SessionFacts, SessionTransport, Site, TlsError, Visit, retold, tls_from_pem,
 };
 pub use line::{
     FirstLine, FirstLineError, LineOptions, Restored, StandardStreams, read_first_line,
@@ -26,7 +26,7 @@ pub use line::{
 pub use lost::{GATEWAY_LOST, only_reads};
 pub use service::{Answer, Asked, Conversation, Endpoint, Serving, Sink};
 pub use session_store::{
-    MAX_TOLD, MAX_TOLD_BYTES, MemorySessionStore, SessionKey, SessionMark, SessionNews,
-    SessionStore, SessionStoreError, StoreWork, StoredSession,
+    Headcount, MAX_TOLD, MAX_TOLD_BYTES, MemorySessionStore, SessionKey, SessionMark, SessionNews,
+    SessionStore, SessionStoreError, StoreWork, StoredSession, Whose,
 };
 pub use unix::{UnixClient, UnixServer, UnixServerError};

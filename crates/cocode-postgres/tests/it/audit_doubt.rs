@@ -6,7 +6,7 @@ use cocode_access::AuditLedger as _;
 use cocode_testkit::PostgresPeer;
 
 use crate::audit::{entry, ledger};
-use crate::wire::{CARRY, LOSE_THE_ANSWER, LOSE_THE_REQUEST, Wire};
+use crate::wire::{CARRY, HANG, LOSE_THE_ANSWER, LOSE_THE_REQUEST, Wire};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn system_a_batch_whose_answer_is_lost_is_written_once() {
@@ -43,4 +43,34 @@ async fn system_a_batch_whose_answer_is_lost_is_written_once() {
     }
     let writers = peer.sql("cocode", "SELECT count(*) FROM cocode.audit_writers");
     assert_eq!(writers, "2");
+}
+
+/// The clock is turned on once nothing is answered any more: so nobody waits for the deadline.
+#[tokio::test]
+async fn system_a_look_at_the_log_ends_even_if_the_database_hangs() {
+    let peer = PostgresPeer::start();
+    ledger(&peer.address("cocode"))
+        .append(&[entry("first")])
+        .await
+        .unwrap();
+    for words in [&b"audit_head"[..], b"audit_lines", b"ROLLBACK"] {
+        let wire = Wire::to(&peer, words).await;
+        let looking = ledger(&wire.address(&peer, "cocode"));
+        assert!(looking.verify(None).await.unwrap().is_intact());
+        wire.plan.store(HANG, Ordering::SeqCst);
+        let hanging = async {
+            while wire.plan.load(Ordering::SeqCst) == HANG {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+            tokio::time::pause();
+            std::future::pending::<()>().await;
+        };
+        let error = tokio::select! {
+            verified = looking.verify(None) => verified.unwrap_err().to_string(),
+            () = hanging => unreachable!(),
+            () = tokio::time::sleep(std::time::Duration::from_mins(5)) => panic!("it hangs"),
+        };
+        tokio::time::resume();
+        assert!(error.contains("20 seconds"), "{error}");
+    }
 }

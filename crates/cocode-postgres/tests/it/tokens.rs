@@ -33,6 +33,7 @@ async fn system_tokens_in_a_database_keep_the_promises_of_every_store() {
     assert!(matches!(gone, Err(TokenStoreError::Unknown(_))), "{gone:?}");
 
     one_of_many_gets_a_name(&peer).await;
+    many_come_and_go_at_once(&peer).await;
     no_more_than_there_may_be(&peer, &store).await;
     assert!(!peer.log().contains("ERROR"), "{}", peer.log());
 }
@@ -49,6 +50,32 @@ async fn one_of_many_gets_a_name(peer: &PostgresPeer) {
     for refusal in refused {
         assert!(matches!(refusal, Err(TokenStoreError::Taken(_))));
     }
+}
+
+/// Each takes what the others take in the same order, so that none is in the way of another for ever.
+async fn many_come_and_go_at_once(peer: &PostgresPeer) {
+    let mut working = JoinSet::new();
+    for worker in 0..8 {
+        let store = PostgresTokenStore::new(database(&peer.address("cocode")));
+        working.spawn(async move {
+            for round in 0..15 {
+                // Some are the same for two of them.
+                let token = format!("t{}-{round}", worker / 2);
+                let added = store.add(&record(&token).1).await;
+                assert!(
+                    matches!(added, Ok(()) | Err(TokenStoreError::Taken(_))),
+                    "{added:?}"
+                );
+                let gone = store.revoke(&name(&token)).await;
+                assert!(
+                    matches!(gone, Ok(_) | Err(TokenStoreError::Unknown(_))),
+                    "{gone:?}"
+                );
+            }
+        });
+    }
+    working.join_all().await;
+    assert!(!peer.log().contains("deadlock"), "{}", peer.log());
 }
 
 async fn no_more_than_there_may_be(peer: &PostgresPeer, store: &PostgresTokenStore) {

@@ -15,6 +15,9 @@ pub(crate) const LOSE_THE_ANSWER: u8 = 1;
 /// The server does not get it.
 pub(crate) const LOSE_THE_REQUEST: u8 = 2;
 
+/// The server does not get it, and nobody hears anything any more.
+pub(crate) const HANG: u8 = 3;
+
 /// A wire that can be cut once, as it is planned.
 pub(crate) struct Wire {
     port: u16,
@@ -71,6 +74,9 @@ async fn carry(
                 let planned = if is_here { plan.swap(CARRY, Ordering::SeqCst) } else { CARRY };
                 if planned == LOSE_THE_REQUEST {
                     return;
+                }
+                if planned == HANG {
+                    std::future::pending::<()>().await;
                 }
                 server.write_all(said).await.unwrap();
                 if planned == LOSE_THE_ANSWER {

@@ -1,6 +1,7 @@
 //! Where sessions over HTTP are kept so that another server can go on with them: what a store
 //! promises, and what it keeps of a session. The id is nowhere: only its hash.
 
+mod headcount;
 mod memory;
 
 use std::fmt;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use ring::digest::{SHA256, digest};
 
+pub use headcount::Headcount;
 pub use memory::MemorySessionStore;
 
 /// Bytes of a SHA-256.
@@ -32,7 +34,8 @@ pub type StoreWork<'a, T> = Pin<Box<dyn Future<Output = Result<T, SessionStoreEr
 /// A session that has not been used for as long as `idle` says is as good as not there, whether or
 /// not it has been removed.
 pub trait SessionStore: Send + Sync + fmt::Debug + 'static {
-    /// Keeps a session, in place of what is kept under its key. It is used now.
+    /// Keeps a session, which is used now. If there is one under its key, what that was told stays: this is
+    /// the same session, whose first keeping was not answered.
     fn put<'a>(&'a self, session: &'a StoredSession) -> StoreWork<'a, ()>;
 
     /// The session of that key, which is used now.
@@ -42,9 +45,11 @@ pub trait SessionStore: Send + Sync + fmt::Debug + 'static {
         idle: Duration,
     ) -> StoreWork<'a, Option<StoredSession>>;
 
-    /// Keeps other messages of a session than before. Nothing happens if it is not there: it has
-    /// ended meanwhile.
-    fn tell<'a>(&'a self, key: &'a SessionKey, told: &'a [Bytes]) -> StoreWork<'a, ()>;
+    /// The client has said these messages as well: keeps what [`retold`](super::retold) makes of them and of
+    /// what is kept by then, so that nothing is lost of what servers tell at the same time. Gives the number
+    /// of the change, or of the last one if this changes nothing; `None` if the session is not there, because
+    /// it has ended meanwhile.
+    fn tell<'a>(&'a self, key: &'a SessionKey, said: &'a [Bytes]) -> StoreWork<'a, Option<u64>>;
 
     /// Notes that sessions are used now, and gives those of them that are not there any more.
     fn touch<'a>(
@@ -56,8 +61,8 @@ pub trait SessionStore: Send + Sync + fmt::Debug + 'static {
     /// Ends sessions. Those that are not there are passed over.
     fn remove<'a>(&'a self, keys: &'a [SessionKey]) -> StoreWork<'a, ()>;
 
-    /// Ends all sessions of a guest.
-    fn remove_of<'a>(&'a self, guest: &'a str) -> StoreWork<'a, ()>;
+    /// Ends all sessions of somebody.
+    fn remove_of<'a>(&'a self, whose: &'a Whose) -> StoreWork<'a, ()>;
 
     /// Forgets the sessions that have not been used for that long, and what else is of no use any more.
     /// Of these ends nobody has to be told.
@@ -78,6 +83,8 @@ pub struct StoredSession {
     pub key: SessionKey,
     /// The id of the guest whose it is.
     pub guest: Option<String>,
+    /// What the guest came with when it began, if the site has said so.
+    pub credential: Option<String>,
     /// The name of the endpoint that it is at.
     pub endpoint: Option<String>,
     /// The revision that was agreed on.
@@ -85,6 +92,38 @@ pub struct StoredSession {
     /// What another server has to be told to go on with it, in this order: whole messages of the
     /// client. At most [`MAX_TOLD`], and [`MAX_TOLD_BYTES`] together.
     pub told: Vec<Bytes>,
+    /// How often that was changed by [`SessionStore::tell`].
+    pub version: u64,
+}
+
+/// Whose sessions are meant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Whose {
+    /// All of the guest of this id.
+    Guest(String),
+    /// Those that a guest has begun with one credential.
+    Credential {
+        /// The id of the guest.
+        guest: String,
+        /// What it came with.
+        credential: String,
+    },
+    /// Those that were begun without a guest.
+    Strangers,
+}
+
+impl Whose {
+    /// Whether something is meant that was begun by that guest, with that credential.
+    pub fn includes(&self, guest: Option<&str>, credential: Option<&str>) -> bool {
+        match self {
+            Self::Guest(id) => guest == Some(id),
+            Self::Credential {
+                guest: id,
+                credential: by,
+            } => guest == Some(id) && credential == Some(by),
+            Self::Strangers => guest.is_none(),
+        }
+    }
 }
 
 /// What a session is found by: the SHA-256 of its id. Nobody comes from it to the id, which is
@@ -120,8 +159,8 @@ impl SessionKey {
 pub struct SessionNews {
     /// These were ended by [`SessionStore::remove`] or [`SessionStore::remove_of`].
     pub ended: Vec<SessionKey>,
-    /// For these, [`SessionStore::tell`] was called.
-    pub retold: Vec<SessionKey>,
+    /// These were changed by [`SessionStore::tell`], each with the number of its last change.
+    pub retold: Vec<(SessionKey, u64)>,
     /// Where to go on next time.
     pub mark: SessionMark,
 }

@@ -1,5 +1,6 @@
 //! The HTTP server end, seen by clients that speak raw HTTP and by the client links of this crate.
 
+mod apart;
 mod attacks;
 mod batches;
 mod drain;
@@ -7,6 +8,7 @@ mod era;
 mod frail;
 mod guests;
 mod headers;
+mod leaving;
 mod links;
 mod moving;
 mod old_sse;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use cocode_wire::serve::{MemorySessionStore, SessionKey, SessionStore as _, StoredSession};
+use cocode_wire::encode;
+use cocode_wire::serve::{MemorySessionStore, SessionKey, SessionStore as _, StoredSession, Whose};
 
 const LONG: Duration = Duration::from_hours(1);
 
@@ -11,10 +12,21 @@ fn session(id: &str, guest: Option<&str>) -> StoredSession {
     StoredSession {
         key: SessionKey::of(id),
         guest: guest.map(str::to_owned),
+        credential: None,
         endpoint: Some("files".into()),
         revision: "2025-06-18".into(),
-        told: vec![Bytes::from_static(b"{\"method\":\"initialize\"}")],
+        told: vec![HELLO.into()],
+        version: 0,
     }
+}
+
+const HELLO: &str = r#"{"jsonrpc":"2.0","method":"initialize","id":1,"params":{}}"#;
+
+/// The client follows a resource, as the message of that number.
+fn subscribe(uri: &str, id: u64) -> Bytes {
+    let params = format!(r#"{{"uri":"{uri}"}}"#);
+    let message = encode::request(id, "resources/subscribe", Some(params.as_bytes()));
+    message.into()
 }
 
 #[tokio::test]
@@ -27,9 +39,15 @@ async fn what_is_put_is_found_until_it_is_removed() {
         store.find(&one.key, LONG).await.expect("read"),
         Some(one.clone())
     );
-    let told = [Bytes::from_static(b"a"), Bytes::from_static(b"b")];
-    store.tell(&one.key, &told).await.expect("changed");
-    one.told = told.to_vec();
+    let said = [subscribe("a", 7), subscribe("b", 8)];
+    let version = store.tell(&one.key, &said).await.expect("changed");
+    assert_eq!(version, Some(1));
+    let again = store.tell(&one.key, &said[..1]).await.expect("changed");
+    assert_eq!(again, Some(1), "it is so already");
+    // Who keeps the same session again has not heard of that.
+    store.put(&one).await.expect("kept");
+    one.told = vec![HELLO.into(), subscribe("a", 2), subscribe("b", 3)];
+    one.version = 1;
     assert_eq!(
         store.find(&one.key, LONG).await.expect("read"),
         Some(one.clone())
@@ -37,7 +55,8 @@ async fn what_is_put_is_found_until_it_is_removed() {
     store.remove(&[one.key]).await.expect("changed");
     assert_eq!(store.find(&one.key, LONG).await.expect("read"), None);
     // What is gone does not come back by being told of.
-    store.tell(&one.key, &told).await.expect("changed");
+    let version = store.tell(&one.key, &said).await.expect("changed");
+    assert_eq!(version, None);
     assert_eq!(store.find(&one.key, LONG).await.expect("read"), None);
     let keys = [one.key, SessionKey::of("two")];
     assert_eq!(store.touch(&keys, LONG).await.expect("read"), [one.key]);
@@ -54,10 +73,25 @@ async fn guests_lose_all_that_is_theirs() {
     ] {
         store.put(&session(id, guest)).await.expect("kept");
     }
-    store.remove_of("ann").await.expect("changed");
-    let keys = ["1", "2", "3", "4"].map(SessionKey::of);
+    let mut by = session("5", Some("ann"));
+    by.credential = Some("old".into());
+    store.put(&by).await.expect("kept");
+    let keys = ["1", "2", "3", "4", "5"].map(SessionKey::of);
+    for (credential, gone) in [("new", &[][..]), ("old", &keys[4..])] {
+        let whose = Whose::Credential {
+            guest: "ann".into(),
+            credential: credential.into(),
+        };
+        store.remove_of(&whose).await.expect("changed");
+        assert_eq!(store.touch(&keys, LONG).await.expect("read"), gone);
+    }
+    let ann = Whose::Guest("ann".into());
+    store.remove_of(&ann).await.expect("changed");
     let gone = store.touch(&keys, LONG).await.expect("read");
-    assert_eq!(gone, [keys[0], keys[2]]);
+    assert_eq!(gone, [keys[0], keys[2], keys[4]]);
+    store.remove_of(&Whose::Strangers).await.expect("changed");
+    let gone = store.touch(&keys[..4], LONG).await.expect("read");
+    assert_eq!(gone, [keys[0], keys[2], keys[3]]);
 }
 
 #[tokio::test]
@@ -74,16 +108,21 @@ async fn everybody_hears_what_happened() {
         (0, 0),
         "only from now on"
     );
+    for (uri, version) in [("a", 1), ("b", 2)] {
+        let told = store.tell(&two.key, &[subscribe(uri, 1)]).await;
+        assert_eq!(told.expect("changed"), Some(version));
+    }
     store.tell(&two.key, &[]).await.expect("changed");
     store.remove(&[three.key, one.key]).await.expect("changed");
     let second = store.news(Some(&first.mark)).await.expect("read");
     assert_eq!(
         (second.ended, second.retold),
-        (vec![three.key], vec![two.key])
+        (vec![three.key], vec![(two.key, 1), (two.key, 2)])
     );
     let third = store.news(Some(&second.mark)).await.expect("read");
     assert_eq!((third.ended.len(), third.retold.len()), (0, 0));
-    store.remove_of("ann").await.expect("changed");
+    let ann = Whose::Guest("ann".into());
+    store.remove_of(&ann).await.expect("changed");
     let fourth = store.news(Some(&third.mark)).await.expect("read");
     assert_eq!(fourth.ended, [two.key]);
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::guests::Socket;
 use super::handler::Shared;
 use super::session::{Session, Transport};
+use crate::serve::session_store::Whose;
 
 /// A hand on a server, or on several, while they run; it does nothing at one that has ended.
 #[derive(Clone)]
@@ -72,11 +73,30 @@ impl Door {
     ///
     /// To keep the guest out is for the site, and has to be done before.
     pub fn evict(&self, guest_id: &str) {
+        self.send_away(&Whose::Guest(guest_id.to_owned()));
+    }
+
+    /// The same for what a guest has begun with one [credential](super::Guest::by), whoever has gone on with it,
+    /// and wherever: sessions, and every stream and WebSocket that was opened with it. All else of the guest stays.
+    pub fn evict_by(&self, guest_id: &str, credential: &str) {
+        self.send_away(&Whose::Credential {
+            guest: guest_id.to_owned(),
+            credential: credential.to_owned(),
+        });
+    }
+
+    /// The same for everybody who is no guest: for when a site begins to ask who somebody is. It has to do so
+    /// already.
+    pub fn evict_strangers(&self) {
+        self.send_away(&Whose::Strangers);
+    }
+
+    fn send_away(&self, whose: &Whose) {
         for shared in self.servers() {
-            shared.guests.evict(Some(guest_id));
-            shared.sessions.end_of(guest_id);
+            shared.guests.evict(Some(whose));
+            shared.sessions.end_of(whose);
             if let Some(keeper) = &shared.keeper {
-                keeper.end_of(guest_id);
+                keeper.end_of(whose.clone());
             }
         }
     }

@@ -13,6 +13,7 @@ use http::Response;
 #[derive(Clone, Debug)]
 pub struct Guest {
     id: Arc<str>,
+    credential: Option<Arc<str>>,
     until: Option<SystemTime>,
 }
 
@@ -21,8 +22,18 @@ impl Guest {
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self {
             id: id.into(),
+            credential: None,
             until: None,
         }
+    }
+
+    /// Comes with this: a short text by which the site knows it again, such as the hash of a token, and never
+    /// what lets somebody in. What a guest begins with it can be ended without the rest that is the guest's,
+    /// by [`Door::evict_by`](super::Door::evict_by). It makes no other guest.
+    #[must_use]
+    pub fn by(mut self, credential: impl Into<Arc<str>>) -> Self {
+        self.credential = Some(credential.into());
+        self
     }
 
     /// Has to go at that time: what stays open for as long as a client likes ends then.
@@ -37,6 +48,11 @@ impl Guest {
         &self.id
     }
 
+    /// What it came with, if the site has said so.
+    pub fn credential(&self) -> Option<&str> {
+        self.credential.as_deref()
+    }
+
     /// When the guest has to go, if ever.
     pub fn has_to_go_at(&self) -> Option<SystemTime> {
         self.until
@@ -44,6 +60,16 @@ impl Guest {
 
     pub(super) fn shared_id(&self) -> &Arc<str> {
         &self.id
+    }
+
+    pub(super) fn shared_credential(&self) -> Option<&Arc<str>> {
+        self.credential.as_ref()
+    }
+
+    /// The same guest, who had come with this before, or with nothing that was said.
+    pub(super) fn had_come_with(mut self, credential: Option<String>) -> Self {
+        self.credential = credential.map(Into::into);
+        self
     }
 }
 

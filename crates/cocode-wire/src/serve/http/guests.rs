@@ -13,6 +13,7 @@ use tokio::time::{Instant, Sleep};
 
 use super::client_name::ClientName;
 use super::guest::Guest;
+use crate::serve::session_store::Whose;
 
 /// Evictions that are remembered for requests which were let in before and open something later.
 const MAX_REMEMBERED_EVICTIONS: usize = 1024;
@@ -33,9 +34,11 @@ pub(super) struct Guests {
 struct Book {
     next: u64,
     open: HashMap<u64, Entry>,
-    /// Who was sent away last, oldest first, each with the number of its eviction; everybody, where
+    /// Who was sent away last, oldest first, each with the number of its eviction; all guests, where
     /// nobody is named.
-    evicted: VecDeque<(u64, Option<Arc<str>>)>,
+    evicted: VecDeque<(u64, Option<Whose>)>,
+    /// The number of the last eviction of those who are no guests.
+    strangers_evicted: u64,
     /// How many of the seats of each guest are taken.
     seats: HashMap<Arc<str>, usize>,
 }
@@ -43,6 +46,7 @@ struct Book {
 #[derive(Debug)]
 struct Entry {
     guest: Option<Arc<str>>,
+    credential: Option<Arc<str>>,
     leave: Arc<Leave>,
     socket: Option<Socket>,
 }
@@ -113,6 +117,24 @@ impl Visitor {
     fn id(&self) -> Option<&Arc<str>> {
         self.guest.as_ref().map(Guest::shared_id)
     }
+
+    fn credential(&self) -> Option<&Arc<str>> {
+        self.guest.as_ref().and_then(Guest::shared_credential)
+    }
+
+    /// Stands for whoever has begun something with that credential: it ends with that one, whoever goes on
+    /// with it.
+    pub(super) fn begun_with(mut self, credential: Option<String>) -> Self {
+        let guest = self.guest.take();
+        self.guest = guest.map(|guest| guest.had_come_with(credential));
+        self
+    }
+
+    /// Whether something that this visitor has begun is meant.
+    pub(super) fn is_meant(&self, whose: &Whose) -> bool {
+        let (guest, credential) = (self.id(), self.credential());
+        whose.includes(guest.map(|id| &**id), credential.map(|by| &**by))
+    }
 }
 
 /// Ground and visits of different requests are the same if their guests are.
@@ -174,11 +196,11 @@ impl Guests {
         Some(visitor)
     }
 
-    /// Something is open for a guest until what this gives is dropped. `None` for nobody in
-    /// particular, whom nobody sends away.
+    /// Something is open for a guest until what this gives is dropped. `None` for what nobody in particular
+    /// is only answered on, which costs them nothing: nobody ends that.
     pub(super) fn open(self: &Arc<Self>, visitor: &Visitor, length: Length) -> Option<Stay> {
-        visitor.guest.as_ref()?;
-        Some(self.enter(visitor, length, None))
+        let is_guarded = visitor.guest.is_some() || length == Length::Standing;
+        is_guarded.then(|| self.enter(visitor, length, None))
     }
 
     /// A WebSocket is open, whoever has it.
@@ -209,6 +231,7 @@ impl Guests {
             number,
             Entry {
                 guest: visitor.id().cloned(),
+                credential: visitor.credential().cloned(),
                 leave: Arc::clone(&leave),
                 socket,
             },
@@ -230,18 +253,20 @@ impl Guests {
         self.book().has_evicted(visitor)
     }
 
-    /// Ends everything that is open for a guest, or for all of them. Nobody in particular stays.
-    pub(super) fn evict(&self, id: Option<&str>) {
+    /// Ends everything that is open for somebody, or for all guests.
+    pub(super) fn evict(&self, whose: Option<&Whose>) {
         let mut book = self.book();
         let number = self.evictions.fetch_add(1, Ordering::AcqRel) + 1;
         if book.evicted.len() == MAX_REMEMBERED_EVICTIONS {
             book.evicted.pop_front();
         }
-        book.evicted.push_back((number, id.map(Into::into)));
-        let theirs = book.open.values();
-        let theirs = theirs.filter(|entry| match (id, entry.guest.as_deref()) {
-            (Some(id), guest) => guest == Some(id),
-            (None, guest) => guest.is_some(),
+        book.evicted.push_back((number, whose.cloned()));
+        if whose == Some(&Whose::Strangers) {
+            book.strangers_evicted = number;
+        }
+        let theirs = book.open.values().filter(|entry| match whose {
+            Some(whose) => whose.includes(entry.guest.as_deref(), entry.credential.as_deref()),
+            None => entry.guest.is_some(),
         });
         let leaves: Vec<_> = theirs.map(|entry| Arc::clone(&entry.leave)).collect();
         drop(book);
@@ -265,10 +290,10 @@ impl Guests {
 
 impl Book {
     fn has_evicted(&self, visitor: &Visitor) -> bool {
-        let Some(id) = visitor.id() else {
-            return false;
-        };
         let missed = |number: u64| number > visitor.after;
+        if visitor.guest.is_none() {
+            return missed(self.strangers_evicted);
+        }
         let Some((oldest, _)) = self.evicted.front() else {
             return false;
         };
@@ -279,7 +304,7 @@ impl Book {
                 .iter()
                 .rev()
                 .take_while(|(number, _)| missed(*number))
-                .any(|(_, evicted)| evicted.as_ref().is_none_or(|evicted| evicted == id))
+                .any(|(_, evicted)| evicted.as_ref().is_none_or(|whose| visitor.is_meant(whose)))
     }
 }
 

@@ -2,6 +2,8 @@
 //! learns from it what becomes of them elsewhere. No request of a session that is known here waits for
 //! any of it.
 
+mod hearing;
+
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,10 +13,11 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 use super::handler::Shared;
-use super::revival::{self, Revivals};
-use super::session::{Kept, Session};
+use super::kept::Kept;
+use super::revival::Revivals;
+use super::session::Session;
 use crate::serve::session_store::{
-    SessionKey, SessionMark, SessionNews, SessionStore, SessionStoreError, StoreWork, StoredSession,
+    SessionKey, SessionMark, SessionStore, SessionStoreError, StoreWork, StoredSession, Whose,
 };
 
 /// How long the store may take for anything that nobody has to wait for, or that can be done without it.
@@ -62,6 +65,8 @@ pub(super) struct Keeper {
     has_missed: AtomicBool,
     /// Up to where it is known what happened elsewhere.
     mark: Mutex<Option<SessionMark>>,
+    /// Sessions that were changed elsewhere in a way that is not known here yet.
+    unheard: Mutex<HashSet<SessionKey>>,
     is_closing: AtomicBool,
 }
 
@@ -70,8 +75,8 @@ pub(super) struct Keeper {
 struct Waiting {
     retold: BTreeMap<SessionKey, Arc<Kept>>,
     ended: BTreeSet<SessionKey>,
-    /// Guests who were sent away.
-    guests: BTreeSet<String>,
+    /// Who was sent away.
+    evicted: BTreeSet<Whose>,
 }
 
 impl Keeper {
@@ -85,6 +90,7 @@ impl Keeper {
             is_away: AtomicBool::new(false),
             has_missed: AtomicBool::new(false),
             mark: Mutex::default(),
+            unheard: Mutex::default(),
             is_closing: AtomicBool::new(false),
         }
     }
@@ -133,25 +139,20 @@ impl Keeper {
         self.wake.notify_one();
     }
 
-    /// All sessions of a guest have ended.
-    pub(super) fn end_of(&self, guest: &str) {
+    /// All sessions of somebody have ended.
+    pub(super) fn end_of(&self, whose: Whose) {
         let mut waiting = self.waiting();
-        if waiting.guests.len() < MAX_WAITING {
-            waiting.guests.insert(guest.to_owned());
+        if waiting.evicted.len() < MAX_WAITING {
+            waiting.evicted.insert(whose);
         }
         drop(waiting);
         self.wake.notify_one();
     }
 
-    /// The client has set something else than before.
+    /// The client has set something.
     pub(super) fn retell(&self, kept: Arc<Kept>) {
         self.waiting().retold.insert(kept.key(), kept);
         self.wake.notify_one();
-    }
-
-    /// Whether the store is still to be told what was set here.
-    pub(super) fn is_retelling(&self, key: &SessionKey) -> bool {
-        self.waiting().retold.contains_key(key)
     }
 
     /// Talks with the store for as long as the server serves.
@@ -220,8 +221,8 @@ impl Keeper {
         if !is_through {
             let mut now = self.waiting();
             now.ended.append(&mut waiting.ended);
-            now.guests.append(&mut waiting.guests);
-            // What is kept of a session is the same, whenever it was noted.
+            now.evicted.append(&mut waiting.evicted);
+            // What is to be told of a session is with the session, whenever this was noted.
             now.retold.append(&mut waiting.retold);
         }
     }
@@ -229,9 +230,13 @@ impl Keeper {
     /// Tells the store, up to where it does not take it.
     async fn pass_on(&self, waiting: &mut Waiting) -> Option<()> {
         while let Some(entry) = waiting.retold.first_entry() {
-            let told = entry.get().messages();
-            let key = *entry.key();
-            self.ask(self.store.tell(&key, &told)).await?;
+            let (key, kept) = (*entry.key(), Arc::clone(entry.get()));
+            if let Some(saying) = kept.saying() {
+                let version = self.ask(self.store.tell(&key, &saying.messages)).await?;
+                if kept.said(&saying, version) {
+                    self.unheard().insert(key);
+                }
+            }
             waiting.retold.remove(&key);
         }
         while !waiting.ended.is_empty() {
@@ -240,76 +245,11 @@ impl Keeper {
             self.ask(self.store.remove(&keys)).await?;
             waiting.ended.retain(|key| !keys.contains(key));
         }
-        while let Some(guest) = waiting.guests.first() {
-            self.ask(self.store.remove_of(guest)).await?;
-            waiting.guests.pop_first();
+        while let Some(whose) = waiting.evicted.first() {
+            self.ask(self.store.remove_of(whose)).await?;
+            waiting.evicted.pop_first();
         }
         Some(())
-    }
-
-    /// Makes sure that what happens elsewhere from now on is heard of.
-    async fn listen(&self) -> Result<(), Away> {
-        if self.mark().is_none() {
-            let news = self.ask_within(FOUND_WITHIN, self.store.news(None)).await;
-            let news = news.ok_or(Away)?;
-            // Whoever was faster has heard as much.
-            self.mark().get_or_insert(news.mark);
-        }
-        Ok(())
-    }
-
-    /// What has happened since it was asked for last. Only [`Self::run`] asks.
-    async fn news(&self) -> Option<SessionNews> {
-        self.listen().await.ok()?;
-        let mark = self.mark().clone();
-        let news = self.ask(self.store.news(mark.as_ref())).await?;
-        *self.mark() = Some(news.mark.clone());
-        Some(news)
-    }
-
-    /// Learns what has happened to sessions, and ends or changes what is here of them.
-    async fn hear(&self, shared: &Arc<Shared>) {
-        let Some(SessionNews { ended, retold, .. }) = self.news().await else {
-            return;
-        };
-        if self.has_missed.swap(false, Ordering::AcqRel) {
-            self.touch(shared).await;
-        }
-        self.ended_elsewhere(shared, &ended);
-        for key in retold.into_iter().take(MAX_AT_ONCE) {
-            if self.is_retelling(&key) {
-                continue;
-            }
-            if let Some(session) = shared.sessions.of_key(&key)
-                && let Ok(Some(stored)) = self.find(&key).await
-            {
-                revival::catch_up(&session, &stored);
-            }
-        }
-    }
-
-    /// Tells which sessions are in use, and learns which of them are not there any more.
-    async fn touch(&self, shared: &Arc<Shared>) {
-        let (in_use, alone) = shared.sessions.in_use(self.touch_interval() * 2);
-        let idle = self.idle + MAX_OUTAGE;
-        for keys in in_use.chunks(MAX_AT_ONCE) {
-            let Some(gone) = self.ask(self.store.touch(keys, idle)).await else {
-                return;
-            };
-            self.ended_elsewhere(shared, &gone);
-        }
-        // The store was away when these began.
-        for session in alone {
-            self.keep(&session).await;
-        }
-    }
-
-    fn ended_elsewhere(&self, shared: &Shared, keys: &[SessionKey]) {
-        if !keys.is_empty() {
-            let keys: HashSet<SessionKey> = keys.iter().copied().collect();
-            self.revivals.give_up(&keys);
-            shared.sessions.end_keys(&keys);
-        }
     }
 
     /// Waits for the store within bounds. `None` if it is away, which is said once.
@@ -361,6 +301,10 @@ impl Keeper {
 
     fn mark(&self) -> MutexGuard<'_, Option<SessionMark>> {
         self.mark.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unheard(&self) -> MutexGuard<'_, HashSet<SessionKey>> {
+        self.unheard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {

@@ -195,6 +195,10 @@ pub(super) fn parse(bytes: Bytes) -> Result<Frame, Box<Reply>> {
     Ok(frame)
 }
 
+/// Whoever has asked waits for it elsewhere, or is gone: nobody should think that it was heard.
+pub(super) const NOT_ASKED: &str = "Nothing was asked by that id here. If another gateway has asked, \
+    the answer has to reach that one";
+
 pub(super) const UNUSABLE_ID: &str = "An id is a string or a number";
 
 /// Whether a message has no id, or one that an answer can name.
@@ -309,6 +313,10 @@ fn message(shared: &Arc<Shared>, session: Arc<Session>, incomer: Incomer, frame:
         }
         FrameKind::Response => {
             session.touch();
+            if !session.streams.has_asked(&frame) {
+                let error = RpcError::new(code::INVALID_REQUEST, NOT_ASKED);
+                return Work::done(reply::failure(StatusCode::BAD_REQUEST, None, &error));
+            }
             session.conversation.response(frame);
             Work::done(reply::empty(StatusCode::ACCEPTED))
         }

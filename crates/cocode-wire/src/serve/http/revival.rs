@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use super::handler::Shared;
 use super::keeper::{Away, Keeper};
+use super::kept::Kept;
 use super::reply::{self, Reply};
 use super::session::{Ground, Session};
 use super::sessions::is_id;
@@ -141,10 +142,7 @@ pub(super) async fn end(keeper: &Keeper, id: &str, ground: &Ground) -> bool {
 
 /// Tells the copy of a session that is here what its client has set elsewhere.
 pub(super) fn catch_up(session: &Arc<Session>, stored: &StoredSession) {
-    let Some(now) = Told::read(&stored.told) else {
-        return;
-    };
-    let news = session.retold(now);
+    let news = session.catch_up(stored);
     if news.is_empty() {
         return;
     }
@@ -167,6 +165,13 @@ impl Revivals {
                 under_way.is_over.store(true, Ordering::Release);
             }
         }
+    }
+
+    /// Which of those are being brought over.
+    pub(super) fn of_keys(&self, keys: &HashSet<SessionKey>) -> HashSet<SessionKey> {
+        let under_way = self.under_way();
+        let coming = under_way.keys().map(|wanted| wanted.key);
+        coming.filter(|key| keys.contains(key)).collect()
     }
 
     /// Whether none is being brought over.
@@ -304,7 +309,9 @@ async fn bring_over(
         Ok(visitor) => visitor,
         Err(_full) => return Outcome::NoRoom,
     };
-    let opened = shared.sessions.reopen(id, &*endpoint, ground, told.clone());
+    ground.visitor = ground.visitor.begun_with(stored.credential);
+    let kept = Kept::new(&id, told.clone(), stored.version);
+    let opened = shared.sessions.reopen(id, &*endpoint, ground, kept);
     let Some(session) = opened else {
         return Outcome::NoRoom;
     };

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use serde::Deserialize;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
@@ -12,9 +11,10 @@ use tokio::time::Instant;
 
 use super::client_name::ClientName;
 use super::guests::Visitor;
+use super::kept::Kept;
 use super::sessions::Seat;
 use super::streams::{STANDALONE, Streams};
-use super::told::{Setting, Told};
+use super::told::Setting;
 use crate::raw::RawJson;
 use crate::serve::service::{Answer, Conversation, Serving};
 use crate::serve::session_store::{SessionKey, StoredSession};
@@ -56,38 +56,6 @@ pub(super) struct Session {
     since: Instant,
     runtime: Handle,
     _seat: Seat,
-}
-
-/// What is kept of a session for other servers.
-#[derive(Debug)]
-pub(super) struct Kept {
-    key: SessionKey,
-    told: Mutex<Told>,
-    /// Whether the store has it.
-    is_stored: AtomicBool,
-}
-
-impl Kept {
-    pub(super) fn new(id: &str, told: Told) -> Self {
-        Self {
-            key: SessionKey::of(id),
-            told: Mutex::new(told),
-            is_stored: AtomicBool::new(false),
-        }
-    }
-
-    pub(super) fn key(&self) -> SessionKey {
-        self.key
-    }
-
-    /// What another server has to be told.
-    pub(super) fn messages(&self) -> Vec<Bytes> {
-        self.told().messages()
-    }
-
-    fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[derive(Debug)]
@@ -226,19 +194,19 @@ impl Session {
 
     /// What the store knows it by, if it is to be kept there.
     pub(super) fn key(&self) -> Option<SessionKey> {
-        self.kept.as_ref().map(|kept| kept.key)
+        self.kept.as_ref().map(|kept| kept.key())
     }
 
     /// The same, once the store has it.
     pub(super) fn stored_key(&self) -> Option<SessionKey> {
         let kept = self.kept.as_ref()?;
-        kept.is_stored.load(Ordering::Acquire).then_some(kept.key)
+        kept.is_stored().then(|| kept.key())
     }
 
     /// The store has it.
     pub(super) fn set_stored(&self) {
         if let Some(kept) = &self.kept {
-            kept.is_stored.store(true, Ordering::Release);
+            kept.set_stored();
         }
     }
 
@@ -248,9 +216,11 @@ impl Session {
         Some(StoredSession {
             key: self.key()?,
             guest: guest.map(|guest| guest.id().to_owned()),
+            credential: guest.and_then(|guest| guest.credential().map(str::to_owned)),
             endpoint: self.ground.endpoint.clone(),
             revision: self.revision()?.to_owned(),
             told: self.kept.as_ref()?.messages(),
+            version: 0,
         })
     }
 
@@ -259,22 +229,21 @@ impl Session {
         self.kept.is_some()
     }
 
-    /// Notes a request that sets something. Gives what is to be kept now, if that is something else.
+    /// Notes a request that sets something. Gives what the store is to be told of.
     pub(super) fn note(&self, method: &str, params: Option<&RawJson>) -> Option<Arc<Kept>> {
         let kept = self.kept.as_ref()?;
-        let is_new = kept.told().note(method, params);
-        is_new.then(|| Arc::clone(kept))
+        kept.note(method, params).then(|| Arc::clone(kept))
+    }
+
+    /// Whether that change of what is kept is known here.
+    pub(super) fn knows(&self, version: u64) -> bool {
+        self.kept.as_ref().is_none_or(|kept| kept.knows(version))
     }
 
     /// Learns what was set elsewhere, and gives what has to be done for it here.
-    pub(super) fn retold(&self, now: Told) -> Vec<Setting> {
-        let Some(kept) = &self.kept else {
-            return Vec::new();
-        };
-        let mut told = kept.told();
-        let news = now.since(&told);
-        *told = now;
-        news
+    pub(super) fn catch_up(&self, stored: &StoredSession) -> Vec<Setting> {
+        let kept = self.kept.as_ref();
+        kept.map_or_else(Vec::new, |kept| kept.catch_up(stored))
     }
 
     /// The request that opens the session was refused.

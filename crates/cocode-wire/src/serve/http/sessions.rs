@@ -11,12 +11,13 @@ use rustls::crypto::SecureRandom;
 use tokio::runtime::Handle;
 
 use super::guests::{Guests, Visitor};
+use super::kept::Kept;
 use super::options::HttpLimits;
-use super::session::{Ground, Kept, NewSession, Session, Transport};
+use super::session::{Ground, NewSession, Session, Transport};
 use super::streams::{Outlet, Streams};
 use super::told::Told;
 use crate::serve::service::Endpoint;
-use crate::serve::session_store::SessionKey;
+use crate::serve::session_store::{SessionKey, Whose};
 
 /// Nobody guesses this much.
 const ID_BYTES: usize = 24;
@@ -66,7 +67,9 @@ impl Sessions {
         told: Option<Told>,
     ) -> Option<Arc<Session>> {
         let id: [u8; ID_BYTES] = self.random()?;
-        self.begin(endpoint, ground, (URL_SAFE_NO_PAD.encode(id), told))
+        let id = URL_SAFE_NO_PAD.encode(id);
+        let kept = told.map(|told| Kept::new(&id, told, 0));
+        self.begin(endpoint, ground, (id, kept))
     }
 
     /// A session of another server that goes on here. Nobody can find it yet.
@@ -75,16 +78,16 @@ impl Sessions {
         id: String,
         endpoint: &dyn Endpoint,
         ground: Ground,
-        told: Told,
+        kept: Kept,
     ) -> Option<Arc<Session>> {
-        self.begin(endpoint, ground, (id, Some(told)))
+        self.begin(endpoint, ground, (id, Some(kept)))
     }
 
     fn begin(
         &self,
         endpoint: &dyn Endpoint,
         ground: Ground,
-        (id, told): (String, Option<Told>),
+        (id, kept): (String, Option<Kept>),
     ) -> Option<Arc<Session>> {
         let before = self.taken.fetch_add(1, Ordering::AcqRel);
         let seat = Seat(Arc::clone(&self.taken));
@@ -96,7 +99,7 @@ impl Sessions {
         let streams = Arc::new(Streams::new(self.limits, resumable, origin));
         let conversation = endpoint.converse(Arc::new(Outlet(Arc::clone(&streams))));
         Some(Arc::new(Session::new(NewSession {
-            kept: told.map(|told| Kept::new(&id, told)),
+            kept,
             id,
             ground,
             conversation,
@@ -174,12 +177,9 @@ impl Sessions {
         self.end_where(|session| !session.is_working());
     }
 
-    /// Ends the sessions of that guest.
-    pub(super) fn end_of(&self, guest_id: &str) {
-        self.end_where(|session| {
-            let guest = session.ground.visitor.guest.as_ref();
-            guest.is_some_and(|guest| guest.id() == guest_id)
-        });
+    /// Ends the sessions of somebody.
+    pub(super) fn end_of(&self, whose: &Whose) {
+        self.end_where(|session| session.ground.visitor.is_meant(whose));
     }
 
     /// Tells of every session.
@@ -192,12 +192,14 @@ impl Sessions {
         self.end_where(|session| session.key().is_some_and(|key| keys.contains(&key)));
     }
 
-    /// The session of that key.
-    pub(super) fn of_key(&self, key: &SessionKey) -> Option<Arc<Session>> {
+    /// Those of these sessions that are here.
+    pub(super) fn of_keys(&self, keys: &HashSet<SessionKey>) -> HashMap<SessionKey, Arc<Session>> {
         let table = self.table();
-        let mut all = table.values();
-        all.find(|session| session.key().as_ref() == Some(key))
-            .cloned()
+        let of_keys = table.values().filter_map(|session| {
+            let key = session.key().filter(|key| keys.contains(key))?;
+            Some((key, Arc::clone(session)))
+        });
+        of_keys.collect()
     }
 
     /// The sessions that were used lately: those that the store has, and those that it should have.

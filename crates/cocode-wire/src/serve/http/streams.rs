@@ -9,9 +9,11 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 
+use super::asked::Questions;
 use super::event_id::EventId;
 use super::events;
 use super::options::HttpLimits;
+use crate::frame::Frame;
 use crate::serve::service::{Answer, Serving, Sink};
 
 /// The stream of messages that belong to no request.
@@ -41,6 +43,7 @@ struct State {
     kept_events: usize,
     /// Events that no client has taken yet.
     waiting_bytes: usize,
+    asked: Questions,
     ended: bool,
 }
 
@@ -162,8 +165,14 @@ impl Streams {
         if log.finished || full {
             return false;
         }
+        state.asked.note(message);
         self.push(&mut state, stream, message);
         true
+    }
+
+    /// Whether this may be the answer to something that the client was asked here.
+    pub(super) fn has_asked(&self, response: &Frame) -> bool {
+        self.state().asked.may_be_answered_by(response)
     }
 
     /// Sends an answer on a stream that carries many. It is never dropped: there are no more of them

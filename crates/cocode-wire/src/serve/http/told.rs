@@ -31,10 +31,32 @@ pub(super) struct Told {
 }
 
 /// A request that sets something.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct Setting {
     pub(super) method: &'static str,
     pub(super) params: String,
+}
+
+/// What a request sets: another request that sets the same takes its place.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Subject {
+    Level,
+    Resource(String),
+}
+
+/// What is kept of a session after its client has said some messages more than those that are kept of
+/// it. `None` if that is the same.
+///
+/// A store that is told something asks this while nobody else can change what it keeps.
+pub fn retold(kept: &[Bytes], said: &[Bytes]) -> Option<Vec<Bytes>> {
+    let mut told = Told::read(kept)?;
+    for message in said {
+        if let Ok(frame) = Frame::parse(message.clone()) {
+            told.note(frame.method(), frame.params().as_ref());
+        }
+    }
+    let messages = told.messages();
+    (messages != kept).then_some(messages)
 }
 
 /// Whether a request of that method sets something.
@@ -67,34 +89,46 @@ impl Told {
         Some(told)
     }
 
-    /// Notes a request that was answered without an error. Gives whether it has set anything, and that
-    /// is kept.
-    pub(super) fn note(&mut self, method: &str, params: Option<&RawJson>) -> bool {
-        let Some(params) = params else {
-            return false;
-        };
-        match method {
+    /// Notes a request that was answered without an error. Gives what it sets, whether or not that was so
+    /// before; `None` if that is nothing, or more than can be kept.
+    pub(super) fn note(
+        &mut self,
+        method: &str,
+        params: Option<&RawJson>,
+    ) -> Option<(Subject, Setting)> {
+        let params = params?;
+        let has_room = self.has_room(params.as_bytes().len());
+        let (method, subject) = match method {
             SET_LEVEL => {
-                let is_new = self.level.as_ref() != Some(params);
-                let has_room = self.has_room(params.as_bytes().len());
-                if is_new && has_room {
-                    self.level = Some(params.detached());
+                if self.level.as_ref() != Some(params) {
+                    self.level = Some(has_room.then(|| params.detached())?);
                 }
-                is_new && has_room
+                (SET_LEVEL, Subject::Level)
             }
-            SUBSCRIBE => match uri_of(params) {
-                Some(uri) if self.has_room(params.as_bytes().len()) => {
-                    let older = self.subscriptions.insert(uri, params.detached());
-                    older.as_ref() != Some(params)
+            SUBSCRIBE => {
+                let uri = uri_of(params)?;
+                if self.subscriptions.get(&uri) != Some(params) {
+                    let params = has_room.then(|| params.detached())?;
+                    self.subscriptions.insert(uri.clone(), params);
                 }
-                _ => false,
-            },
+                (SUBSCRIBE, Subject::Resource(uri))
+            }
             UNSUBSCRIBE => {
-                let uri = uri_of(params);
-                uri.is_some_and(|uri| self.subscriptions.remove(&uri).is_some())
+                let uri = uri_of(params)?;
+                self.subscriptions.remove(&uri);
+                (UNSUBSCRIBE, Subject::Resource(uri))
             }
-            _ => false,
-        }
+            _ => return None,
+        };
+        let params = params.as_str().to_owned();
+        Some((subject, Setting { method, params }))
+    }
+
+    /// Makes it so as a request has set it.
+    pub(super) fn set(&mut self, setting: &Setting) {
+        let params = Bytes::copy_from_slice(setting.params.as_bytes());
+        // It was taken from a message.
+        self.note(setting.method, Some(&RawJson::from_verified(params)));
     }
 
     /// Everything as messages, the introduction first.
@@ -150,7 +184,28 @@ impl std::fmt::Debug for Told {
     }
 }
 
+impl std::fmt::Debug for Setting {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = formatter.debug_struct("Setting");
+        shown.field("method", &self.method).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Subject {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Level => "Level",
+            Self::Resource(_) => "Resource(…)",
+        })
+    }
+}
+
 impl Setting {
+    /// How much it is to keep, in bytes.
+    pub(super) fn size(&self) -> usize {
+        self.params.len() + ENVELOPE_BYTES
+    }
+
     /// It as a message.
     pub(super) fn message(&self, id: u64) -> Bytes {
         encode::request(id, self.method, Some(self.params.as_bytes())).into()
@@ -206,121 +261,5 @@ pub(super) fn promised(answer: &Answer) -> Vec<&'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{SET_LEVEL, SUBSCRIBE, Setting, Told, UNSUBSCRIBE, promised};
-    use crate::raw::RawJson;
-    use crate::serve::service::Answer;
-    use crate::serve::session_store::{MAX_TOLD, MAX_TOLD_BYTES};
-
-    fn raw(text: &str) -> RawJson {
-        RawJson::parse(text.to_owned()).unwrap()
-    }
-
-    fn hello() -> Told {
-        let params = raw(r#"{"protocolVersion":"2025-06-18","clientInfo":{"name":"a"}}"#);
-        Told::hello(Some(&params)).unwrap()
-    }
-
-    fn texts(told: &Told) -> Vec<String> {
-        let messages = told.messages();
-        let texts = messages
-            .iter()
-            .map(|text| String::from_utf8(text.to_vec()).unwrap());
-        texts.collect()
-    }
-
-    #[test]
-    fn what_was_set_is_told_in_order() {
-        let mut told = hello();
-        assert!(told.note(SUBSCRIBE, Some(&raw(r#"{"uri":"b"}"#))));
-        assert!(told.note(SUBSCRIBE, Some(&raw(r#"{"uri":"a"}"#))));
-        assert!(told.note(SET_LEVEL, Some(&raw(r#"{"level":"debug"}"#))));
-        assert!(told.note(SET_LEVEL, Some(&raw(r#"{"level":"error"}"#))));
-        assert!(told.note(UNSUBSCRIBE, Some(&raw(r#"{"uri":"b","x":1}"#))));
-        for (method, params) in [
-            (SET_LEVEL, r#"{"level":"error"}"#),
-            (SUBSCRIBE, r#"{"uri":"a"}"#),
-            (SUBSCRIBE, r#"{"uri":7}"#),
-            (UNSUBSCRIBE, r#"{"uri":"b"}"#),
-            ("tools/call", r#"{"uri":"b"}"#),
-        ] {
-            assert!(!told.note(method, Some(&raw(params))), "{method} {params}");
-        }
-        let expected = [
-            r#"{"jsonrpc":"2.0","method":"initialize","id":1,"params":{"protocolVersion":"2025-06-18","clientInfo":{"name":"a"}}}"#,
-            r#"{"jsonrpc":"2.0","method":"logging/setLevel","id":2,"params":{"level":"error"}}"#,
-            r#"{"jsonrpc":"2.0","method":"resources/subscribe","id":3,"params":{"uri":"a"}}"#,
-        ];
-        assert_eq!(texts(&told), expected);
-        let again = Told::read(&told.messages()).unwrap();
-        assert_eq!(texts(&again), expected);
-    }
-
-    #[test]
-    fn what_is_no_session_is_not_read() {
-        let messages = hello().messages();
-        assert!(Told::read(&messages).is_some());
-        assert!(Told::read(&[]).is_none());
-        assert!(Told::read(&["x".into()]).is_none());
-        assert!(Told::read(&[r#"{"id":1,"method":"ping"}"#.into()]).is_none());
-    }
-
-    #[test]
-    fn only_so_much_is_kept() {
-        let mut told = hello();
-        for number in 0..2 * MAX_TOLD {
-            told.note(SUBSCRIBE, Some(&raw(&format!(r#"{{"uri":"{number}"}}"#))));
-        }
-        assert_eq!(told.messages().len(), MAX_TOLD);
-        let long = "x".repeat(MAX_TOLD_BYTES / 2 - 1000);
-        let mut told = hello();
-        assert!(told.note(SUBSCRIBE, Some(&raw(&format!(r#"{{"uri":"{long}"}}"#)))));
-        assert!(told.note(SUBSCRIBE, Some(&raw(&format!(r#"{{"uri":"y{long}"}}"#)))));
-        assert!(!told.note(SUBSCRIBE, Some(&raw(&format!(r#"{{"uri":"z{long}"}}"#)))));
-        let size: usize = told.messages().iter().map(bytes::Bytes::len).sum();
-        assert!(size <= MAX_TOLD_BYTES, "{size}");
-        let much = raw(&format!(r#"{{"x":"{long}{long}{long}"}}"#));
-        assert!(Told::hello(Some(&much)).is_none());
-    }
-
-    #[test]
-    fn what_is_different_elsewhere_is_caught_up_with() {
-        let mut here = hello();
-        here.note(SUBSCRIBE, Some(&raw(r#"{"uri":"a"}"#)));
-        here.note(SUBSCRIBE, Some(&raw(r#"{"uri":"b"}"#)));
-        let mut there = here.clone();
-        assert_eq!(there.since(&here), []);
-        there.note(UNSUBSCRIBE, Some(&raw(r#"{"uri":"a"}"#)));
-        there.note(SET_LEVEL, Some(&raw(r#"{"level":"error"}"#)));
-        let setting = |method, params: &str| Setting {
-            method,
-            params: params.into(),
-        };
-        assert_eq!(
-            there.since(&here),
-            [
-                setting(SET_LEVEL, r#"{"level":"error"}"#),
-                setting(UNSUBSCRIBE, r#"{"uri":"a"}"#)
-            ]
-        );
-    }
-
-    #[test]
-    fn promised_lists_are_known_from_the_answer() {
-        let answer = |text: &str| Answer {
-            body: text.to_owned().into(),
-            error: None,
-        };
-        let all = r#"{"id":1,"result":{"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{"listChanged":true}}}}"#;
-        assert_eq!(
-            promised(&answer(all)),
-            [
-                "notifications/tools/list_changed",
-                "notifications/prompts/list_changed"
-            ]
-        );
-        for none in ["", "{}", r#"{"id":1,"result":{"capabilities":{}}}"#] {
-            assert_eq!(promised(&answer(none)), [""; 0]);
-        }
-    }
-}
+#[path = "told_tests.rs"]
+mod tests;

@@ -8,8 +8,10 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use super::{
-    SessionKey, SessionMark, SessionNews, SessionStore, SessionStoreError, StoreWork, StoredSession,
+    SessionKey, SessionMark, SessionNews, SessionStore, SessionStoreError, StoreWork,
+    StoredSession, Whose,
 };
+use crate::serve::http::retold;
 
 /// Sessions that it keeps.
 const MAX_SESSIONS: usize = 100_000;
@@ -35,7 +37,7 @@ struct Kept {
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Ended(SessionKey),
-    Retold(SessionKey),
+    Retold(SessionKey, u64),
 }
 
 impl MemorySessionStore {
@@ -56,8 +58,13 @@ impl MemorySessionStore {
                 limit: MAX_SESSIONS,
             });
         }
-        let used = (session.clone(), Instant::now());
-        kept.sessions.insert(session.key, used);
+        let mut session = session.clone();
+        if let Some((known, _)) = kept.sessions.remove(&session.key) {
+            session.told = known.told;
+            session.version = known.version;
+        }
+        let used = (session, Instant::now());
+        kept.sessions.insert(used.0.key, used);
         Ok(())
     }
 }
@@ -71,6 +78,19 @@ impl Kept {
         }
         *last = Instant::now();
         Some(session)
+    }
+
+    /// Notes what a client has said besides, and gives the number of the change.
+    fn tell(&mut self, key: &SessionKey, said: &[Bytes]) -> Option<u64> {
+        let (session, _) = self.sessions.get_mut(key)?;
+        if let Some(told) = retold(&session.told, said) {
+            session.told = told;
+            session.version += 1;
+            let version = session.version;
+            self.note(Event::Retold(*key, version));
+            return Some(version);
+        }
+        Some(session.version)
     }
 
     fn end(&mut self, ends: impl Fn(&StoredSession) -> bool) {
@@ -107,7 +127,7 @@ impl Kept {
         for (_, event) in self.events.iter().skip(skipped) {
             match event {
                 Event::Ended(key) => news.ended.push(*key),
-                Event::Retold(key) => news.retold.push(*key),
+                Event::Retold(key, version) => news.retold.push((*key, *version)),
             }
         }
         news
@@ -127,15 +147,8 @@ impl SessionStore for MemorySessionStore {
         Box::pin(async move { Ok(self.kept().used(key, idle).cloned()) })
     }
 
-    fn tell<'a>(&'a self, key: &'a SessionKey, told: &'a [Bytes]) -> StoreWork<'a, ()> {
-        Box::pin(async move {
-            let mut kept = self.kept();
-            if let Some((session, _)) = kept.sessions.get_mut(key) {
-                session.told = told.to_vec();
-                kept.note(Event::Retold(*key));
-            }
-            Ok(())
-        })
+    fn tell<'a>(&'a self, key: &'a SessionKey, said: &'a [Bytes]) -> StoreWork<'a, Option<u64>> {
+        Box::pin(async move { Ok(self.kept().tell(key, said)) })
     }
 
     fn touch<'a>(
@@ -162,10 +175,11 @@ impl SessionStore for MemorySessionStore {
         })
     }
 
-    fn remove_of<'a>(&'a self, guest: &'a str) -> StoreWork<'a, ()> {
+    fn remove_of<'a>(&'a self, whose: &'a Whose) -> StoreWork<'a, ()> {
         Box::pin(async move {
-            let is_theirs = |session: &StoredSession| session.guest.as_deref() == Some(guest);
-            self.kept().end(is_theirs);
+            self.kept().end(|session| {
+                whose.includes(session.guest.as_deref(), session.credential.as_deref())
+            });
             Ok(())
         })
     }

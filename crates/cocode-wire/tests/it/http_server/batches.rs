@@ -1,5 +1,6 @@
 //! Several messages in one body, which only some revisions allow.
 
+use cocode_wire::encode;
 use serde_json::{Value, json};
 
 use super::site::{Seen, Server};
@@ -38,6 +39,13 @@ async fn old_sessions_take_batches_and_answer_them_together() {
         assert_eq!(answers.as_array().expect("an array").len(), 3);
         server.until(&Seen::Notification("n".into())).await;
 
+        let reply = post(&server, &id, &json!([note, response])).await;
+        assert_eq!(reply.json()[0]["error"]["code"], -32600, "nobody has asked");
+        assert!(
+            server
+                .outlet()
+                .send(encode::request(8, "ping", None).into())
+        );
         let reply = post(&server, &id, &json!([note, response])).await;
         assert_eq!((reply.status, reply.body.as_str()), (202, ""));
         server.until(&Seen::Response(response.to_string())).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use cocode_wire::serve::{
     MemorySessionStore, SessionKey, SessionMark, SessionNews, SessionStore, SessionStoreError,
-    StoreWork, StoredSession,
+    StoreWork, StoredSession, Whose,
 };
 use tokio::sync::watch;
 
@@ -22,6 +22,8 @@ enum Mood {
 pub(super) struct Frail {
     kept: MemorySessionStore,
     mood: watch::Sender<Mood>,
+    /// Whether those who look get what they have found.
+    is_held: watch::Sender<bool>,
     looks: AtomicUsize,
     news: AtomicUsize,
     used: AtomicUsize,
@@ -32,6 +34,7 @@ impl Default for Frail {
         Self {
             kept: MemorySessionStore::new(),
             mood: watch::Sender::new(Mood::Well),
+            is_held: watch::Sender::new(false),
             looks: AtomicUsize::new(0),
             news: AtomicUsize::new(0),
             used: AtomicUsize::new(0),
@@ -53,6 +56,16 @@ impl Frail {
     /// Is well again.
     pub(super) fn come_back(&self) {
         self.mood.send_replace(Mood::Well);
+    }
+
+    /// Finds sessions as they are now, but does not give them out before they are [let go](Self::let_go).
+    pub(super) fn hold_what_is_found(&self) {
+        self.is_held.send_replace(true);
+    }
+
+    /// Gives out what was found.
+    pub(super) fn let_go(&self) {
+        self.is_held.send_replace(false);
     }
 
     /// How often a server has looked for a session.
@@ -98,14 +111,21 @@ impl SessionStore for Frail {
         idle: Duration,
     ) -> StoreWork<'a, Option<StoredSession>> {
         // Tests look with a bound of their own.
-        if idle != Duration::MAX {
-            self.looks.fetch_add(1, Ordering::SeqCst);
-        }
-        self.then(self.kept.find(key, idle))
+        let is_test = idle == Duration::MAX;
+        let finding = self.then(self.kept.find(key, idle));
+        Box::pin(async move {
+            let found = finding.await;
+            if !is_test {
+                self.looks.fetch_add(1, Ordering::SeqCst);
+                let mut is_held = self.is_held.subscribe();
+                drop(is_held.wait_for(|is_held| !is_held).await);
+            }
+            found
+        })
     }
 
-    fn tell<'a>(&'a self, key: &'a SessionKey, told: &'a [Bytes]) -> StoreWork<'a, ()> {
-        self.then(self.kept.tell(key, told))
+    fn tell<'a>(&'a self, key: &'a SessionKey, said: &'a [Bytes]) -> StoreWork<'a, Option<u64>> {
+        self.then(self.kept.tell(key, said))
     }
 
     fn touch<'a>(
@@ -120,8 +140,8 @@ impl SessionStore for Frail {
         self.then(self.kept.remove(keys))
     }
 
-    fn remove_of<'a>(&'a self, guest: &'a str) -> StoreWork<'a, ()> {
-        self.then(self.kept.remove_of(guest))
+    fn remove_of<'a>(&'a self, whose: &'a Whose) -> StoreWork<'a, ()> {
+        self.then(self.kept.remove_of(whose))
     }
 
     fn remove_idle(&self, idle: Duration) -> StoreWork<'_, ()> {

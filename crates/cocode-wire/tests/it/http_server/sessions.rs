@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use cocode_wire::encode;
+use serde_json::{Value, json};
 
 use super::site::{Seen, Server};
 use super::wire::{BOTH, EVENTS, JSON, Reply, Wire, open_session, request};
@@ -128,8 +129,20 @@ async fn notifications_and_responses_are_accepted() {
     );
     let body = json!({ "jsonrpc": "2.0", "id": 9, "result": {} }).to_string();
     let reply = post(&server, "/mcp", &[(SESSION, &id)], &body).await;
-    assert_eq!((reply.status, reply.body.as_str()), (202, ""));
-    assert_eq!(server.next().await, Seen::Response(body));
+    assert_eq!(reply.status, 400, "nobody has asked");
+    assert_eq!(reply.json()["error"]["code"], -32600);
+    assert_eq!(reply.json()["id"], Value::Null);
+    assert!(
+        server
+            .outlet()
+            .send(encode::request(9, "ping", None).into())
+    );
+    // The second one comes late.
+    for _ in 0..2 {
+        let reply = post(&server, "/mcp", &[(SESSION, &id)], &body).await;
+        assert_eq!((reply.status, reply.body.as_str()), (202, ""));
+        assert_eq!(server.next().await, Seen::Response(body.clone()));
+    }
 }
 
 #[tokio::test]

@@ -76,7 +76,8 @@ impl Server {
     }
 
     /// One that lets in who says `Authorization: NAME`, who are then guests of that name: at once,
-    /// or later if that begins with `late-`, and for [`BRIEFLY`] if with `brief-`.
+    /// or later if that begins with `late-`, and for [`BRIEFLY`] if with `brief-`. Who says
+    /// `NAME/CREDENTIAL` comes with that.
     pub(super) async fn guarded() -> Self {
         let page = "https://page.example".to_owned();
         Self::begin(|options| options.allowed_origins = vec![page], true).await
@@ -184,7 +185,14 @@ impl Site for Pages {
             headers.insert("www-authenticate", "Bearer".parse().expect("a header"));
             return Admitting::Now(Admission::Refused(Box::new(response)));
         };
+        let (name, credential) = match name.split_once('/') {
+            Some((name, credential)) => (name, Some(credential)),
+            None => (name, None),
+        };
         let mut guest = Guest::new(name);
+        if let Some(credential) = credential {
+            guest = guest.by(credential);
+        }
         if name.starts_with("brief-") {
             guest = guest.until(SystemTime::now() + BRIEFLY);
         }
