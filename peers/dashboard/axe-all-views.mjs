@@ -65,7 +65,7 @@ async function lookAtOutcome(page, how) {
   await visit(page, placeOfTool(server, tool), server);
   await page.locator('form.try').waitFor();
   await runTool(page, JSON.parse(args));
-  await page.locator('.run:not([data-state="running"])').waitFor();
+  await page.locator('.run:is([data-state="ok"], [data-state="tool-error"])').waitFor();
   await look(page, `${how}: outcome`);
 }
 

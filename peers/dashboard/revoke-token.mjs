@@ -50,5 +50,9 @@ await scenario(async ({ page }) => {
   await page.getByText(`Token ${name} is revoked.`).waitFor();
   await row.waitFor({ state: 'detached' });
   must((await statusFor(token)) === 401, 'the token still works');
+  // It was the last one, and the gateway still wants to see one.
+  const left = page.getByRole('region', { name: 'Tokens' });
+  await left.getByText('so nobody can connect').waitFor();
+  must((await left.getByText('every program').count()) === 0, 'everybody is said to be let in');
   say('revoked');
 });

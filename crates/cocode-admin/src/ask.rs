@@ -92,6 +92,11 @@ impl Ask {
         self.query.text(parameter)
     }
 
+    /// Whether a parameter of the query says so.
+    pub(crate) fn is_set(&self, parameter: &Parameter) -> bool {
+        self.query.is_set(parameter)
+    }
+
     /// Whether the answer is wanted as events.
     pub(crate) fn wants_events(&self) -> bool {
         let accepted = self.headers.get_all(header::ACCEPT).iter();

@@ -86,6 +86,8 @@ struct Shared {
     next: watch::Sender<u64>,
     /// How many listen.
     attention: watch::Sender<usize>,
+    /// What is wrong in the files, for whoever comes later than that was told.
+    problems: Mutex<Vec<String>>,
 }
 
 #[derive(Debug)]
@@ -95,6 +97,8 @@ struct Ring {
     bytes: usize,
     next: u64,
     listeners: usize,
+    /// Those of them who can answer questions.
+    answerers: usize,
     /// When the last listener went.
     left: Option<Instant>,
 }
@@ -154,12 +158,14 @@ impl Bulletin {
             bytes: 0,
             next,
             listeners: 0,
+            answerers: 0,
             left: None,
         };
         Self(Arc::new(Shared {
             ring: Mutex::new(ring),
             next: watch::Sender::new(next),
             attention: watch::Sender::new(0),
+            problems: Mutex::default(),
         }))
     }
 
@@ -191,6 +197,23 @@ impl Bulletin {
     /// How many listen.
     pub fn listeners(&self) -> usize {
         self.0.lock().listeners
+    }
+
+    /// How many of those who listen can answer questions.
+    pub fn answerers(&self) -> usize {
+        self.0.lock().answerers
+    }
+
+    /// What is wrong in the files, in words.
+    pub fn problems(&self) -> Vec<String> {
+        let problems = self.0.problems.lock();
+        problems.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on, this is what is wrong in the files.
+    pub fn set_problems(&self, problems: Vec<String>) {
+        let known = self.0.problems.lock();
+        *known.unwrap_or_else(PoisonError::into_inner) = problems;
     }
 
     /// Ends when somebody listens, for what has to be looked at to be known. Cancel safe.
@@ -226,6 +249,7 @@ impl Bulletin {
             changed: self.0.next.subscribe(),
             next,
             begun,
+            can_answer: false,
         })
     }
 }
@@ -244,9 +268,20 @@ pub(crate) struct Listener {
     next: u64,
     /// The id of the event before the first that is to be heard.
     begun: u64,
+    /// Whether they can answer questions, too.
+    can_answer: bool,
 }
 
 impl Listener {
+    /// One who can answer questions that are heard here.
+    pub(crate) fn answering(mut self) -> Self {
+        if !self.can_answer {
+            self.can_answer = true;
+            self.shared.lock().answerers += 1;
+        }
+        self
+    }
+
     /// The id of the newest event when this began.
     pub(crate) fn begun(&self) -> u64 {
         self.begun.min(self.next.saturating_sub(1))
@@ -287,6 +322,8 @@ impl Drop for Listener {
     fn drop(&mut self) {
         let mut ring = self.shared.lock();
         ring.listeners = ring.listeners.saturating_sub(1);
+        let own = usize::from(self.can_answer);
+        ring.answerers = ring.answerers.saturating_sub(own);
         self.shared.attention.send_replace(ring.listeners);
         ring.left = Some(Instant::now());
     }

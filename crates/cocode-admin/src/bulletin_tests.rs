@@ -149,3 +149,16 @@ async fn news_are_not_even_made_while_nobody_listens() {
     assert_eq!(listener.begun(), 0);
     bulletin.publish_with(|| named("a"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn only_those_count_as_answerers_who_say_so_and_only_while_they_listen() {
+    let bulletin = Bulletin::new();
+    let deaf = bulletin.listen(None).unwrap();
+    assert_eq!(bulletin.answerers(), 0);
+    let able = bulletin.listen(None).unwrap().answering().answering();
+    assert_eq!((bulletin.listeners(), bulletin.answerers()), (2, 1));
+    drop(deaf);
+    assert_eq!(bulletin.answerers(), 1);
+    drop(able);
+    assert_eq!((bulletin.listeners(), bulletin.answerers()), (0, 0));
+}

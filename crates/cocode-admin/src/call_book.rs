@@ -128,7 +128,7 @@ impl CallBook {
         OngoingCall {
             shared: Arc::clone(&self.0),
             call,
-            begun: Instant::now(),
+            begun: Mutex::new(Instant::now()),
             told: Mutex::new(None),
             is_over: false,
         }
@@ -206,7 +206,8 @@ impl Pages {
 pub struct OngoingCall {
     shared: Arc<Shared>,
     call: Arc<Mutex<Call>>,
-    begun: Instant,
+    /// When its server was asked.
+    begun: Mutex<Instant>,
     /// When progress was last told.
     told: Mutex<Option<Instant>>,
     is_over: bool,
@@ -228,6 +229,12 @@ impl OngoingCall {
         }
     }
 
+    /// Its server is asked only now: until here somebody had to allow the call, which takes as long as it
+    /// takes.
+    pub fn allowed(&self) {
+        *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
     /// The call is over.
     pub fn end(mut self, ending: CallEnding) {
         self.finish(ending);
@@ -235,7 +242,8 @@ impl OngoingCall {
 
     fn finish(&mut self, ending: CallEnding) {
         self.is_over = true;
-        let took = self.begun.elapsed();
+        let begun = self.begun.get_mut();
+        let took = begun.unwrap_or_else(PoisonError::into_inner).elapsed();
         let mut call = entry(&self.call);
         call.milliseconds = Some(milliseconds(took));
         (call.state, call.bytes, call.error) = match ending {

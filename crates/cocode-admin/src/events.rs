@@ -11,8 +11,10 @@ use tokio::time::{Instant, sleep_until};
 use crate::admin::Inner;
 use crate::ask::Ask;
 use crate::bulletin::{Listener, MAX_LISTENERS};
+use crate::house::Credential;
 use crate::model::Hello;
 use crate::moment::Moment;
+use crate::parameter::{Parameter, ParameterKind};
 use crate::refusal::{Refusal, RefusalStatus};
 use crate::reply::{AnswerKind, EVENTS, Respond, event_response, text_schema};
 use crate::sessions::Session;
@@ -21,6 +23,15 @@ use cocode_wire::serve::PageBody;
 
 /// How often a silent stream shows that it lives.
 pub(crate) const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
+
+/// Opens the inbox for as long as somebody listens who can answer, and is no browser.
+pub(crate) const INBOX: Parameter = Parameter {
+    name: "inbox",
+    about: "Whether whoever listens answers questions of servers, and allows calls that a rule wants \
+            allowed: only while somebody does are calls held for that. With the cookie of the \
+            dashboard it is so in any case.",
+    kind: ParameterKind::Flag,
+};
 
 /// A stream of events.
 pub(crate) struct Events(PageBody);
@@ -61,6 +72,13 @@ pub(crate) async fn events(ask: Ask) -> Result<Events, Refusal> {
             format!("{MAX_LISTENERS} listen to events already"),
         )
         .hint("close a dashboard that nobody looks at"));
+    };
+    let visitor = ask.visitor.as_ref();
+    let is_browser = visitor.is_some_and(|one| one.caller.by == Credential::Cookie);
+    let listener = if is_browser || ask.is_set(&INBOX) {
+        listener.answering()
+    } else {
+        listener
     };
     let hello = Hello {
         version: ask.house().facts().version,

@@ -96,7 +96,7 @@ pub(crate) fn signed_out() -> Refusal {
         "signed-out",
         "nobody is signed in: this needs the token of an administrator, or a one-time code",
     )
-    .hint("the gateway prints a one-time code when it starts; sign in with it at /")
+    .hint("`cocode gateway code` makes a one-time code; sign in with it at /")
 }
 
 fn identify(inner: &Inner, who: Who, headers: &HeaderMap) -> Option<Visitor> {

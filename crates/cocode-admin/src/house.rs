@@ -213,7 +213,7 @@ pub trait House: Send + Sync + 'static {
     /// What all tools cost a model.
     fn budget(&self) -> Work<'_, Budget>;
 
-    /// The entries that wait for approval.
+    /// The entries that are not approved: those that wait for it, and those that were rejected.
     fn pending_trust(&self) -> Work<'_, Vec<PendingTrust>>;
 
     /// Decides about an entry. A hash that is not that of the entry as it is now is a conflict.

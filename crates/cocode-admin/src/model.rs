@@ -19,7 +19,8 @@ pub use calls::{
     ReadWish, ServerAnswer, Timing,
 };
 pub use general::{
-    Authentication, Budget, Facts, Readiness, ServerBudget, ServerCounts, Status, Stopping,
+    Authentication, Budget, Facts, Readiness, SearchThreshold, ServerBudget, ServerCounts, Status,
+    Stopping,
 };
 pub use login::{Completion, Login, LoginState, LoginWish};
 pub use news::{ConfigNews, Hello, LogNews, Missed, Removed, TokenChange, TokenNews, TrustNews};

@@ -97,7 +97,13 @@ fn operation(route: &Route, shelf: &mut Shelf) -> Value {
         })
     });
     let query = route.query.iter().map(Parameter::description);
-    let parameters: Vec<_> = names.chain(query).collect();
+    let headers = route.headers.iter().map(|(name, about)| {
+        json!({
+            "name": name, "in": "header", "required": false, "description": about,
+            "schema": { "type": "string" },
+        })
+    });
+    let parameters: Vec<_> = names.chain(query).chain(headers).collect();
     if !parameters.is_empty() {
         put(&mut operation, "parameters", parameters.into());
     }

@@ -26,6 +26,8 @@ pub(crate) enum ParameterKind {
     },
     /// Text of at most so many characters.
     Text { most: usize },
+    /// `true` or `false`; the latter unless given.
+    Flag,
 }
 
 impl Parameter {
@@ -40,6 +42,7 @@ impl Parameter {
                 json!({ "type": "integer", "minimum": least, "maximum": most, "default": otherwise })
             }
             ParameterKind::Text { most } => json!({ "type": "string", "maxLength": most }),
+            ParameterKind::Flag => json!({ "type": "boolean", "default": false }),
         };
         json!({
             "name": self.name, "in": "query", "required": false, "description": self.about,
@@ -56,6 +59,10 @@ impl Parameter {
             ParameterKind::Text { most } => (
                 value.chars().count() <= most,
                 format!("a text of at most {most} characters"),
+            ),
+            ParameterKind::Flag => (
+                matches!(value, "true" | "false"),
+                "`true` or `false`".to_owned(),
             ),
         };
         if fits {
@@ -100,8 +107,14 @@ impl Query {
         let otherwise = match parameter.kind {
             ParameterKind::Count { otherwise, .. } => otherwise,
             ParameterKind::Text { most } => most,
+            ParameterKind::Flag => 0,
         };
         said.unwrap_or(otherwise)
+    }
+
+    /// Whether a parameter says so.
+    pub(crate) fn is_set(&self, parameter: &Parameter) -> bool {
+        self.text(parameter) == "true"
     }
 
     /// The text that a parameter says.
@@ -138,9 +151,17 @@ mod tests {
         kind: ParameterKind::Text { most: 4 },
     };
 
+    const FULL: Parameter = Parameter {
+        name: "full",
+        about: "Whether all.",
+        kind: ParameterKind::Flag,
+    };
+
     #[test]
     fn what_is_known_is_read() {
-        let read = |query| Query::parse(query, &[LIMIT, WORDS]).unwrap();
+        let read = |query| Query::parse(query, &[LIMIT, WORDS, FULL]).unwrap();
+        assert!(read(Some("full=true")).is_set(&FULL));
+        assert!(!read(Some("full=false")).is_set(&FULL) && !read(None).is_set(&FULL));
         assert_eq!(read(None).count(&LIMIT), 5);
         assert_eq!(read(Some("")).text(&WORDS), "");
         let both = read(Some("words=a+%C3%A9b&limit=50"));
@@ -159,10 +180,12 @@ mod tests {
             ("limit=99999999999999999999999", "query-unfit"),
             ("limit=5&limit=5", "query-twice"),
             ("words=abcde", "query-unfit"),
+            ("full=1", "query-unfit"),
+            ("full", "query-unfit"),
             ("access_token=hunter2", "query-unknown"),
             ("Limit=5", "query-unknown"),
         ] {
-            let refusal = Query::parse(Some(query), &[LIMIT, WORDS]).unwrap_err();
+            let refusal = Query::parse(Some(query), &[LIMIT, WORDS, FULL]).unwrap_err();
             assert_eq!(refusal.code, code, "{query}");
             assert!(!format!("{refusal:?}").contains("hunter2"));
         }

@@ -79,6 +79,8 @@ pub(crate) struct Route {
     pub(crate) area: Area,
     pub(crate) access: Access,
     pub(crate) query: &'static [Parameter],
+    /// Headers that mean something here, with what they mean.
+    pub(crate) headers: &'static [(&'static str, &'static str)],
     pub(crate) body: Option<BodyKind>,
     /// The longest body, in bytes.
     pub(crate) max_body: usize,
@@ -169,6 +171,7 @@ impl Route {
             area: Area::Gateway,
             access: Access::Administrators,
             query: &[],
+            headers: &[],
             body: None,
             max_body: MAX_BODY_BYTES,
             answers,
@@ -182,6 +185,12 @@ impl Route {
     /// What it is for.
     pub(crate) fn about(mut self, area: Area, summary: &'static str) -> Self {
         (self.area, self.summary) = (area, summary);
+        self
+    }
+
+    /// Which headers mean something here, and what.
+    pub(crate) fn headers(mut self, headers: &'static [(&'static str, &'static str)]) -> Self {
+        self.headers = headers;
         self
     }
 

@@ -1,5 +1,6 @@
 // Requests to the management API: one way out, with the CSRF value, a deadline, and errors that say what to do.
 import { eventsOf } from './sse.js';
+import { turn } from './turns.js';
 
 const ROOT = new URL('api/v1/', document.baseURI);
 
@@ -7,7 +8,7 @@ const ROOT = new URL('api/v1/', document.baseURI);
 const DEADLINE_MS = 30_000;
 
 /** How long an answer is waited for that a server has to give, or to be started for. The gateway gives up before. */
-export const SERVER_DEADLINE_MS = 120_000;
+const SERVER_DEADLINE_MS = 120_000;
 
 /** The gateway says something every 15 seconds. After this long a silence a stream is taken for dead. */
 export const SILENCE_MS = 40_000;
@@ -120,6 +121,16 @@ export async function get(where, { signal, query, quiet } = {}) {
   return bodyOf(await checked(response, { quiet }));
 }
 
+/** Asks a server for something, or has it started: that may take long, and waits for its turn among those of its kind. */
+export async function sendLong(kind, where, body, { onWait, ...options } = {}) {
+  const leave = await turn(kind, { signal: options.signal, onWait });
+  try {
+    return await send(where, body, { deadline: SERVER_DEADLINE_MS, ...options });
+  } finally {
+    leave();
+  }
+}
+
 /** Changes something: POST unless told. A CSRF value that is out of date is fetched anew, once. */
 export async function send(where, body, { method = 'POST', signal, deadline = DEADLINE_MS, quiet } = {}) {
   const once = () => exchange(method, where, { body, signal: bounded(signal, deadline) });
@@ -150,8 +161,21 @@ export function silenceGuard() {
   return { signal: controller.signal, heard, end };
 }
 
-/** Asks for something that answers with events. Gives the events, or the one answer as an event `result`. */
-export async function* sendForEvents(where, body, { signal } = {}) {
+/**
+ * Calls a tool, which answers with events. Gives the events, or the one answer as an event `result`. `onWait` hears if it
+ * has to wait for its turn, `onTurn` when that has come.
+ */
+export async function* sendForEvents(where, body, { signal, onWait, onTurn } = {}) {
+  const leave = await turn('call', { signal, onWait });
+  onTurn?.();
+  try {
+    yield* eventsOfCall(where, body, signal);
+  } finally {
+    leave();
+  }
+}
+
+async function* eventsOfCall(where, body, signal) {
   const silence = silenceGuard();
   const either = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
   try {

@@ -16,11 +16,16 @@ const turnOfServer = new Map();
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const listOf = (value) => (Array.isArray(value) ? value.filter(isObject) : []);
 
+function forgetServer(name) {
+  state.servers.delete(name);
+  if (state.latencies.delete(name)) touch('latencies');
+}
+
 function takeServer(server) {
   if (!isObject(server) || typeof server.name !== 'string') return;
   turn += 1;
   turnOfServer.set(server.name, turn);
-  if (server.removed === true || server.state === 'removed') state.servers.delete(server.name);
+  if (server.removed === true || server.state === 'removed') forgetServer(server.name);
   else state.servers.set(server.name, { ...server, heardAt: Date.now() });
   touch('servers');
 }
@@ -32,7 +37,7 @@ export function learnServer(server) {
 
 /** A server that this page has removed. */
 export function dropServer(name) {
-  state.servers.delete(name);
+  forgetServer(name);
   touch('servers');
 }
 
@@ -61,7 +66,9 @@ export async function loadServer(name) {
 const isOver = (call) => call.state !== 'running';
 
 function keepCall(call) {
-  const known = state.calls.get(call.id);
+  const found = state.calls.get(call.id);
+  // A gateway that was started anew counts from the beginning.
+  const known = found?.at === call.at ? found : undefined;
   if (known && isOver(known) && !isOver(call)) return null;
   // A call keeps its place, which is that of its beginning.
   state.calls.set(call.id, { ...known, ...call });
@@ -70,9 +77,16 @@ function keepCall(call) {
 }
 
 async function loadCalls() {
-  const { calls } = await get('calls', { query: { limit: '200' } });
+  const asked = new Set([...state.calls.values()].filter((call) => !isOver(call)).map(({ id }) => id));
+  const { calls } = await get('calls', { query: { limit: String(MAX_CALLS) } });
   // Newest first, as the API has it; the map wants the oldest first.
-  for (const call of listOf(calls).reverse()) if (call.id !== undefined) keepCall(call);
+  for (const call of listOf(calls).reverse()) {
+    if (call.id === undefined) continue;
+    keepCall(call);
+    asked.delete(call.id);
+  }
+  // The gateway knows nothing of them any more: they have ended while nobody told.
+  for (const id of asked) state.calls.delete(id);
   state.calls = new Map(
     [...state.calls].sort(([, one], [, other]) => (moment(one.at) ?? 0) - (moment(other.at) ?? 0)),
   );
@@ -82,17 +96,25 @@ async function loadCalls() {
 
 async function loadLatencies() {
   const { servers } = await get('latencies');
-  for (const latency of listOf(servers)) {
-    if (typeof latency.name !== 'string') continue;
-    state.latencies.set(latency.name, { ...latency, recent: listOf(latency.recent).slice(-MAX_RECENT) });
-  }
+  const found = listOf(servers).filter(({ name }) => typeof name === 'string');
+  state.latencies = new Map(
+    found.map((latency) => [
+      latency.name,
+      { ...latency, recent: listOf(latency.recent).slice(-MAX_RECENT) },
+    ]),
+  );
   state.loaded.add('latencies');
   touch('latencies');
 }
 
+/** Calls whose time says something about the server: it was asked, and its answer waited for. */
+const TIMED = new Set(['ok', 'tool-error', 'error']);
+
 /** Shows a call that has just ended on its plot at once; the percentiles follow. */
 function noteLatency(call) {
-  if (!isOver(call) || typeof call.milliseconds !== 'number' || typeof call.server !== 'string') return;
+  if (!isOver(call) || typeof call.server !== 'string' || call.server === '') return;
+  soon('latencies', loadLatencies, LATENCIES_MS);
+  if (!TIMED.has(call.state) || typeof call.milliseconds !== 'number') return;
   const latency = state.latencies.get(call.server) ?? { name: call.server, count: 0, errors: 0, recent: [] };
   const ok = call.state === 'ok';
   const at = (moment(call.at) ?? Date.now()) + call.milliseconds;
@@ -108,7 +130,6 @@ function noteLatency(call) {
     p95: rank(0.95),
   });
   touch('latencies');
-  soon('latencies', loadLatencies, LATENCIES_MS);
 }
 
 function takeCall(call) {
@@ -126,8 +147,9 @@ export async function loadElicitations() {
 }
 
 export async function loadTrust() {
-  const { pending } = await get('trust');
+  const { pending, rejected } = await get('trust');
   state.trust = listOf(pending);
+  state.rejected = listOf(rejected);
   state.loaded.add('trust');
   touch('trust');
 }
@@ -149,6 +171,7 @@ export function onReload(listener, signal) {
 /** Everything again, after events were lost. */
 export async function reloadAll() {
   for (const listener of reloadListeners) listener();
+  touch('tokens');
   await loadAll();
 }
 
@@ -206,8 +229,7 @@ export function takeEvent({ event, data }) {
   if (event === 'config') {
     soon('servers', loadServers);
     soon('trust', loadTrust);
+    // It says what is wrong in the files, also what was wrong before.
     soon('status', loadStatus);
-    state.config = isObject(data) ? data : null;
-    touch('config');
   }
 }

@@ -15,7 +15,7 @@ function keepBounded(map, key, value) {
   while (map.size > MAX_RUNS) map.delete(map.keys().next().value);
 }
 
-/** One call: `state` is running, ok, tool-error, error or cancelled. */
+/** One call: `state` is waiting, as long as others have to end first, running, ok, tool-error, error or cancelled. */
 class Run extends EventTarget {
   constructor(server, tool) {
     super();
@@ -33,8 +33,20 @@ class Run extends EventTarget {
     this.controller = new AbortController();
   }
 
+  /** Whether nothing more will come of it. */
+  get isOver() {
+    return this.state !== 'waiting' && this.state !== 'running';
+  }
+
   cancel() {
     this.controller.abort();
+  }
+
+  /** It waits for its turn, or that has come. */
+  become(state) {
+    this.state = state;
+    this.startedAt = Date.now();
+    this.tell();
   }
 
   tell() {
@@ -64,9 +76,11 @@ class Run extends EventTarget {
     try {
       const events = sendForEvents(path('servers', this.server, 'call'), body, {
         signal: this.controller.signal,
+        onWait: () => this.become('waiting'),
+        onTurn: () => this.become('running'),
       });
       for await (const event of events) this.take(event);
-      if (this.state === 'running')
+      if (!this.isOver)
         throw problemFrom({ message: 'The connection ended before the answer came.', code: 'lost' });
     } catch (error) {
       this.state = this.controller.signal.aborted ? 'cancelled' : 'error';

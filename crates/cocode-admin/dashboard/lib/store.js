@@ -17,9 +17,9 @@ export const state = {
   /** By server: `{ name, count, errors, p50, p95, p99, recent }`. */
   latencies: new Map(),
   elicitations: [],
+  /** Entries that wait for approval, and those that were rejected. */
   trust: [],
-  /** What was said when the files were read last: `{ changes, problems }`. */
-  config: null,
+  rejected: [],
   feed: { state: 'connecting', attempt: 0 },
   /** Which lists have arrived at least once. */
   loaded: new Set(),
@@ -67,9 +67,17 @@ export function forget() {
   state.latencies.clear();
   state.elicitations = [];
   state.trust = [];
-  state.config = null;
+  state.rejected = [];
   state.loaded.clear();
-  touch('session', 'servers', 'calls', 'latencies', 'elicitations', 'trust');
+  touch('session', 'status', 'servers', 'calls', 'latencies', 'elicitations', 'trust');
+}
+
+/** How many calls of a server are under way, or of all. */
+export function runningCalls(server = null) {
+  let running = 0;
+  for (const call of state.calls.values())
+    if (call.state === 'running' && (server === null || call.server === server)) running += 1;
+  return running;
 }
 
 /** Servers by name, as people sort. */

@@ -1,6 +1,6 @@
 // What can be done to a server: which of it makes sense now, and doing it.
 import { button, h } from '../lib/dom.js';
-import { path, remove, send } from '../lib/api.js';
+import { path, remove, sendLong } from '../lib/api.js';
 import { dropServer, learnServer } from '../lib/loads.js';
 import { go } from '../lib/router.js';
 import { plain, said } from '../lib/text.js';
@@ -17,12 +17,9 @@ const DONE = new Map([
   ['disable', 'is disabled'],
 ]);
 
-/** Starting a server may take a while. */
-const DEADLINE_MS = 120_000;
-
 async function change(name, verb) {
   try {
-    learnServer(await send(path('servers', name, verb), {}, { deadline: DEADLINE_MS }));
+    learnServer(await sendLong('switch', path('servers', name, verb), {}));
     tell(h('span', null, said(name, { class: 'strong' }), ` ${DONE.get(verb)}.`));
   } catch (problem) {
     complain(problem, `${plain(name, 60)}: ${verb} did not work`);
@@ -58,12 +55,12 @@ const ACTIONS = new Map([
 ]);
 
 const RUNNING = new Set(['ready', 'starting', 'slow', 'retrying']);
-const FIXED = new Set(['pending', 'blocked', 'invalid']);
+const FIXED = new Set(['pending', 'rejected', 'blocked', 'invalid']);
 
 /** What somebody most likely wants to do now, or null. */
 function likely({ state, canLogin }) {
   if (state === 'needs-auth') return canLogin ? 'login' : null;
-  if (state === 'pending') return 'review';
+  if (state === 'pending' || state === 'rejected') return 'review';
   if (state === 'disabled') return 'enable';
   if (state === 'stopped') return 'connect';
   if (state === 'failed' || state === 'retrying') return 'restart';
@@ -73,7 +70,7 @@ function likely({ state, canLogin }) {
 function possible(server) {
   const { state, canLogin, isSignedIn, isBuiltIn } = server;
   const names = [];
-  if (state === 'pending') names.push('review');
+  if (state === 'pending' || state === 'rejected') names.push('review');
   if (canLogin) names.push('login');
   if (state === 'disabled') names.push('enable');
   else if (!FIXED.has(state)) {
@@ -106,14 +103,15 @@ export function likelyButton(server) {
   let shown;
   const update = (next) => {
     const name = likely(next);
-    if (name === shown) return;
-    shown = name;
+    const stamp = `${name} ${next.state}`;
+    if (stamp === shown) return;
+    shown = stamp;
     node.replaceChildren();
     if (name === null) return;
     const { label, icon: picture, act } = ACTIONS.get(name);
     const press = button(label, {
       icon: icon(picture),
-      kind: name === 'login' || name === 'review' ? 'primary' : '',
+      kind: name === 'login' || next.state === 'pending' ? 'primary' : '',
       'aria-label': `${label}: ${plain(next.name, 60)}`,
     });
     press.addEventListener('click', async () => {

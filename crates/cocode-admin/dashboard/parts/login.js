@@ -1,6 +1,6 @@
 // Logging in to a server: the address of its sign-in page is shown, opened by a click, and waited for.
 import { button, h, replace } from '../lib/dom.js';
-import { get, path, remove, send } from '../lib/api.js';
+import { get, path, remove, send, sendLong } from '../lib/api.js';
 import { loadServer } from '../lib/loads.js';
 import { plain, said } from '../lib/text.js';
 import { confirm, openDialog } from './dialog.js';
@@ -9,8 +9,6 @@ import { addressBox } from './links.js';
 import { complain, loading, problemBox, tell } from './notes.js';
 
 const LOOK_MS = 1_000;
-/** Finding the authorization server may take a while. */
-const DEADLINE_MS = 120_000;
 
 /** Waits until a login is over, as long as somebody looks. `onLook` sees how far it is, from the beginning on. */
 async function outcome(name, first, { signal, onLook }) {
@@ -92,7 +90,7 @@ function guide(name, place) {
 
 async function run(name, place, close, signal) {
   try {
-    const login = await send(path('servers', name, 'login'), {}, { signal, deadline: DEADLINE_MS });
+    const login = await sendLong('switch', path('servers', name, 'login'), {}, { signal });
     const end = await outcome(name, login, { signal, onLook: guide(name, place) });
     if (signal.aborted) return;
     if (end?.state !== 'done')

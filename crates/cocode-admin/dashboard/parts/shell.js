@@ -1,7 +1,7 @@
 // The frame around every view: where one can go, what waits there, how the connection is.
 import { button, h, put, replace, write } from '../lib/dom.js';
 import { count, span } from '../lib/format.js';
-import { state, watch } from '../lib/store.js';
+import { runningCalls, state, watch } from '../lib/store.js';
 import { plain, said } from '../lib/text.js';
 import { openHelp } from './help.js';
 import { icon } from './icons.js';
@@ -128,9 +128,8 @@ function badge(name, number, words) {
 function showBadges() {
   const servers = [...state.servers.values()];
   const troubled = servers.filter((server) => serverState(server.state).group === 'attention').length;
-  const running = [...state.calls.values()].filter((call) => call.state === 'running').length;
   badge('servers', troubled, (n) => `${n} need attention`);
-  badge('calls', running, (n) => `${n} running`);
+  badge('calls', runningCalls(), (n) => `${n} running`);
   badge('inbox', state.elicitations.length, (n) => `${n} waiting`);
   badge('trust', state.trust.length, (n) => `${n} to review`);
   const { version } = state.session ?? {};

@@ -13,9 +13,13 @@ const SERVER_STATES = new Map([
   ['pending', { label: 'Awaits approval', tone: 'warn', icon: 'shield', group: 'attention' }],
   ['blocked', { label: 'Blocked', tone: 'bad', icon: 'ban', group: 'attention' }],
   ['invalid', { label: 'Invalid', tone: 'bad', icon: 'warning', group: 'attention' }],
+  ['rejected', { label: 'Rejected', tone: 'off', icon: 'ban', group: 'off' }],
   ['stopped', { label: 'Stopped', tone: 'off', icon: 'hollow', group: 'off' }],
   ['disabled', { label: 'Disabled', tone: 'off', icon: 'dash', group: 'off' }],
 ]);
+
+/** A call that this page has not made yet; the gateway knows nothing of it. */
+const WAITING = { label: 'Waits for its turn', tone: 'off', icon: 'clock' };
 
 const CALL_STATES = new Map([
   ['running', { label: 'Running', tone: 'info', icon: 'spin' }],
@@ -34,7 +38,7 @@ const unknown = (name) => ({
 });
 
 export const serverState = (name) => SERVER_STATES.get(name) ?? unknown(name);
-const callState = (name) => CALL_STATES.get(name) ?? unknown(name);
+const callState = (name) => (name === 'waiting' ? WAITING : (CALL_STATES.get(name) ?? unknown(name)));
 export const callStates = () => [...CALL_STATES].map(([name, { label }]) => ({ name, label }));
 
 /** A badge that can change: `{ node, update(name) }`. */

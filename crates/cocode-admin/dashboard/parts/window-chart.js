@@ -4,8 +4,6 @@ import { percent, short } from '../lib/format.js';
 import { plain } from '../lib/text.js';
 
 const MAX_PARTS = 30;
-/** From this share on, cocode lets models search for tools by itself. */
-const SEARCH_SHARE = 0.1;
 
 /** The parts in order, those beyond the bounds together. */
 function parts(servers) {
@@ -24,7 +22,9 @@ function mark(share, kind) {
   return node;
 }
 
-export function windowChart(servers, total, window) {
+/** `search` says from how many percent of a window on, and of which windows, models search by themselves. */
+export function windowChart(servers, { total, window, search }) {
+  const isSearched = search !== null && window >= search.leastWindow;
   const all = Math.max(total, window);
   const shown = parts(servers);
   const words = shown
@@ -48,7 +48,7 @@ export function windowChart(servers, total, window) {
     part.style.width = `${(server.tokens / all) * 100}%`;
     bar.append(part);
   }
-  bar.append(mark((window / all) * SEARCH_SHARE, 'search'));
+  if (isSearched) bar.append(mark(((window / all) * search.percent) / 100, 'search'));
   if (total > window) bar.append(mark(window / all, 'end'));
   return h(
     'div',
@@ -59,7 +59,12 @@ export function windowChart(servers, total, window) {
       { class: 'legend' },
       h('span', { class: 'legend-part' }, 'a server each'),
       h('span', { class: 'legend-free' }, 'free'),
-      h('span', { class: 'legend-search' }, '10%: tool search begins by itself'),
+      isSearched &&
+        h(
+          'span',
+          { class: 'legend-search' },
+          `${percent(search.percent, 100)}: tool search begins by itself`,
+        ),
       total > window && h('span', { class: 'legend-end' }, 'end of the window'),
     ),
   );

@@ -1,18 +1,22 @@
 // What tools cost: how much of a context window their definitions take, by server and by tool.
-import { h, put, replace, write } from '../lib/dom.js';
-import { get, path } from '../lib/api.js';
-import { count, percent, plural, short } from '../lib/format.js';
+import { h, put, replace, sync, write } from '../lib/dom.js';
+import { get } from '../lib/api.js';
+import { count, percent, short } from '../lib/format.js';
+import { onReload } from '../lib/loads.js';
 import { placeOf } from '../lib/router.js';
 import { watch } from '../lib/store.js';
 import { plain } from '../lib/text.js';
-import { bar } from '../parts/bar.js';
+import { serverLine } from '../parts/budget-lines.js';
 import { empty, loading, problemBox } from '../parts/notes.js';
 import { windowChart } from '../parts/window-chart.js';
 
 const WINDOWS = [32_000, 64_000, 128_000, 200_000, 256_000, 400_000, 1_000_000, 2_000_000];
 const STORED = 'cocode.window';
-const MAX_TOOLS = 200;
 const PAUSE_MS = 1_000;
+
+/** Parts of a window that nobody minds, and that everybody should. */
+const FINE = 0.1;
+const MUCH = 0.25;
 
 function storedWindow() {
   try {
@@ -28,76 +32,6 @@ function keepWindow(value) {
   } catch {
     // Without storage the choice holds as long as the page does.
   }
-}
-
-/** The tools of a server, each with its bar, asked for when they are opened. */
-function toolBars(server, signal, window) {
-  const place = h('div', { class: 'budget-tools' });
-  let isAsked = false;
-  const show = async () => {
-    if (isAsked) return;
-    isAsked = true;
-    replace(place, loading());
-    try {
-      const { tools } = await get(path('servers', server.name, 'tools'), { signal });
-      const sorted = [...(Array.isArray(tools) ? tools : [])].sort(
-        (one, other) => (other.tokens ?? 0) - (one.tokens ?? 0),
-      );
-      const highest = sorted[0]?.tokens ?? 1;
-      replace(
-        place,
-        h(
-          'ul',
-          null,
-          sorted.slice(0, MAX_TOOLS).map((tool) => {
-            const size = bar(4);
-            size.update((tool.tokens ?? 0) / highest);
-            return h(
-              'li',
-              { class: 'budget-tool' },
-              h(
-                'a',
-                { class: 'mono', href: placeOf(['servers', server.name, 'tools', tool.name]) },
-                plain(tool.name, 80),
-              ),
-              size.node,
-              h('span', { class: 'tabular' }, count(tool.tokens)),
-              h('span', { class: 'tabular faint' }, percent(tool.tokens, window())),
-            );
-          }),
-        ),
-        sorted.length > MAX_TOOLS && h('p', { class: 'faint small' }, `${sorted.length - MAX_TOOLS} more`),
-      );
-    } catch (problem) {
-      isAsked = false;
-      if (!signal.aborted) replace(place, problemBox(problem));
-    }
-  };
-  return { place, show };
-}
-
-function serverLine(server, { highest, signal, window }) {
-  const size = bar(10);
-  size.update(server.tokens / highest);
-  const { place, show } = toolBars(server, signal, window);
-  const details = h(
-    'details',
-    { class: 'budget-server' },
-    h(
-      'summary',
-      null,
-      h('span', { class: 'budget-name' }, plain(server.name, 80)),
-      size.node,
-      h('span', { class: 'tabular' }, count(server.tokens)),
-      h('span', { class: 'tabular faint' }, percent(server.tokens, window())),
-      h('span', { class: 'faint small budget-count' }, plural(server.tools, 'tool')),
-    ),
-    place,
-  );
-  details.addEventListener('toggle', () => {
-    if (details.open) show();
-  });
-  return h('li', null, details);
 }
 
 function table(servers, total, window) {
@@ -157,15 +91,23 @@ function table(servers, total, window) {
   );
 }
 
-function advice(total, window) {
+/** What to make of it: `search` says when models search by themselves, if that depends on what tools cost. */
+function advice(total, window, search) {
+  const taken = `The tools take ${percent(total, window)} of the window`;
+  if (total > window)
+    return 'The tools do not fit into the window at all. Let models search for tools, or serve fewer.';
+  if (search && window >= search.leastWindow && total >= (window * search.percent) / 100)
+    return `${taken}: models with such a window search for tools by themselves, and see fewer at first.`;
   const share = total / window;
-  if (share < 0.1) return `The tools take ${percent(total, window)} of the window. That is fine.`;
-  if (share < 0.25)
-    return `The tools take ${percent(total, window)} of the window before anybody has asked anything. Tool search would save most of it.`;
-  if (share <= 1)
-    return `The tools take ${percent(total, window)} of the window. Let models search for tools, or serve fewer.`;
-  return 'The tools do not fit into the window at all. Let models search for tools, or serve fewer.';
+  if (share < FINE) return `${taken}. That is fine.`;
+  if (share < MUCH)
+    return `${taken} before anybody has asked anything. Tool search would save most of it.`;
+  return `${taken}. Let models search for tools, or serve fewer.`;
 }
+
+/** When models search by themselves, as the API says it; null if that does not depend on what tools cost. */
+const searchOf = ({ search }) =>
+  Number.isFinite(search?.percent) && Number.isFinite(search?.leastWindow) ? search : null;
 
 function mount(outlet, _place, signal) {
   const choice = h('select', { class: 'input', id: 'window' });
@@ -189,6 +131,7 @@ function mount(outlet, _place, signal) {
   );
   let isTable = false;
   let budget = null;
+  let isTroubled = false;
   const size = () => Number(choice.value) || 200_000;
 
   const fillChoice = () => {
@@ -208,44 +151,54 @@ function mount(outlet, _place, signal) {
     choice.value = String(storedWindow() ?? budget.window ?? 200_000);
     if (choice.value === '') choice.value = '200000';
   };
+  // Kept as long as the view is there, so that what is opened stays open and the focus stays where it is.
+  const total = h('strong');
+  const whole = h('span');
+  const chart = h('div');
+  const words = h('p', { class: 'advice' });
+  const list = h('ul', { class: 'card budget-list', 'aria-label': 'Tokens of each server' });
+  const numbers = h('div');
+  const shown = h(
+    'div',
+    { hidden: true },
+    h(
+      'div',
+      { class: 'card budget-window' },
+      h('p', { class: 'budget-total' }, total, whole),
+      chart,
+      words,
+    ),
+    list,
+    numbers,
+  );
   const draw = () => {
     ways.forEach((way, index) => put(way, 'aria-pressed', String((index === 1) === isTable)));
     if (!budget) return;
     const servers = budget.servers
       .filter((server) => server.tokens > 0)
       .sort((one, other) => other.tokens - one.tokens);
-    if (servers.length === 0) {
-      replace(
-        place,
-        empty('gauge', 'Nothing to count', 'The tools of a server are weighed once it is ready.'),
-      );
-      return;
-    }
-    const highest = servers[0].tokens;
-    const words = h('p', { class: 'advice' });
-    write(words, advice(budget.total, size()));
+    shown.hidden = servers.length === 0;
     replace(
       place,
-      h(
-        'div',
-        { class: 'card budget-window' },
-        h(
-          'p',
-          { class: 'budget-total' },
-          h('strong', null, count(budget.total)),
-          ` of ${count(size())} tokens`,
-        ),
-        windowChart(servers, budget.total, size()),
-        words,
-      ),
-      isTable
-        ? table(servers, budget.total, size())
-        : h(
-            'ul',
-            { class: 'card budget-list', 'aria-label': 'Tokens of each server' },
-            servers.map((server) => serverLine(server, { highest, signal, window: size })),
-          ),
+      servers.length === 0 &&
+        empty('gauge', 'Nothing to count', 'The tools of a server are weighed once it is ready.'),
     );
+    if (servers.length === 0) return;
+    const window = size();
+    const search = searchOf(budget);
+    write(total, count(budget.total));
+    write(whole, ` of ${count(window)} tokens`);
+    replace(chart, windowChart(servers, { total: budget.total, window, search }));
+    write(words, advice(budget.total, window, search));
+    const highest = servers[0].tokens;
+    sync(
+      list,
+      servers.map((server) => ({ ...server, highest, window })),
+      (server) => server.name,
+      (server) => serverLine(server, signal),
+    );
+    list.hidden = isTable;
+    replace(numbers, isTable && table(servers, budget.total, window));
   };
   const load = async () => {
     try {
@@ -254,11 +207,15 @@ function mount(outlet, _place, signal) {
         (server) => typeof server?.name === 'string',
       );
       const isFirst = budget === null;
+      const isSame = JSON.stringify(budget) === JSON.stringify({ ...answer, servers });
       budget = { ...answer, servers };
       if (isFirst) fillChoice();
-      draw();
+      if (!isSame || isTroubled) draw();
+      isTroubled = false;
     } catch (problem) {
-      if (!signal.aborted) replace(place, problemBox(problem));
+      if (signal.aborted) return;
+      isTroubled = true;
+      replace(place, problemBox(problem));
     }
   };
   choice.addEventListener('change', () => {
@@ -285,16 +242,15 @@ function mount(outlet, _place, signal) {
       ),
     ),
     place,
+    shown,
   );
   let timer = null;
-  watch(
-    ['servers'],
-    () => {
-      clearTimeout(timer);
-      timer = setTimeout(load, PAUSE_MS);
-    },
-    signal,
-  );
+  const loadSoon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(load, PAUSE_MS);
+  };
+  watch(['servers'], loadSoon, signal);
+  onReload(loadSoon, signal);
   signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
   load();
 }

@@ -1,6 +1,6 @@
 // The prompts of a server: filled in, and looked at as a model would get them.
 import { h, replace } from '../lib/dom.js';
-import { SERVER_DEADLINE_MS, path, send } from '../lib/api.js';
+import { path, sendLong } from '../lib/api.js';
 import { plain, said } from '../lib/text.js';
 import { promptResult } from '../parts/content.js';
 import { icon } from '../parts/icons.js';
@@ -53,7 +53,8 @@ function line(name, prompt) {
     replace(place, loading('Asking'));
     try {
       const wish = { name: prompt.name, arguments: values };
-      const { result } = await send(path('servers', name, 'prompt'), wish, { deadline: SERVER_DEADLINE_MS });
+      const onWait = () => replace(place, loading('Waiting until a call of this browser is over'));
+      const { result } = await sendLong('call', path('servers', name, 'prompt'), wish, { onWait });
       replace(place, promptResult(result));
     } catch (problem) {
       replace(place, problemBox(problem));

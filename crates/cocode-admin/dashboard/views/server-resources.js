@@ -1,6 +1,6 @@
 // The resources of a server, and those that its templates describe: listed, and read.
 import { button, h, replace } from '../lib/dom.js';
-import { SERVER_DEADLINE_MS, path, send } from '../lib/api.js';
+import { path, sendLong } from '../lib/api.js';
 import { bytes, plural } from '../lib/format.js';
 import { plain, said } from '../lib/text.js';
 import { resourceResult } from '../parts/content.js';
@@ -17,8 +17,9 @@ function read(name, uri) {
     'Resource',
     () => {
       const place = h('div', null, loading('Reading'));
-      const patience = { signal: ended.signal, deadline: SERVER_DEADLINE_MS };
-      send(path('servers', name, 'read'), { uri }, patience).then(
+      const onWait = () => replace(place, loading('Waiting until a call of this browser is over'));
+      const patience = { signal: ended.signal, onWait };
+      sendLong('call', path('servers', name, 'read'), { uri }, patience).then(
         ({ result }) => replace(place, resourceResult(result)),
         (problem) => replace(place, problemBox(problem)),
       );

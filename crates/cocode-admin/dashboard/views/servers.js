@@ -4,7 +4,7 @@ import { count, milliseconds, plural, short, span, uptime } from '../lib/format.
 import { roving } from '../lib/keys.js';
 import { refreshStatus } from '../lib/loads.js';
 import { placeOf } from '../lib/router.js';
-import { serversByName, state, watch } from '../lib/store.js';
+import { runningCalls, serversByName, state, watch } from '../lib/store.js';
 import { shortTarget } from '../lib/target.js';
 import { plain, said } from '../lib/text.js';
 import { likelyButton, menuItems } from '../parts/actions.js';
@@ -20,6 +20,8 @@ const GROUPS = [
   ['active', 'Active'],
   ['off', 'Off'],
 ];
+
+const MAX_PROBLEMS = 20;
 
 /** How often the times of the list are brought up to date. */
 const CLOCK_MS = 10_000;
@@ -90,8 +92,10 @@ function row(first) {
     write(latency.value, milliseconds(spent?.p50));
     line.update(spent);
     calls.hidden = !(spent?.recent.length > 0);
-    flight.hidden = !(next.inFlight > 0);
-    write(flight, `${count(next.inFlight)} running`);
+    // Calls are told as they begin and end; what servers say of themselves is older.
+    const running = runningCalls(next.name);
+    flight.hidden = running === 0;
+    write(flight, `${count(running)} running`);
     const parts = [
       next.transport,
       next.era,
@@ -132,7 +136,8 @@ function overview() {
     update(servers) {
       const ready = servers.filter((server) => server.state === 'ready').length;
       const tools = servers.reduce((sum, server) => sum + (server.tools ?? 0), 0);
-      const { sessions, callsInFlight, uptimeSeconds, authentication } = state.status ?? {};
+      const { sessions, uptimeSeconds, authentication } = state.status ?? {};
+      const inFlight = runningCalls();
       const doors = new Map([
         ['open', 'open to this machine'],
         ['tokens', 'tokens needed'],
@@ -142,7 +147,7 @@ function overview() {
         `${count(ready)} of ${plural(servers.length, 'server')} ready`,
         plural(tools, 'tool'),
         sessions !== undefined && plural(sessions, 'session'),
-        callsInFlight > 0 && `${count(callsInFlight)} in flight`,
+        inFlight > 0 && `${count(inFlight)} in flight`,
         uptimeSeconds !== undefined && `up ${span(uptimeSeconds)}`,
         doors.get(authentication),
       ];
@@ -170,14 +175,15 @@ function group(title) {
   };
 }
 
-/** What is wrong in the files, as of their last change. */
+/** What is wrong in the files, whether it came up just now or before anybody looked. */
 function configProblems() {
   const node = h('div', { class: 'box warn config-problems', role: 'status', hidden: true });
   let shown = null;
   return {
     node,
     update() {
-      const problems = (Array.isArray(state.config?.problems) ? state.config.problems : []).slice(0, 20);
+      const told = state.status?.problems;
+      const problems = (Array.isArray(told) ? told : []).slice(0, MAX_PROBLEMS);
       const stamp = JSON.stringify(problems);
       if (stamp === shown) return;
       shown = stamp;
@@ -188,7 +194,7 @@ function configProblems() {
         h(
           'div',
           null,
-          h('p', { class: 'strong' }, 'The configuration was changed, and something is wrong with it:'),
+          h('p', { class: 'strong' }, 'Something is wrong in the configuration files:'),
           hintList(problems),
         ),
       );
@@ -288,7 +294,7 @@ function mount(outlet, _place, signal) {
     config.node,
     lists,
   );
-  watch(['servers', 'status', 'latencies', 'config'], update, signal);
+  watch(['servers', 'status', 'latencies', 'calls'], update, signal);
   const timer = setInterval(() => {
     refreshStatus();
     update();

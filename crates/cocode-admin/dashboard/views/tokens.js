@@ -179,13 +179,19 @@ const head = (words) =>
     ),
   );
 
-function tokenTable(tokens, reload) {
+/** Who may connect while there are no tokens, by what the gateway wants to see. */
+const WITHOUT_TOKENS = new Map([
+  [
+    'open',
+    'As long as there is none, every program of this machine may connect. The first token closes the door for those who have none.',
+  ],
+  ['tokens', 'The gateway wants to see one all the same, so nobody can connect: make another.'],
+  ['oauth', 'Clients connect with tokens of your authorization server.'],
+]);
+
+function tokenTable(tokens, authentication, reload) {
   if (tokens.length === 0)
-    return empty(
-      'key',
-      'No tokens',
-      'As long as there is none and OAuth is not configured, every program of this machine may connect. The first token closes the door for those who have none.',
-    );
+    return empty('key', 'No tokens', WITHOUT_TOKENS.get(authentication) ?? 'Make the first one.');
   return h(
     'div',
     { class: 'table-frame' },
@@ -243,8 +249,8 @@ function mount(outlet, _place, signal) {
   const sessions = h('div', null, loading());
   const load = async () => {
     try {
-      const { tokens } = await get('tokens', { signal });
-      replace(list, tokenTable(Array.isArray(tokens) ? tokens : [], load));
+      const [{ tokens }, status] = await Promise.all([get('tokens', { signal }), get('status', { signal })]);
+      replace(list, tokenTable(Array.isArray(tokens) ? tokens : [], status?.authentication, load));
     } catch (problem) {
       if (!signal.aborted) replace(list, problemBox(problem));
     }

@@ -12,6 +12,10 @@ import { announce, problemBox } from '../parts/notes.js';
 import { callBadge } from '../parts/states.js';
 
 const CLOCK_MS = 100;
+
+/** What is said of a call that is not made yet. */
+const WAITING =
+  'It is made as soon as one of the calls that this browser has under way is over. Some of them may wait for you in the inbox.';
 const NEAR_END = 24;
 
 const HINTS = [
@@ -97,6 +101,10 @@ function outcome(run, server) {
     const { progress, total, message } = run.progress ?? {};
     const isRunning = run.state === 'running';
     bar.hidden = !isRunning;
+    if (run.state === 'waiting') {
+      write(words, WAITING);
+      return;
+    }
     if (typeof progress === 'number' && total > 0) {
       put(bar, 'max', total);
       bar.value = progress;
@@ -110,11 +118,11 @@ function outcome(run, server) {
   const update = () => {
     badge.update(run.state);
     put(node, 'data-state', run.state);
-    stop.hidden = run.state !== 'running';
+    stop.hidden = run.isOver;
     showProgress();
     showQuestion();
     showLogs();
-    if (run.state === 'running' || isShown) return;
+    if (!run.isOver || isShown) return;
     isShown = true;
     clock();
     announce(`The call is over: ${badge.node.textContent}`);
@@ -124,6 +132,9 @@ function outcome(run, server) {
   const clock = () => write(time, milliseconds(run.milliseconds ?? Date.now() - run.startedAt));
   return { node, update, clock };
 }
+
+const announceStart = (run) =>
+  announce(run.state === 'waiting' ? 'The call waits for its turn.' : 'The call is running.');
 
 export function showTool(outlet, { server, tool, signal }) {
   const place = h('div');
@@ -148,7 +159,7 @@ export function showTool(outlet, { server, tool, signal }) {
     replace(place, shown.node);
     const update = () => {
       shown.update();
-      press.disabled = isDenied || run.state === 'running';
+      press.disabled = isDenied || !run.isOver;
     };
     run.addEventListener('change', update, { signal: watched });
     watch(['elicitations'], update, watched);
@@ -160,8 +171,9 @@ export function showTool(outlet, { server, tool, signal }) {
     const args = form.read();
     if (args === null) return;
     keepDraft(server, tool.name, args);
-    show(startRun(server, tool.name, args));
-    announce('The call is running.');
+    const run = startRun(server, tool.name, args);
+    show(run);
+    run.addEventListener('change', () => announceStart(run), { once: true });
   };
   const element = h(
     'form',

@@ -1,15 +1,36 @@
 // Search over the tools of all servers, by what they are for.
-import { h, put, replace } from '../lib/dom.js';
+import { h, put, replace, sync } from '../lib/dom.js';
 import { get } from '../lib/api.js';
 import { plural } from '../lib/format.js';
 import { roving } from '../lib/keys.js';
+import { onReload } from '../lib/loads.js';
 import { placeOf } from '../lib/router.js';
+import { state, watch } from '../lib/store.js';
 import { icon } from '../parts/icons.js';
 import { empty, loading, problemBox } from '../parts/notes.js';
 import { toolPlace, toolWords } from '../parts/results.js';
 
 const PAUSE_MS = 150;
+
+/** Servers that come up together change the list together. */
+const SETTLE_MS = 500;
 const LIMIT = 50;
+
+/** Changes whenever there may be other tools than before. */
+const offered = () =>
+  JSON.stringify([...state.servers.values()].map((server) => [server.name, server.state, server.tools]));
+
+/** A row for each tool; one that stays keeps the focus. */
+function showRows(list, tools, query) {
+  sync(
+    list,
+    tools,
+    (tool) => JSON.stringify([tool.server, tool.name, tool.description, tool.tokens, query]),
+    (tool) => ({
+      node: h('li', null, h('a', { class: 'found', href: toolPlace(tool) }, toolWords(tool, query))),
+    }),
+  );
+}
 
 function mount(outlet, place, signal) {
   const box = h('input', {
@@ -29,12 +50,7 @@ function mount(outlet, place, signal) {
   let timer = null;
 
   const show = (tools, query) => {
-    replace(
-      list,
-      tools.map((tool) =>
-        h('li', null, h('a', { class: 'found', href: toolPlace(tool) }, toolWords(tool, query))),
-      ),
-    );
+    showRows(list, tools, query);
     list.hidden = tools.length === 0;
     status.textContent =
       tools.length === 0
@@ -108,6 +124,19 @@ function mount(outlet, place, signal) {
   );
   replace(nothing, loading());
   ask();
+  const askAgain = () => {
+    clearTimeout(timer);
+    timer = setTimeout(ask, SETTLE_MS);
+  };
+  let known = offered();
+  const onServers = () => {
+    const now = offered();
+    if (now === known) return;
+    known = now;
+    askAgain();
+  };
+  watch(['servers'], onServers, signal);
+  onReload(askAgain, signal);
   signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
 }
 

@@ -26,6 +26,12 @@ const LEADS = new Map([
 
 const isSettings = (entry) => entry.kind === 'settings';
 
+/** What is said of one that was rejected. */
+const REJECTED = new Map([
+  ['server', 'You rejected this server as it is. Approving it after all lets it run with your rights:'],
+  ['settings', 'You rejected these settings as they are. Only their rules to deny and to ask hold:'],
+]);
+
 /** Why it cannot be approved here yet, or null if it can. */
 function whyNotYet(entry, { lines, cut, isTooMuch }) {
   if (isTooMuch)
@@ -54,7 +60,9 @@ async function decide(entry, verdict, { controls, refresh }) {
   for (const control of controls) control.disabled = true;
   try {
     await send(path('trust', entry.name, verdict), { hash: entry.hash });
-    state.trust = state.trust.filter((one) => one !== entry && one.hash !== entry.hash);
+    const isOther = (one) => one !== entry && one.hash !== entry.hash;
+    state.trust = state.trust.filter(isOther);
+    state.rejected = state.rejected.filter(isOther);
     touch('trust');
     tell(
       h(
@@ -86,7 +94,8 @@ function card(entry) {
     'aria-label': `Reject ${plain(entry.name, 60)}`,
     on: { click: () => decide(entry, 'reject', { controls, refresh }) },
   });
-  const controls = [approve, reject];
+  const controls = entry.isRejected ? [approve] : [approve, reject];
+  const kind = isSettings(entry) ? 'settings' : 'server';
   const id = uniqueId('unread');
   const unseen = h('p', { id, class: 'small unread', role: 'status' });
   let table = null;
@@ -110,13 +119,15 @@ function card(entry) {
       'div',
       { class: 'card-head' },
       h('h2', null, said(entry.name, { limit: 80 })),
-      h('span', { class: 'tag' }, isSettings(entry) ? 'settings' : 'server'),
-      h('span', { class: 'tag warn' }, entry.isNew ? 'new' : 'changed'),
+      h('span', { class: 'tag' }, kind),
+      entry.isRejected
+        ? h('span', { class: 'tag' }, 'rejected')
+        : h('span', { class: 'tag warn' }, entry.isNew ? 'new' : 'changed'),
     ),
     h(
       'p',
       { class: 'faint' },
-      LEADS.get(`${isSettings(entry) ? 'settings' : 'server'} ${entry.isNew ? 'new' : 'changed'}`),
+      entry.isRejected ? REJECTED.get(kind) : LEADS.get(`${kind} ${entry.isNew ? 'new' : 'changed'}`),
     ),
     table.node,
     h(
@@ -126,7 +137,7 @@ function card(entry) {
       ' · ',
       said(entry.file, { class: 'mono', limit: 300 }),
     ),
-    h('div', { class: 'actions' }, approve, reject, unseen),
+    h('div', { class: 'actions' }, controls, unseen),
   );
   refresh();
   return { node };
@@ -134,13 +145,24 @@ function card(entry) {
 
 function mount(outlet, _place, signal) {
   const list = h('ul', { class: 'questions' });
+  const rejected = h('ul', { class: 'questions' });
+  const refused = h(
+    'section',
+    { 'aria-label': 'Rejected', hidden: true },
+    h('h2', { class: 'section-title' }, 'Rejected'),
+    rejected,
+  );
   const nothing = h('div');
   const lead = h('p', { class: 'lead' });
   let shown;
   const update = () => {
-    const hadFocus = list.contains(document.activeElement);
-    sync(list, state.trust, (entry) => `${entry.name}\n${entry.hash}`, card);
-    if (hadFocus && !list.contains(document.activeElement)) outlet.querySelector('h1').focus();
+    const hasFocus = () => [list, rejected].some((one) => one.contains(document.activeElement));
+    const hadFocus = hasFocus();
+    const keyOf = (entry) => `${entry.name}\n${entry.hash}`;
+    sync(list, state.trust, keyOf, card);
+    sync(rejected, state.rejected, keyOf, card);
+    refused.hidden = state.rejected.length === 0;
+    if (hadFocus && !hasFocus()) outlet.querySelector('h1').focus();
     write(
       lead,
       state.trust.length === 0
@@ -167,6 +189,7 @@ function mount(outlet, _place, signal) {
     h('div', { class: 'view-head' }, h('div', null, h('h1', { tabindex: '-1' }, 'Trust'), lead)),
     list,
     nothing,
+    refused,
   );
   watch(['trust'], update, signal);
   update();

@@ -42,6 +42,8 @@ record! {
         authentication: Authentication,
         /// When clients search for tools, as `tool_search` says it.
         tool_search: String,
+        /// What is wrong in the files, in words.
+        problems: Vec<String>,
     }
 }
 
@@ -66,6 +68,8 @@ record! {
         disabled: u64,
         /// They wait for approval.
         pending: u64,
+        /// Somebody has decided that they must not be used.
+        rejected: u64,
         /// The organization does not allow them.
         blocked: u64,
         /// Their entries cannot be used.
@@ -113,8 +117,21 @@ record! {
         total: u64,
         /// How many tokens models see, if that was configured.
         window: Option<u64>,
+        /// When models search for tools because of what these cost; not there if they always do, or never.
+        search: Option<SearchThreshold>,
         /// The most expensive first.
         servers: Vec<ServerBudget>,
+    }
+}
+
+record! {
+    /// When models search for tools by themselves.
+    pub struct SearchThreshold {
+        /// From this part of a context window on, in percent. It is counted as the tokens of the budget
+        /// are, of which there are fewer than in the count that the setting is about.
+        percent: f64,
+        /// Only with a context window of at least so many tokens.
+        least_window: u64,
     }
 }
 

@@ -8,8 +8,10 @@ use crate::schema::{record, words};
 record! {
     /// The entries that wait for approval.
     pub struct Trust {
-        /// By name.
+        /// Those that nobody has decided about, by name.
         pending: Vec<PendingTrust>,
+        /// Those that were rejected, and can be approved after all, by name.
+        rejected: Vec<PendingTrust>,
     }
 }
 
@@ -28,6 +30,8 @@ record! {
         hash: String,
         /// Whether nothing was approved under this name before.
         is_new: bool,
+        /// Whether it was rejected as it is now.
+        is_rejected: bool,
         /// What was approved before. Of settings no more than a hash is kept, so it is never there for them.
         before: Option<String>,
         /// What would be approved, with secrets masked.

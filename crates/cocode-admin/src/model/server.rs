@@ -27,6 +27,8 @@ words! {
         Disabled = "disabled",
         /// It stands in a file that nobody has approved yet.
         Pending = "pending",
+        /// It stands in a file that somebody has looked at, and did not approve.
+        Rejected = "rejected",
         /// The organization does not allow it.
         Blocked = "blocked",
         /// Its entry cannot be used; `reason` says why.

@@ -8,8 +8,8 @@ use crate::ask::Ask;
 use crate::events;
 use crate::metrics::{self, Numbers};
 use crate::model::{
-    Budget, Call, ConfigNews, Elicitation, Hello, LogNews, Missed, Readiness, Server, ServerCounts,
-    ServerState, SharedNews, Status, Stopping, TokenNews, TrustNews,
+    Budget, Call, ConfigNews, Elicitation, Hello, LogNews, Missed, Readiness, Removed, Server,
+    ServerCounts, ServerState, SharedNews, Status, Stopping, TokenNews, TrustNews,
 };
 use crate::openapi;
 use crate::refusal::{Refusal, RefusalStatus};
@@ -32,10 +32,15 @@ pub(super) fn routes() -> Vec<Route> {
                  `Last-Event-ID`, what has happened since is told first; `missed` says that not all \
                  of it is known any more. A comment comes every 15 s.",
             )
+            .query(&[events::INBOX])
+            .headers(&[(
+                "Last-Event-ID",
+                "The id of the last event that was heard: what has happened since is told first.",
+            )])
             .events(&[
                 ("hello", Hello::schema),
                 ("missed", Missed::schema),
-                ("server", Server::schema),
+                ("server", server_news),
                 ("call", Call::schema),
                 ("elicitation", Elicitation::schema),
                 ("trust", TrustNews::schema),
@@ -61,6 +66,11 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
+/// How a server is, or that it is gone.
+fn server_news(shelf: &mut Shelf) -> Value {
+    json!({ "anyOf": [Server::schema(shelf), Removed::schema(shelf)] })
+}
+
 async fn status(ask: Ask) -> Result<Json<Status>, Refusal> {
     let facts = ask.house().facts();
     let servers = ask.house().servers().await?;
@@ -80,6 +90,7 @@ async fn status(ask: Ask) -> Result<Json<Status>, Refusal> {
         calls_in_flight: ask.inner.desk.calls.in_flight(),
         authentication: facts.authentication,
         tool_search: facts.tool_search,
+        problems: ask.inner.desk.bulletin.problems(),
     }))
 }
 
@@ -95,6 +106,7 @@ fn counts(servers: &[Server]) -> ServerCounts {
         stopped: of(ServerState::Stopped),
         disabled: of(ServerState::Disabled),
         pending: of(ServerState::Pending),
+        rejected: of(ServerState::Rejected),
         blocked: of(ServerState::Blocked),
         invalid: of(ServerState::Invalid),
     }

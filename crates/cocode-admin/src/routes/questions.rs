@@ -15,7 +15,7 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         about(
             Route::get("/api/v1/trust", "listPendingTrust", trust),
-            "The entries that wait for approval.",
+            "The entries that wait for approval, and those that were rejected.",
         ),
         about(
             Route::post_with("/api/v1/trust/{name}/approve", "approve", |ask, said| {
@@ -44,8 +44,9 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 async fn trust(ask: Ask) -> Result<Json<Trust>, Refusal> {
-    let pending = ask.house().pending_trust().await?;
-    Ok(Json(Trust { pending }))
+    let entries = ask.house().pending_trust().await?.into_iter();
+    let (rejected, pending) = entries.partition(|entry| entry.is_rejected);
+    Ok(Json(Trust { pending, rejected }))
 }
 
 async fn decide(ask: Ask, said: TrustDecision, decision: Decision) -> Result<Json<Trust>, Refusal> {

@@ -92,10 +92,7 @@ async fn sign_in(ask: Ask, body: SignIn) -> Result<Welcome, Refusal> {
                 "code-wrong",
                 "this code is wrong, was used already, or is too old",
             )
-            .hint(
-                "the gateway prints a code when it starts; whoever is signed in makes another: \
-                 POST /api/v1/sign-in/code",
-            ));
+            .hint("`cocode gateway code` makes another, where the gateway runs"));
         }
         Redeemed::TooMany(wait) => {
             inner.desk.calls.turn_away(TurnedAway::Limit);

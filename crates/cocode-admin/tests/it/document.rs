@@ -149,3 +149,23 @@ async fn bodies_are_closed_and_answers_are_open() {
     let server = &document["components"]["schemas"]["Server"];
     assert!(server["additionalProperties"].is_null());
 }
+
+#[tokio::test]
+async fn what_events_need_and_tell_is_described() {
+    let document = document(&Place::new()).await;
+    let listen = &document["paths"]["/api/v1/events"]["get"];
+    let parameters = listen["parameters"].as_array().unwrap();
+    let places: Vec<_> = parameters
+        .iter()
+        .map(|one| (one["in"].as_str().unwrap(), one["name"].as_str().unwrap()))
+        .collect();
+    assert_eq!(places, [("query", "inbox"), ("header", "Last-Event-ID")]);
+    let events = &listen["responses"]["200"]["content"]["text/event-stream"]["schema"]["oneOf"];
+    let mut events = events.as_array().unwrap().iter();
+    let server = events.find(|one| one["properties"]["event"]["const"] == "server");
+    let told = &server.unwrap()["properties"]["data"]["contentSchema"]["anyOf"];
+    for (index, name) in ["Server", "Removed"].into_iter().enumerate() {
+        let reference = format!("#/components/schemas/{name}");
+        assert_eq!(told[index]["$ref"], reference);
+    }
+}

@@ -172,3 +172,26 @@ async fn there_is_a_bound_on_listeners_and_on_how_long_they_listen() {
     drop(one);
     next(&mut listen(events()).await).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn only_those_open_the_inbox_who_can_answer() {
+    let place = Place::new();
+    let browser = place.sign_in().await;
+    let events = |query: &str| place.get(&format!("/api/v1/events{query}"));
+    let listeners = [
+        (events("").admin(), 0),
+        (events("?inbox=false").admin(), 0),
+        (events("?inbox=true").admin(), 1),
+        (events("").page(&browser), 1),
+        (events("?inbox=true").page(&browser), 1),
+    ];
+    for (asking, expected) in listeners {
+        let mut pieces = listen(asking).await;
+        next(&mut pieces).await;
+        assert_eq!(place.desk.bulletin.answerers(), expected);
+        drop(pieces);
+        assert_eq!(place.desk.bulletin.answerers(), 0);
+    }
+    let wrong = events("?inbox=yes").admin().send().await;
+    assert_eq!((wrong.status, &*wrong.code()), (400, "query-unfit"));
+}

@@ -294,3 +294,32 @@ async fn lists_are_as_long_as_was_asked_for() {
     assert_eq!(status["servers"]["ready"], 1);
     assert_eq!(status["sessions"], 1);
 }
+
+#[tokio::test]
+async fn what_is_wrong_in_the_files_can_be_asked_for_at_any_time() {
+    let place = Place::new();
+    let status = async || place.get("/api/v1/status").admin().send().await.json();
+    assert_eq!(status().await["problems"], json!([]));
+    let problem = "/srv/mcp.toml:3: this is no TOML".to_owned();
+    place.desk.bulletin.set_problems(vec![problem.clone()]);
+    for _ in 0..2 {
+        assert_eq!(status().await["problems"], json!([problem]));
+    }
+    place.desk.bulletin.set_problems(Vec::new());
+    assert_eq!(status().await["problems"], json!([]));
+}
+
+#[tokio::test]
+async fn what_was_rejected_is_listed_apart_and_can_be_approved_after_all() {
+    let place = Place::new();
+    let decide = |verdict: &str| {
+        let path = format!("/api/v1/trust/shared/{verdict}");
+        place.post(&path, r#"{"hash":"abc"}"#).admin().send()
+    };
+    let rejected = decide("reject").await.json();
+    assert_eq!(rejected["pending"], json!([]));
+    assert_eq!(rejected["rejected"][0]["name"], "shared");
+    assert_eq!(rejected["rejected"][0]["isRejected"], true);
+    let approved = decide("approve").await.json();
+    assert_eq!(approved, json!({ "pending": [], "rejected": [] }));
+}

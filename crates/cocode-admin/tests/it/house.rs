@@ -8,8 +8,8 @@ use std::time::Duration;
 use cocode_admin::model::{
     Authentication, Budget, CallProgress, CallWish, ClientSession, Completion, Facts, FoundTool,
     Front, Instance, LogLine, LogStream, Login, LoginState, MadeToken, NewServer, NewToken,
-    PendingTrust, PromptWish, Prompts, Readiness, Reason, Resources, Restarted, Server,
-    ServerBudget, ServerState, ServerTool, SharedServers, Token, Verdict,
+    PendingTrust, PromptWish, Prompts, Readiness, Reason, Resources, Restarted, SearchThreshold,
+    Server, ServerBudget, ServerState, ServerTool, SharedServers, Token, Verdict,
 };
 use cocode_admin::{
     Act, CallListener, CallNews, Caller, Decision, House, Moment, Record, Refusal, RefusalStatus,
@@ -134,6 +134,7 @@ impl Scripted {
             file: "/srv/shop/.mcp.json".to_owned(),
             hash: "abc".to_owned(),
             is_new: true,
+            is_rejected: false,
             before: None,
             after: "command = \"rm\"".to_owned(),
         };
@@ -536,6 +537,10 @@ impl House for Scripted {
             Ok(Budget {
                 total: servers.iter().map(|one| one.tokens).sum(),
                 window: Some(200_000),
+                search: Some(SearchThreshold {
+                    percent: 6.25,
+                    least_window: 32_000,
+                }),
                 servers,
             })
         })
@@ -559,7 +564,14 @@ impl House for Scripted {
                 return Err(Refusal::new(RefusalStatus::Conflict, "changed", message));
             }
             if !state.is_restless {
-                state.trust.remove(name);
+                let entry = state.trust.remove(name);
+                if let (Some(entry), Decision::Reject) = (entry, decision) {
+                    let rejected = PendingTrust {
+                        is_rejected: true,
+                        ..entry
+                    };
+                    state.trust.insert(name.to_owned(), rejected);
+                }
             }
             Ok(())
         })

@@ -20,13 +20,13 @@ const MAX_ARGUMENTS: usize = 256;
 /// Characters of the name that a client gives itself.
 const MAX_CLIENT_CHARACTERS: usize = 200;
 
-/// The inbox of a desk. It is open while somebody looks at the desk.
+/// The inbox of a desk. It is open while somebody looks at the desk who can answer: many only listen.
 #[derive(Clone, Debug)]
 pub(crate) struct DeskInbox(pub(crate) Desk);
 
 impl cocode_gateway::Inbox for DeskInbox {
     fn is_open(&self) -> bool {
-        self.0.bulletin.listeners() > 0
+        self.0.bulletin.answerers() > 0
     }
 
     fn ask(

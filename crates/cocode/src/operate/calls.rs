@@ -1,7 +1,8 @@
 //! `cocode gateway calls`: what clients have servers do, once or as it happens.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
+use cocode_admin::MAX_CALLS_KEPT;
 use cocode_admin::model::{Call, CallState, Calls, Missed};
 use cocode_wire::StreamEvent;
 
@@ -18,7 +19,7 @@ pub(super) async fn show(args: &CallsArgs, workspace: &Workspace) -> Result<Exit
     let gateway = Contact::find(&args.whom, workspace).await?;
     let printer = &*workspace.printer;
     if !args.follow {
-        let calls = of_late(&gateway, args).await?;
+        let calls = of_late(&gateway, args.limit).await?;
         if calls.is_empty() {
             printer.note("nothing was called yet");
         }
@@ -30,12 +31,14 @@ pub(super) async fn show(args: &CallsArgs, workspace: &Workspace) -> Result<Exit
     let mut interrupts = Interrupts::catch()?;
     // What happens after this is told.
     let events = gateway.events().await?;
-    let calls = of_late(&gateway, args).await?;
+    let calls = of_late(&gateway, args.limit).await?;
+    let mut shown = Shown::default();
     for call in &calls {
         say(call, printer)?;
+        if call.state != CallState::Running {
+            shown.add(&call.id);
+        }
     }
-    let ended = calls.iter().filter(|call| call.state != CallState::Running);
-    let shown = ended.map(|call| call.id.clone()).collect();
     tokio::select! {
         biased;
         exit = interrupts.next() => {
@@ -47,17 +50,49 @@ pub(super) async fn show(args: &CallsArgs, workspace: &Workspace) -> Result<Exit
 }
 
 /// The last calls, the newest last.
-async fn of_late(gateway: &Contact, args: &CallsArgs) -> Result<Vec<Call>, CliError> {
-    let Calls { mut calls } = gateway.list(&["calls"], args.limit).await?;
+async fn of_late(gateway: &Contact, limit: u64) -> Result<Vec<Call>, CliError> {
+    let Calls { mut calls } = gateway.list(&["calls"], limit).await?;
     calls.reverse();
     Ok(calls)
+}
+
+/// The calls that were shown when they were over: as many as the gateway could tell of again.
+#[derive(Default)]
+struct Shown {
+    ids: BTreeSet<String>,
+    /// The oldest first.
+    order: VecDeque<String>,
+}
+
+impl Shown {
+    /// Whether this one was not there yet.
+    fn add(&mut self, id: &str) -> bool {
+        if !self.ids.insert(id.to_owned()) {
+            return false;
+        }
+        self.order.push_back(id.to_owned());
+        if self.order.len() > MAX_CALLS_KEPT
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+        true
+    }
+
+    /// Shows a call that is over, once.
+    fn say(&mut self, call: &Call, printer: &Printer) -> Result<(), CliError> {
+        if call.state != CallState::Running && self.add(&call.id) {
+            say(call, printer)?;
+        }
+        Ok(())
+    }
 }
 
 /// Shows calls as they end, until the gateway does or nobody reads any more.
 async fn follow(
     gateway: &Contact,
     mut events: ApiEvents,
-    shown: BTreeSet<String>,
+    mut shown: Shown,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
     loop {
@@ -67,7 +102,13 @@ async fn follow(
         let Some(event) = heard else {
             // Streams end from time to time, and with the gateway.
             match gateway.events().await {
-                Ok(next) => events = next,
+                Ok(next) => {
+                    events = next;
+                    // Some may have ended between the two streams.
+                    for call in &of_late(gateway, MAX_CALLS_KEPT as u64).await? {
+                        shown.say(call, printer)?;
+                    }
+                }
                 Err(error) => {
                     tracing::debug!(?error, "the gateway cannot be asked any more");
                     printer.note("the gateway has ended");
@@ -77,12 +118,7 @@ async fn follow(
             continue;
         };
         match event.name.as_str() {
-            "call" => {
-                let call: Call = read(&event)?;
-                if call.state != CallState::Running && !shown.contains(&call.id) {
-                    say(&call, printer)?;
-                }
-            }
+            "call" => shown.say(&read(&event)?, printer)?,
             "missed" => {
                 let Missed { missed } = read(&event)?;
                 printer.warn(&format!(
@@ -131,4 +167,23 @@ fn say(call: &Call, printer: &Printer) -> Result<(), CliError> {
     let error = error.unwrap_or_default();
     let what = format!("{principal}  {server}  {method} {name}{error}");
     printer.out_line(&format!("{at}  {state}{took:>10}  {}", plain(&what)))
+}
+
+#[cfg(test)]
+mod tests {
+    use cocode_admin::MAX_CALLS_KEPT;
+
+    use super::Shown;
+
+    #[test]
+    fn a_call_is_shown_once_and_only_so_many_are_remembered() {
+        let mut shown = Shown::default();
+        assert!(shown.add("first"));
+        assert!(!shown.add("first"));
+        for number in 0..MAX_CALLS_KEPT {
+            assert!(shown.add(&number.to_string()));
+        }
+        assert_eq!(shown.ids.len(), MAX_CALLS_KEPT);
+        assert!(shown.add("first"), "nobody tells of it any more");
+    }
 }

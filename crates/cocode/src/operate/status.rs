@@ -37,6 +37,7 @@ fn told(status: &Status, paint: Paint) -> String {
         calls_in_flight,
         authentication,
         tool_search,
+        problems,
         ..
     } = status;
     let age = age(Duration::from_secs(*uptime_seconds));
@@ -58,7 +59,8 @@ fn told(status: &Status, paint: Paint) -> String {
         ("calls", format!("{calls_in_flight} under way")),
         ("tool search", tool_search.clone()),
     ];
-    for (name, value) in rows {
+    let problems = problems.iter().map(|problem| ("problem", problem.clone()));
+    for (name, value) in rows.into_iter().chain(problems) {
         let name = paint.paint(Style::Dim, &format!("{name:<12}"));
         text.extend(["  ", &name, &plain(&value), "\n"]);
     }
@@ -77,6 +79,7 @@ fn counted(servers: &ServerCounts) -> String {
         stopped,
         disabled,
         pending,
+        rejected,
         blocked,
         invalid,
     } = *servers;
@@ -90,6 +93,7 @@ fn counted(servers: &ServerCounts) -> String {
         (stopped, ServerState::Stopped),
         (disabled, ServerState::Disabled),
         (pending, ServerState::Pending),
+        (rejected, ServerState::Rejected),
         (blocked, ServerState::Blocked),
         (invalid, ServerState::Invalid),
     ];
@@ -122,6 +126,7 @@ mod tests {
             stopped: 0,
             disabled: 0,
             pending: 0,
+            rejected: 0,
             blocked: 0,
             invalid: 0,
         };

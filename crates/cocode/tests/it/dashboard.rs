@@ -98,10 +98,77 @@ fn system_a_tool_is_called_with_progress_and_the_plot_moves() {
 fn system_a_server_of_the_project_is_approved() {
     let home = Home::new();
     let good = Script::new().stdio();
-    home.project_file(".mcp.toml", &entry("shared", &good));
+    let both = [entry("shared", &good), entry("other", &good)].concat();
+    home.project_file(".mcp.toml", &both);
     let mut gateway = Running::start(&home, &[]);
-    drive(&gateway, "approve-trust", &[("SERVER", "shared")]);
+    let settings = [("SERVER", "shared"), ("REJECT", "other")];
+    drive(&gateway, "approve-trust", &settings);
     gateway.until_state("shared", "ready");
+}
+
+#[test]
+fn system_what_has_changed_about_an_approved_server_is_shown_line_by_line() {
+    let home = Home::new();
+    let good = Script::new().stdio();
+    let with = |more: &str| format!("{}{more}\n", entry("shared", &good));
+    home.project_file(".mcp.toml", &with("description = 'As it was.'"));
+    home.run(["mcp", "trust", "--yes", "shared"]).with_code(0);
+    home.project_file(".mcp.toml", &with("description = 'As it is.'"));
+    let mut gateway = Running::start(&home, &[]);
+    let settings = [("SERVER", "shared"), ("GONE", "As it was.")];
+    drive(&gateway, "approve-trust", &settings);
+    gateway.until_state("shared", "ready");
+}
+
+/// Makes five calls that somebody has to allow, with this said besides.
+fn drive_many_calls(more: &[(&str, &str)]) {
+    let home = Home::new();
+    home.user_file(
+        "config.toml",
+        "[permissions]\nask = ['mcp__everything__*']\n",
+    );
+    let gateway = gateway_with_everything(&home);
+    let tools = json!([
+        ["echo", { "message": "a" }],
+        ["get-sum", { "a": 1, "b": 2 }],
+        ["get-env", {}],
+        ["get-tiny-image", {}],
+        ["get-structured-content", { "location": "New York" }],
+    ]);
+    let tools = tools.to_string();
+    let settings = [("SERVER", EVERYTHING), ("TOOLS", tools.as_str())];
+    let settings: Vec<_> = settings.iter().chain(more).copied().collect();
+    drive(&gateway, "many-calls", &settings);
+}
+
+#[test]
+fn system_calls_that_wait_never_keep_their_answers_out() {
+    drive_many_calls(&[]);
+}
+
+#[test]
+fn system_calls_that_wait_keep_no_answers_out_where_tabs_cannot_agree() {
+    drive_many_calls(&[("LOCKS", "no")]);
+}
+
+#[test]
+fn system_views_follow_what_happens_and_keep_what_is_open() {
+    let home = Home::new();
+    let gateway = gateway_with_everything(&home);
+    let settings = [
+        ("SERVER", EVERYTHING),
+        ("TOOL", "trigger-long-running-operation"),
+        ("ARGUMENTS", r#"{"duration":3,"steps":3}"#),
+    ];
+    drive(&gateway, "live", &settings);
+}
+
+#[test]
+fn system_whoever_comes_is_told_how_to_get_in_and_what_is_wrong() {
+    let home = Home::new();
+    home.user_file("config.toml", "no_such_setting = 1\n");
+    let gateway = Running::start(&home, &[]);
+    drive(&gateway, "words", &[("PROBLEM", "no_such_setting")]);
 }
 
 #[test]
@@ -205,6 +272,7 @@ fn system_every_view_can_be_used_by_everybody() {
     let settings = [
         ("SERVER", EVERYTHING),
         ("TOOL", "echo"),
+        ("ARGUMENTS", r#"{"message":"looked at"}"#),
         ("ASKS", r#"["get-sum",{"a":1,"b":2}]"#),
     ];
     drive(&gateway, "axe-all-views", &settings);

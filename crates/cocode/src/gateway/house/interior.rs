@@ -1,9 +1,10 @@
 //! What everybody in the house works with, and what can be told of the gateway at once.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use cocode_access::TokenKeeper;
+use cocode_access::{PrincipalName, TokenKeeper};
 use cocode_admin::model::{Authentication, Facts, Readiness};
 use cocode_admin::{Bulletin, Moment, Refusal, RefusalStatus};
 use cocode_client::{ServerLogs, StateKind};
@@ -42,6 +43,8 @@ pub(super) struct Interior {
     pub(super) callers: Callers,
     pub(super) costs: Costs,
     pub(super) searched: Mutex<Option<Arc<Searched>>>,
+    /// Tokens that were made here, of which it is told already.
+    pub(super) own_tokens: Mutex<BTreeSet<PrincipalName>>,
 }
 
 impl Interior {
@@ -80,6 +83,7 @@ impl Interior {
             callers: Callers::default(),
             costs: Costs::default(),
             searched: Mutex::default(),
+            own_tokens: Mutex::default(),
         }
     }
 

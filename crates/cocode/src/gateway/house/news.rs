@@ -1,8 +1,8 @@
 //! Tells what happens: servers that are another than they were, changes of the files and what waits for
-//! approval because of them, lines of logs, tokens that were revoked. Nothing is looked at again and
-//! again: each of them says when there is something.
+//! approval because of them, lines of logs, tokens. Nothing is looked at again and again: each of them
+//! says when there is something, but for tokens that another process makes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cocode_access::{Revocations, Revoked, TokenKeeper};
@@ -19,8 +19,9 @@ use futures_util::stream::{BoxStream, SelectAll};
 use super::interior::Interior;
 use super::logs::shown;
 use super::servers::names;
-use super::trust::{Waiting, waiting};
+use super::trust::{Unapproved, unapproved};
 use crate::gateway::servers::{Present, happenings};
+use crate::workspace;
 
 /// Knows what was told last.
 struct Teller {
@@ -28,12 +29,20 @@ struct Teller {
     present: Arc<Present>,
     /// Servers as they were told, without what changes all the time.
     told: BTreeMap<String, Server>,
-    pending: BTreeSet<Waiting>,
+    /// What is not approved, and why.
+    unapproved: BTreeMap<Unapproved, TrustState>,
     happenings: SelectAll<BoxStream<'static, ServerName>>,
 }
 
 /// Tells what happens, until there is no gateway any more.
 pub(super) async fn tell(interior: Arc<Interior>) {
+    tokio::select! {
+        () = tell_all(Arc::clone(&interior)) => {}
+        () = interior.tell_of_added_tokens() => {}
+    }
+}
+
+async fn tell_all(interior: Arc<Interior>) {
     let mut changes = interior.present.clone();
     let mut lines = interior.logs.listen();
     let mut revocations = interior
@@ -70,11 +79,12 @@ impl Teller {
     fn new(interior: Arc<Interior>, present: Arc<Present>) -> Self {
         let mut teller = Self {
             told: BTreeMap::new(),
-            pending: waiting(&present.config),
+            unapproved: unapproved(&present.config),
             happenings: happenings(&interior.view, &present.specs),
             present,
             interior,
         };
+        teller.hang_problems();
         for name in names(&teller.present) {
             if let Some(server) = teller.interior.shown(&teller.present, &name) {
                 teller.told.insert(name, lasting(server));
@@ -91,6 +101,8 @@ impl Teller {
     fn configured(&mut self, present: &Arc<Present>) {
         self.happenings = happenings(&self.interior.view, &present.specs);
         self.present = Arc::clone(present);
+        // Before it is told that there is something to read.
+        self.hang_problems();
         let news = &present.news;
         if !news.changes.is_empty() || !news.problems.is_empty() {
             self.publish(&News::Config(ConfigNews {
@@ -107,6 +119,7 @@ impl Teller {
             .collect();
         for name in gone {
             self.told.remove(&name);
+            self.interior.watch.calls.forget_server(&name);
             self.publish(&News::ServerRemoved(name));
         }
         for name in &names {
@@ -130,18 +143,27 @@ impl Teller {
 
     /// Something may wait for approval that did not, or not any more.
     fn trusted(&mut self, config: &Config) {
-        let now = waiting(config);
-        let before = std::mem::replace(&mut self.pending, now);
-        for waiting in self.pending.difference(&before) {
-            self.publish(&trust_news(waiting, TrustState::Pending));
-        }
-        for was in before.difference(&self.pending) {
-            // One that says something else now waits with that.
-            let waits_on = self.pending.iter().any(|other| other.name == was.name);
-            if let Some(state) = settled(config, was).filter(|_| !waits_on) {
-                self.publish(&trust_news(was, state));
+        let now = unapproved(config);
+        let before = std::mem::replace(&mut self.unapproved, now);
+        for (entry, state) in &self.unapproved {
+            if before.get(entry) != Some(state) {
+                self.publish(&trust_news(entry, *state));
             }
         }
+        for was in before.keys() {
+            // One that says something else now waits with that.
+            let goes_on = self.unapproved.keys().any(|other| other.name == was.name);
+            if !goes_on && is_approved(config, was) {
+                self.publish(&trust_news(was, TrustState::Approved));
+            }
+        }
+    }
+
+    /// Says what is wrong in the files to whoever comes later.
+    fn hang_problems(&self) {
+        let problems = self.present.config.all_problems().into_iter();
+        let problems = problems.map(workspace::told).collect();
+        self.interior.bulletin.set_problems(problems);
     }
 
     fn logged(&self, line: &LoggedLine) {
@@ -165,34 +187,26 @@ impl Teller {
 
     fn revoked(&self, revoked: &Revoked) {
         match revoked {
-            Revoked::One(name) => self.interior.tell_of_token(name, TokenChange::Revoked),
+            Revoked::One(token) => self
+                .interior
+                .tell_of_token(&token.name, TokenChange::Revoked),
             // Nobody can say which; whoever looks at tokens reads them anew.
             Revoked::Many => tracing::debug!("more tokens were revoked than can be told"),
         }
     }
 }
 
-/// What became of something that waited; nothing if it is gone.
-fn settled(config: &Config, was: &Waiting) -> Option<TrustState> {
-    if was.is_settings {
-        let mut settings = config.pending_settings.iter();
-        let is_refused = settings.any(|file| file.name() == was.name);
-        return Some(if is_refused {
-            TrustState::Rejected
-        } else {
-            TrustState::Approved
-        });
+/// Whether something that was not approved is now. It may as well be gone.
+fn is_approved(config: &Config, was: &Unapproved) -> bool {
+    if let Some(path) = &was.settings {
+        return path.is_file();
     }
-    let server = config.servers.get(&was.name)?;
-    match server.winner.trust {
-        Trust::Approved => Some(TrustState::Approved),
-        Trust::Refused => Some(TrustState::Rejected),
-        Trust::New | Trust::Changed(_) => None,
-    }
+    let server = config.servers.get(&was.name);
+    server.is_some_and(|server| server.winner.trust == Trust::Approved)
 }
 
-fn trust_news(waiting: &Waiting, state: TrustState) -> News {
-    let name = waiting.name.clone();
+fn trust_news(entry: &Unapproved, state: TrustState) -> News {
+    let name = entry.name.clone();
     News::Trust(TrustNews { name, state })
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cocode_admin::Refusal;
 use cocode_admin::model::{Reason, Server, ServerInfo, ServerState};
 use cocode_client::{ListKind, Manager, StateKind};
-use cocode_config::Candidate;
+use cocode_config::{Candidate, Trust};
 use cocode_core::{Grant, Reach, ServerSpec};
 
 use super::interior::Interior;
@@ -88,9 +88,13 @@ impl Interior {
             (None, Some(_)) if present.generation == 0 => server.state = ServerState::Starting,
             (None, Some(entry)) => {
                 server.state = state_of(&Line::withheld(name, entry));
-                let why = withheld(&present.config, name);
+                let mut why = withheld(&present.config, name);
                 if server.state == ServerState::Stopped {
                     server.state = ServerState::Disabled;
+                }
+                if server.state == ServerState::Pending && entry.winner.trust == Trust::Refused {
+                    server.state = ServerState::Rejected;
+                    why = rejected(name, why);
                 }
                 server.reason = Some(reason_of(&why));
             }
@@ -290,6 +294,19 @@ fn state_of(line: &Line) -> ServerState {
             .into_iter()
             .find(|state| state.as_str() == line.state);
         other.unwrap_or(ServerState::Stopped)
+    }
+}
+
+/// Why a server does not run that somebody has decided about.
+fn rejected(name: &str, why: CliError) -> CliError {
+    CliError {
+        message: format!(
+            "server `{name}` was rejected, and is not asked about until its entry changes"
+        ),
+        hints: vec![format!(
+            "approve it after all in Trust, or with `cocode mcp trust {name}`"
+        )],
+        ..why
     }
 }
 

@@ -1,6 +1,7 @@
 //! The tokens that let clients in.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cocode_access::{PrincipalName, TokenKeeper};
@@ -12,6 +13,9 @@ use super::interior::Interior;
 use super::refusing::refusal;
 use crate::access::token_trouble;
 use crate::govern::tokens::{made, parsed};
+
+/// How often it is looked, while somebody listens, whether another process has made a token.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 impl Interior {
     fn keeper(&self) -> Result<&Arc<TokenKeeper>, Refusal> {
@@ -43,6 +47,7 @@ impl Interior {
         let (token, record) = made.map_err(refusal)?;
         let added = keeper.store().add(&record).await;
         added.map_err(|error| refusal(token_trouble(&error)))?;
+        self.lock_own_tokens().insert(name.clone());
         // From now on it counts.
         keeper.refresh().await;
         self.tell_of_token(&name, TokenChange::Added);
@@ -72,9 +77,45 @@ impl Interior {
         Ok(())
     }
 
+    /// Tells of tokens that another process makes, for as long as somebody listens. The store cannot
+    /// say it by itself.
+    pub(super) async fn tell_of_added_tokens(&self) {
+        let Some(keeper) = &self.tokens else {
+            return std::future::pending().await;
+        };
+        loop {
+            self.bulletin.attended().await;
+            self.lock_own_tokens().clear();
+            let mut known = names(keeper).await;
+            while self.bulletin.listeners() > 0 {
+                tokio::time::sleep(LOOK_EVERY).await;
+                let now = names(keeper).await;
+                if let (Some(known), Some(now)) = (&known, &now) {
+                    for name in now.difference(known) {
+                        if !self.lock_own_tokens().remove(name) {
+                            self.tell_of_token(name, TokenChange::Added);
+                        }
+                    }
+                }
+                known = now.or(known);
+            }
+        }
+    }
+
+    fn lock_own_tokens(&self) -> MutexGuard<'_, BTreeSet<PrincipalName>> {
+        let own = self.own_tokens.lock();
+        own.unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn tell_of_token(&self, name: &PrincipalName, change: TokenChange) {
         let name = name.as_str().to_owned();
         self.bulletin
             .publish(&News::Token(TokenNews { name, change }));
     }
+}
+
+/// The names of all tokens; nothing if the store cannot be read now.
+async fn names(keeper: &TokenKeeper) -> Option<BTreeSet<PrincipalName>> {
+    let tokens = keeper.store().list().await.ok()?;
+    Some(tokens.into_iter().map(|token| token.name).collect())
 }

@@ -1,9 +1,10 @@
 //! What waits for approval, and the decisions about it, as `mcp trust` asks for them. Whoever decides
 //! sees all of what they approve, and approves that and nothing that took its place.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use cocode_admin::model::{PendingTrust, TrustKind};
+use cocode_admin::model::{PendingTrust, TrustKind, TrustState};
 use cocode_admin::{Decision, Refusal, RefusalStatus};
 use cocode_config::{
     Approval, Candidate, Config, Difference, KeyChange, PendingSettings, Shown, Text, Trust,
@@ -61,7 +62,7 @@ impl Interior {
                 let message = format!("`{name}` says something else now than what was shown");
                 Err(
                     Refusal::new(RefusalStatus::Conflict, "changed-since", message)
-                        .hint("look at it again: GET /api/v1/trust"),
+                        .hint("look at what it says now, and decide about that"),
                 )
             }
             Found::Nothing if self.server(name).is_ok() => {
@@ -106,43 +107,41 @@ fn decide_among(
     Ok(found)
 }
 
-/// Something that waits for approval.
+/// Something that is not approved.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Waiting {
+pub(super) struct Unapproved {
     pub(super) name: String,
     hash: String,
-    /// Whether it is a file of settings, and no server.
-    pub(super) is_settings: bool,
+    /// The file, if it is one of settings, and no server.
+    pub(super) settings: Option<PathBuf>,
 }
 
-/// Everything that waits.
-pub(super) fn waiting(config: &Config) -> BTreeSet<Waiting> {
-    let of = |item: &TrustItem<'_>, is_settings| Waiting {
-        name: item.name.to_owned(),
-        hash: item.hash(),
-        is_settings,
+/// Everything that is not approved, and whether it waits for that or was rejected.
+pub(super) fn unapproved(config: &Config) -> BTreeMap<Unapproved, TrustState> {
+    let of = |item: &TrustItem<'_>, settings, trust: &Trust| {
+        let entry = Unapproved {
+            name: item.name.to_owned(),
+            hash: item.hash(),
+            settings,
+        };
+        let state = match trust {
+            Trust::Refused => TrustState::Rejected,
+            _ => TrustState::Pending,
+        };
+        (entry, state)
     };
-    let servers =
-        undecided_servers(config).map(|(_, candidate)| of(&trust::item(candidate), false));
-    let settings = undecided_settings(config).map(|file| of(&file.item(), true));
+    let servers = trust::waiting(config).into_iter();
+    let servers = servers.map(|(_, candidate)| of(&trust::item(candidate), None, &candidate.trust));
+    let settings = config.pending_settings.iter();
+    let settings = settings.map(|file| of(&file.item(), Some(file.path.clone()), &file.trust));
     servers.chain(settings).collect()
 }
 
-fn undecided_servers(config: &Config) -> impl Iterator<Item = (&str, &Candidate)> {
-    let servers = trust::waiting(config).into_iter();
-    servers.filter(|(_, candidate)| candidate.trust != Trust::Refused)
-}
-
-fn undecided_settings(config: &Config) -> impl Iterator<Item = &PendingSettings> {
-    let settings = config.pending_settings.iter();
-    settings.filter(|file| file.trust != Trust::Refused)
-}
-
-/// Everything that nobody has decided about. What was rejected waits for nobody.
+/// The same, as it is shown.
 fn pending(config: &Config) -> Vec<PendingTrust> {
-    let servers = undecided_servers(config);
+    let servers = trust::waiting(config).into_iter();
     let servers = servers.map(|(name, candidate)| of_server(name, candidate));
-    let settings = undecided_settings(config).map(of_settings);
+    let settings = config.pending_settings.iter().map(of_settings);
     let mut all: Vec<PendingTrust> = servers.chain(settings).collect();
     all.sort_by(|one, other| one.name.cmp(&other.name));
     all
@@ -165,6 +164,7 @@ fn of_server(name: &str, candidate: &Candidate) -> PendingTrust {
         file: candidate.found.origin.file.display().to_string(),
         hash: trust::item(candidate).hash(),
         is_new: before.is_none(),
+        is_rejected: candidate.trust == Trust::Refused,
         before: before.map(|lines| text(&lines)),
         after: text(&lines),
     }
@@ -182,6 +182,7 @@ fn of_settings(file: &PendingSettings) -> PendingTrust {
         file: file.path.display().to_string(),
         hash: file.item().hash(),
         is_new: !matches!(file.trust, Trust::Changed(_)),
+        is_rejected: file.trust == Trust::Refused,
         // No more than a hash was kept of it.
         before: None,
         after: lines.join("\n"),

@@ -180,7 +180,7 @@ async fn those_who_look_after_a_gateway_are_held_to_its_limits() {
         let states: Vec<_> = told.iter().map(|call| call["state"].clone()).collect();
         assert_eq!(states, ["denied", "denied", "ok"]);
         let why = told[0]["error"].as_str().unwrap();
-        assert!(why.contains("1 calls per minute"), "{why}");
+        assert!(why.contains("1 call per minute"), "{why}");
         assert!(
             told.iter().all(|call| call["principal"] == "ana"),
             "{told:?}"

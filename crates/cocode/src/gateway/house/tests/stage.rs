@@ -282,14 +282,15 @@ async fn within(files: &Files, workspace: &Workspace) -> Within {
         root: Some(files.project_path("")),
         ..BuiltInArgs::default()
     };
+    let records = records(workspace).await.unwrap();
+    let access = Access::of(&*records, workspace).await.unwrap();
     let built_in = files
         .has_built_in
-        .then(|| BuiltIn::wanted(&args, workspace).unwrap());
-    let records = records(workspace).await.unwrap();
+        .then(|| BuiltIn::wanted(&args, &access, workspace).unwrap());
     Within {
         built_in: built_in.flatten(),
         agent: None,
-        access: Access::of(&*records, workspace).await.unwrap(),
+        access,
         records,
     }
 }

@@ -71,12 +71,19 @@ async fn what_is_approved_is_what_was_shown_and_nothing_else() {
         );
         assert!(!third.after.contains("env.A"), "{}", third.after);
         decide(&third.hash, Decision::Reject).await.unwrap();
-        assert_eq!(stage.house.pending_trust().await.unwrap(), []);
+        // It waits for nobody any more, and is still there for whoever thinks otherwise.
+        let listed = stage.house.pending_trust().await.unwrap();
+        let [refused] = listed.as_slice() else {
+            panic!("{listed:?}");
+        };
+        assert!(refused.is_rejected && refused.hash == third.hash);
         let rejected = stage.house.server("shared").await.unwrap();
-        assert_eq!(rejected.state, ServerState::Pending);
-        // A person may think otherwise later.
+        assert_eq!(rejected.state, ServerState::Rejected);
+        let reason = rejected.reason.unwrap();
+        assert!(reason.message.contains("was rejected"), "{reason:?}");
         decide(&third.hash, Decision::Approve).await.unwrap();
         stage.connected("shared").await;
+        assert_eq!(stage.house.pending_trust().await.unwrap(), []);
     })
     .await;
 }
