@@ -221,6 +221,12 @@ fn setting(key: &SettingKey) -> Value {
         }),
         SettingKind::Word => word(),
         SettingKind::Words => json!({ "type": "array", "items": word() }),
+        SettingKind::Hosts => {
+            json!({ "type": "array", "items": pattern(r"^[^\s/?#@\\]+$") })
+        }
+        SettingKind::Origins => {
+            json!({ "type": "array", "items": pattern("^[A-Za-z][A-Za-z0-9+.-]*://[^/?#@]+$") })
+        }
         SettingKind::TextList => texts(),
         SettingKind::SomeOf(words) => json!({
             "type": "array",

@@ -42,9 +42,11 @@ const OWNERS_TABLES: [&str; 4] = [
     "gateway.audit",
 ];
 /// The values of `[gateway]` that belong to its owner.
-const OWNERS_VALUES: [&str; 4] = [
+const OWNERS_VALUES: [&str; 6] = [
     "gateway.admin_listen",
     "gateway.admin_url",
+    "gateway.allow_hosts",
+    "gateway.allow_origins",
     "gateway.metrics",
     "gateway.store",
 ];
@@ -69,6 +71,10 @@ pub struct GatewaySettings {
     pub admin_listen: Option<Setting<String>>,
     /// Where browsers find the dashboard, if a proxy is before it.
     pub admin_url: Option<Setting<String>>,
+    /// Names that clients may call this machine by, besides its own.
+    pub allow_hosts: Setting<Vec<String>>,
+    /// Origins of web pages that may use the gateway.
+    pub allow_origins: Setting<Vec<String>>,
     /// When tools have prefixes.
     pub prefix: Setting<Prefix>,
     /// The file with the certificate.

@@ -58,6 +58,8 @@ fn everything_can_be_said_in_one_file() {
         [gateway]
         admin_listen = "127.0.0.1:7778"
         admin_url = "https://gate.example.com"
+        allow_hosts = ["mcp.example.com", "10.0.0.11:7777"]
+        allow_origins = ["https://mcp.example.com"]
         store = "postgres://cocode:${DB_PASSWORD}@db.example.com/cocode"
         [gateway.oauth]
         issuers = ["https://login.example.com", "https://other.example.com/realm"]
@@ -97,6 +99,11 @@ fn everything_can_be_said_in_one_file() {
     assert_eq!(gateway.max_sessions_of("ana"), 256);
     assert_eq!(gateway.admin_listen.unwrap().value, "127.0.0.1:7778");
     assert_eq!(gateway.admin_url.unwrap().value, "https://gate.example.com");
+    assert_eq!(
+        gateway.allow_hosts.value,
+        ["mcp.example.com", "10.0.0.11:7777"]
+    );
+    assert_eq!(gateway.allow_origins.value, ["https://mcp.example.com"]);
     let oauth = gateway.oauth.unwrap();
     assert_eq!(oauth.issuers.value.len(), 2);
     assert_eq!(oauth.principal_claim.value, "email");
@@ -160,6 +167,23 @@ const WRONG: &[(&str, &str, &str)] = &[
         "[gateway]\nstore = 'postgres://cocode:${PW:-hunter2}@db/cocode'",
         "user.toml:2: key `gateway.store`: a password cannot be written here, only where it is",
         "write `${VAR}` or `${keyring:NAME}` in its place",
+    ),
+    (
+        "[gateway]\nallow_hosts = ['mcp.example.com', 'https://mcp.example.com']",
+        "user.toml:2: key `gateway.allow_hosts[1]`: this is no host: write a name or an address, as in \
+         example.com or example.com:7777, without a scheme or a path",
+        "",
+    ),
+    (
+        "[gateway]\nallow_origins = ['https://mcp.example.com/']",
+        "user.toml:2: key `gateway.allow_origins[0]`: this is no origin: write a scheme and a host, as in \
+         https://example.com or http://localhost:3000, without a path",
+        "",
+    ),
+    (
+        "[gateway]\nallow_host = ['mcp.example.com']",
+        "user.toml:2: key `gateway.allow_host`: there is no such key",
+        "did you mean `allow_hosts`?",
     ),
     (
         "[gateway]\nstore = 'mysql://db/cocode'",
@@ -346,6 +370,7 @@ fn one_name_of_a_token_and_of_two_issuers_has_three_tables() {
 
 /// Everything that belongs to the owner of a gateway.
 const OWNERS: &str = "[gateway]\nadmin_listen = '127.0.0.1:1'\nstore = 'memory'\n\
+     allow_hosts = ['evil.example']\nallow_origins = ['https://evil.example']\n\
      [gateway.oauth]\nissuers = ['https://evil']\nresource = 'https://r'\n\
      [gateway.principals.mallory]\nadmin = true\n\
      [gateway.limits]\ncalls_per_minute = 1\n[gateway.limits.servers.s]\nmax_concurrent = 1\n\
@@ -357,14 +382,16 @@ fn a_work_tree_cannot_say_who_may_use_a_gateway() {
         let (gateway, problems) = of(&[("project", trust, OWNERS)]);
         assert_eq!(gateway, good(""), "{trust:?}");
         let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        assert_eq!(lines.len(), 8, "{lines:#?}");
+        assert_eq!(lines.len(), 10, "{lines:#?}");
         for key in [
             "project.toml:2: key `gateway.admin_listen`",
             "project.toml:3: key `gateway.store`",
-            "project.toml:5: key `gateway.oauth.issuers`",
-            "project.toml:7: key `gateway.principals.mallory`",
-            "project.toml:11: key `gateway.limits.servers.s`",
-            "project.toml:14: key `gateway.audit.enabled`",
+            "project.toml:4: key `gateway.allow_hosts`",
+            "project.toml:5: key `gateway.allow_origins`",
+            "project.toml:7: key `gateway.oauth.issuers`",
+            "project.toml:9: key `gateway.principals.mallory`",
+            "project.toml:13: key `gateway.limits.servers.s`",
+            "project.toml:16: key `gateway.audit.enabled`",
         ] {
             let is_said = |line: &String| line.starts_with(key) && line.contains("work tree");
             assert!(lines.iter().any(is_said), "{key} in {lines:#?}");

@@ -61,6 +61,10 @@ pub(crate) enum SettingKind {
     Word,
     /// A list of such texts.
     Words,
+    /// A list of names or addresses of machines, each with or without a port.
+    Hosts,
+    /// A list of origins of web pages: a scheme and a host each.
+    Origins,
     /// A list of at least one of these words.
     SomeOf(&'static [&'static str]),
     /// A list of directories: absolute, or in the home of the user.
@@ -296,7 +300,7 @@ const RETENTION: &[SettingKey] = &[
     key(
         "conversations_days",
         Kind::Count,
-        "How many days conversations are kept.",
+        "How many days conversations are kept. Without this, for ever.",
     ),
     key(
         "results_days",

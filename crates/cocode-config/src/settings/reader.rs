@@ -112,6 +112,8 @@ impl<'a> Reader<'a> {
             SettingKind::Store => Given::Store(self.store(path, node)?),
             SettingKind::Word => Given::Text(self.word(path, node)?),
             SettingKind::Words => Given::Texts(self.words(path, node)?),
+            SettingKind::Hosts => Given::Texts(self.hosts(path, node)?),
+            SettingKind::Origins => Given::Texts(self.origins(path, node)?),
             SettingKind::Rules => Given::Rules(rule_list(self, path, node)?),
             SettingKind::Answers
             | SettingKind::Table(_)

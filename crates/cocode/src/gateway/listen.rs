@@ -115,8 +115,8 @@ pub(crate) fn warnings(
     }
     if address.ip().is_unspecified() && allowed_hosts.is_empty() {
         warnings.push(format!(
-            "at {address} no name but localhost is answered to; `--allow-host NAME` is the name that \
-             others know this machine by"
+            "at {address} no name but localhost is answered to; `--allow-host NAME`, or `allow_hosts` in \
+             [gateway] of config.toml, is the name that others know this machine by"
         ));
     }
     warnings

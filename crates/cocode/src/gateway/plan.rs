@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use cocode_config::{Config, GatewayProfile, Metrics, Prefix, Setting};
+use cocode_config::{Config, GatewayProfile, GatewaySettings, Metrics, Prefix, Setting};
 use cocode_core::nearest;
 use cocode_wire::serve::{HttpServerOptions, tls_from_pem};
 use url::Url;
@@ -49,9 +49,14 @@ impl Plan {
             })?;
             http.tls = Some(tls);
         }
-        http.allowed_hosts.clone_from(&args.access.allow_host);
-        http.allowed_origins.clone_from(&args.access.allow_origin);
-        listen::check_names(&http, access.is_asked())?;
+        // Both count: neither takes away what the other lets in.
+        let both = |given: &[String], written: &Setting<Vec<String>>| -> Vec<String> {
+            given.iter().chain(&written.value).cloned().collect()
+        };
+        http.allowed_hosts = both(&args.access.allow_host, &settings.allow_hosts);
+        http.allowed_origins = both(&args.access.allow_origin, &settings.allow_origins);
+        listen::check_names(&http, access.is_asked())
+            .map_err(|error| names_written_in(settings, error))?;
         if let Some(most) = &settings.max_sessions {
             http.limits.max_sessions = usize::try_from(most.value).unwrap_or(usize::MAX);
         }
@@ -242,6 +247,20 @@ fn office_url(config: &Config) -> Result<Option<Url>, CliError> {
             })
         }
     }
+}
+
+/// Where the names are written that a gateway is refused for, if not on the command line.
+fn names_written_in(settings: &GatewaySettings, error: CliError) -> CliError {
+    let lists = [
+        ("allow_hosts", &settings.allow_hosts),
+        ("allow_origins", &settings.allow_origins),
+    ];
+    let written = lists.into_iter().filter_map(|(key, setting)| {
+        let from = setting.from.as_ref()?;
+        let is_meant = !setting.value.is_empty();
+        is_meant.then(|| format!("`{key}` is written in {from}"))
+    });
+    written.fold(error, CliError::hint)
 }
 
 fn written_in(from: &cocode_config::SettingOrigin) -> String {

@@ -24,6 +24,19 @@ pub(super) const GATEWAY: &[SettingKey] = &[
          cookies are then for https alone. Only in your own config.toml and in that of the organization.",
     ),
     key(
+        "allow_hosts",
+        Kind::Hosts,
+        "Names that clients may call this machine by, besides localhost and its address, as in \
+         mcp.example.com or, for this port only, mcp.example.com:7777. Only in your own config.toml and in \
+         that of the organization.",
+    ),
+    key(
+        "allow_origins",
+        Kind::Origins,
+        "Web pages that may use the gateway, by their origin, as in https://mcp.example.com. Only in your \
+         own config.toml and in that of the organization.",
+    ),
+    key(
         "prefix",
         Kind::OneOf(Prefix::WORDS),
         "When tools are named mcp__SERVER__TOOL (always).",

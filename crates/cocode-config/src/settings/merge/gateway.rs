@@ -96,6 +96,8 @@ impl Values<'_> {
             listen: self.text("gateway.listen"),
             admin_listen: self.text("gateway.admin_listen"),
             admin_url: self.text("gateway.admin_url"),
+            allow_hosts: self.or("gateway.allow_hosts", Vec::new(), texts),
+            allow_origins: self.or("gateway.allow_origins", Vec::new(), texts),
             prefix: self.or("gateway.prefix", Prefix::Always, |given| {
                 Prefix::from_word(word(given)?)
             }),

@@ -63,6 +63,40 @@ impl Reader<'_> {
             .collect()
     }
 
+    pub(super) fn hosts(&mut self, path: &str, node: &Node) -> Option<Vec<String>> {
+        let message = "this is no host: write a name or an address, as in example.com or \
+                       example.com:7777, without a scheme or a path";
+        self.all_of(path, node, is_host, message)
+    }
+
+    pub(super) fn origins(&mut self, path: &str, node: &Node) -> Option<Vec<String>> {
+        let message = "this is no origin: write a scheme and a host, as in https://example.com or \
+                       http://localhost:3000, without a path";
+        self.all_of(path, node, is_origin, message)
+    }
+
+    /// A list of texts that are all good. One that is not would never be met, and nobody would know why.
+    fn all_of(
+        &mut self,
+        path: &str,
+        node: &Node,
+        is_good: fn(&str) -> bool,
+        message: &str,
+    ) -> Option<Vec<String>> {
+        let nodes = self.list(path, node)?;
+        let mut texts = Vec::with_capacity(nodes.len());
+        for (index, node) in nodes.iter().enumerate() {
+            let path = format!("{path}[{index}]");
+            let text = self.text(&path, node)?;
+            if !is_good(&text) {
+                self.error(node.line, &path, message);
+                return None;
+            }
+            texts.push(text);
+        }
+        Some(texts)
+    }
+
     pub(super) fn store(&mut self, path: &str, node: &Node) -> Option<GatewayStore> {
         let text = self.text(path, node)?;
         match text.as_str() {
@@ -78,6 +112,19 @@ impl Reader<'_> {
         self.report(node.line, path, message, Some(hint.to_owned()));
         None
     }
+}
+
+/// Whether clients may have this in their `Host`.
+fn is_host(text: &str) -> bool {
+    let is_bare = !text.contains(['/', '?', '#', '@', '\\']) && !text.contains(char::is_whitespace);
+    is_bare && Url::parse(&format!("http://{text}/")).is_ok_and(|url| url.has_host())
+}
+
+/// Whether browsers may say this of a page, to the letter.
+fn is_origin(text: &str) -> bool {
+    let after = text.split_once("://").map(|(_, after)| after);
+    let is_bare = after.is_some_and(|after| !after.contains(['/', '?', '#', '@']));
+    is_bare && Url::parse(text).is_ok_and(|url| url.has_host())
 }
 
 /// Why a text is no address of a database that may be written into a file, and what to write.

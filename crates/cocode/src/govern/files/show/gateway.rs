@@ -14,6 +14,8 @@ pub(super) fn of_gateway(rows: &mut Rows, settings: &GatewaySettings) {
         listen,
         admin_listen,
         admin_url,
+        allow_hosts,
+        allow_origins,
         prefix,
         tls_certificate,
         tls_key,
@@ -32,6 +34,8 @@ pub(super) fn of_gateway(rows: &mut Rows, settings: &GatewaySettings) {
     rows.given("listen", listen.as_ref(), number);
     rows.given("admin_listen", admin_listen.as_ref(), number);
     rows.given("admin_url", admin_url.as_ref(), number);
+    rows.add("allow_hosts", allow_hosts, number);
+    rows.add("allow_origins", allow_origins, number);
     rows.add("prefix", prefix, |prefix| json!(prefix.as_str()));
     rows.given("tls_certificate", tls_certificate.as_ref(), number);
     rows.given("tls_key", tls_key.as_ref(), number);
