@@ -23,7 +23,7 @@ pub use hash::{AuditHash, AuditHead, InvalidAuditHash};
 pub use ledger::{FileLedger, FileLedgerOptions, verify_directory};
 pub use line::{AuditLine, MAX_AUDIT_LINE_BYTES};
 pub use log::{
-    AuditHealth, AuditLog, AuditSlot, AuditUnavailable, NotBegun, NotWritten, WhenFailing,
+    AuditHealth, AuditLog, AuditSlot, AuditUnavailable, NotBegun, NotWritten, WhenFailing, Writing,
 };
 pub use report::{Finding, Place, VerifyReport};
 pub use verifier::Verifier;
@@ -35,6 +35,12 @@ pub trait AuditLedger: Send + Sync + fmt::Debug {
     /// after the last one of whoever wrote last. What this has returned from is there after a crash of
     /// this process. It has an end by itself; after an error it is tried again with the same entries.
     fn append<'a>(&'a self, entries: &'a [AuditEntry]) -> Work<'a, Result<(), AuditError>>;
+
+    /// Brings what is written to where it survives a loss of power, as far as that is wanted. It has an end
+    /// by itself.
+    fn sync(&self) -> Work<'_, Result<(), AuditError>> {
+        Box::pin(async { Ok(()) })
+    }
 
     /// The last lines, the newest first, and not more than so many.
     fn recent(&self, limit: usize) -> Work<'_, Result<Vec<AuditLine>, AuditError>>;

@@ -268,6 +268,7 @@ fn admitted(record: TokenRecord) -> Option<Principal> {
         scopes: Arc::default(),
         is_admin: record.is_admin,
         until: record.expires,
+        credential: Some(record.hash.short()),
     })
 }
 

@@ -32,7 +32,7 @@ pub use audit::{
     AuditEntry, AuditError, AuditEvent, AuditHash, AuditHead, AuditHealth, AuditLedger, AuditLine,
     AuditLog, AuditOutcome, AuditSlot, AuditUnavailable, FileLedger, FileLedgerOptions, Finding,
     InvalidAuditHash, MAX_AUDIT_LINE_BYTES, NotBegun, NotWritten, Place, Verifier, VerifyReport,
-    WhenFailing, verify_directory,
+    WhenFailing, Writing, verify_directory,
 };
 pub use doorkeeper::{Checked, DoorMode, DoorOptions, Doorkeeper};
 pub use limits::{CallGuard, Limit, LimitPlan, LimitReached, Limits, ServerLimit, Whose};
@@ -46,7 +46,7 @@ pub use principal::{
 };
 pub use refusal::Refusal;
 pub use token::{NoRandomness, NotAToken, TOKEN_PREFIX, Token};
-pub use token_keeper::{Revocations, Revoked, TokenKeeper};
+pub use token_keeper::{Revocations, Revoked, RevokedToken, TokenKeeper};
 pub use token_store::{
     FileTokenStore, InvalidTokenHash, MAX_TOKENS, MemoryTokenStore, TokenHash, TokenRecord,
     TokenStamp, TokenStore, TokenStoreError,

@@ -292,6 +292,7 @@ impl Shared {
             is_admin: admin_scope.is_some_and(|scope| scopes.contains(scope)),
             scopes: scopes.into(),
             until: Some(until),
+            credential: None,
         };
         let entry = Entry {
             principal: principal.clone(),

@@ -109,6 +109,7 @@ mod tests {
             scopes: Arc::default(),
             is_admin,
             until: None,
+            credential: None,
         };
         let (root, alice) = (principal("root", false), principal("alice", false));
         assert!(policies.of(&root.id).allows_server("secret"));

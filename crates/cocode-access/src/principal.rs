@@ -30,6 +30,8 @@ pub struct Principal {
     pub is_admin: bool,
     /// When they have to come with another token.
     pub until: Option<SystemTime>,
+    /// Which token of the gateway they came with, if with one: [`TokenHash::short`](crate::TokenHash::short).
+    pub credential: Option<Arc<str>>,
 }
 
 /// How a principal is known.
@@ -54,6 +56,7 @@ impl Principal {
             scopes: Arc::default(),
             is_admin: true,
             until: None,
+            credential: None,
         }
     }
 }

@@ -46,7 +46,7 @@ struct Shared {
     n_begun: AtomicU64,
     looked: watch::Sender<u64>,
     wanted: Notify,
-    revoked: broadcast::Sender<PrincipalName>,
+    revoked: broadcast::Sender<RevokedToken>,
 }
 
 struct Known {
@@ -57,13 +57,23 @@ struct Known {
 
 /// Tells who was revoked, one after the other.
 #[derive(Debug)]
-pub struct Revocations(broadcast::Receiver<PrincipalName>);
+pub struct Revocations(broadcast::Receiver<RevokedToken>);
+
+/// A token that is not what it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RevokedToken {
+    /// What it was called, and whoever used it.
+    pub name: PrincipalName,
+    /// Which one of that name it was, by [`Principal::credential`](crate::Principal::credential): there may
+    /// be another by now.
+    pub credential: Arc<str>,
+}
 
 /// Whose token is not what it was: it was revoked, replaced, or may do less or for another time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Revoked {
-    /// This one's. What they have open is to be ended; who still has a good token may come again.
-    One(PrincipalName),
+    /// This one. What was opened with it is to be ended; who has a good token may come again.
+    One(RevokedToken),
     /// More than could be listed: what everybody has open is to be ended.
     Many,
 }
@@ -96,6 +106,21 @@ impl TokenKeeper {
     /// one opens no door.
     pub fn is_needed(&self) -> bool {
         self.shared.has_had_tokens.load(Ordering::Acquire)
+    }
+
+    /// Waits until requests need a token. Does not keep the keeper, and never ends without it.
+    pub fn until_needed(&self) -> impl Future<Output = ()> + Send + use<> {
+        let shared = Arc::downgrade(&self.shared);
+        let mut looked = self.shared.looked.subscribe();
+        async move {
+            let is_needed = |_: &u64| {
+                let shared = shared.upgrade();
+                shared.is_some_and(|shared| shared.has_had_tokens.load(Ordering::Acquire))
+            };
+            if looked.wait_for(is_needed).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
     }
 
     /// What is known of a token, and that it is used now.
@@ -135,7 +160,7 @@ impl Revocations {
     /// Waits for the next one. There is none any more when the keeper is gone.
     pub async fn next(&mut self) -> Option<Revoked> {
         match self.0.recv().await {
-            Ok(name) => Some(Revoked::One(name)),
+            Ok(token) => Some(Revoked::One(token)),
             Err(broadcast::error::RecvError::Lagged(_)) => {
                 // They are all covered by this.
                 self.0 = self.0.resubscribe();
@@ -237,12 +262,17 @@ impl Shared {
             })
             .collect();
         drop(known);
-        let mut gone: Vec<PrincipalName> =
-            before.into_values().map(|old| old.record.name).collect();
-        gone.sort();
-        for name in gone {
+        let mut gone: Vec<RevokedToken> = before
+            .into_values()
+            .map(|old| RevokedToken {
+                name: old.record.name,
+                credential: old.record.hash.short(),
+            })
+            .collect();
+        gone.sort_by(|one, other| one.name.cmp(&other.name));
+        for token in gone {
             // Nobody may follow.
-            let _n_followers = self.revoked.send(name);
+            let _n_followers = self.revoked.send(token);
         }
     }
 

@@ -9,6 +9,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::Work;
@@ -18,6 +19,9 @@ use crate::principal::PrincipalName;
 
 pub use file::FileTokenStore;
 pub use memory::MemoryTokenStore;
+
+/// Digits of a hash that tell tokens of one name from each other.
+const SHORT_DIGITS: usize = 16;
 
 /// Tokens that a store keeps.
 pub const MAX_TOKENS: usize = 10_000;
@@ -120,6 +124,12 @@ impl TokenHash {
     /// Takes the bytes of a hash.
     pub const fn from_bytes(bytes: [u8; HASH_BYTES]) -> Self {
         Self(bytes)
+    }
+
+    /// Tells tokens of one name from each other, and is of no use to anybody who would like to have one.
+    pub fn short(&self) -> Arc<str> {
+        let text = hex(&self.0);
+        text.get(..SHORT_DIGITS).unwrap_or(&text).into()
     }
 
     /// The bytes of the hash.

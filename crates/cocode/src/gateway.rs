@@ -18,6 +18,7 @@ pub(crate) mod plan;
 mod principals;
 mod servers;
 mod site;
+mod supervisor;
 mod views;
 mod voice;
 mod watching;
@@ -43,6 +44,7 @@ use self::opening::{Listening, Made, Opened, Within};
 use self::plan::Plan;
 use self::principals::Principals;
 use self::servers::Servers;
+use self::supervisor::Supervisor;
 use self::voice::{Office, Voice};
 use crate::access::Access;
 use crate::args::gateway::GatewayArgs;
@@ -70,8 +72,12 @@ pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, Cli
     for warning in plan.warnings() {
         workspace.printer.warn(&warning);
     }
-    let built_in = BuiltIn::wanted(&args.tools, workspace)?;
+    let built_in = BuiltIn::wanted(&args.tools, &access, workspace)?;
     let agent = AgentPlace::wanted(args, &plan.selection, &*records, workspace)?;
+    let warning = agent.as_ref().and_then(AgentPlace::warning);
+    if let Some(warning) = warning.filter(|_| access.is_asked()) {
+        workspace.printer.warn(&warning);
+    }
     let setup = Setup::new(Purpose::Watching, workspace)?;
     let within = Within {
         built_in,
@@ -124,9 +130,11 @@ async fn serve(
     servers.apply().await;
     let mut tasks = JoinSet::new();
     tasks.spawn(door.evictions(listening.door()));
+    tasks.spawn(door.first_token(listening.door(), &watch));
     management.open(plan, &voice, &listening, floor);
     let stop = CancellationToken::new();
     let mut serving = listening.serve(&stop);
+    let supervisor = Supervisor::ready(&workspace.environment.variables).await;
     let mut parted = std::pin::pin!(Fuse::terminated());
     loop {
         let is_wanted = tokio::select! {
@@ -164,6 +172,7 @@ async fn serve(
             management.house.close();
             parted.set(part(fronts.as_mut()).fuse());
             voice.ending();
+            supervisor.stopping().await;
         }
     }
     move_out(&ways, resident).await;

@@ -37,8 +37,8 @@ pub struct FileLedgerOptions {
     pub max_file_bytes: u64,
     /// Full files that are kept; with more, the oldest are removed.
     pub max_full_files: usize,
-    /// Whether lines have to be on the disk before they count as written, so that they are there after a
-    /// loss of power, too.
+    /// Whether what is written is brought to the disk as soon as possible, so that it is there after a
+    /// loss of power, too, but for the last moment.
     pub is_durable: bool,
 }
 
@@ -213,6 +213,9 @@ impl FileLedger {
         // Should the first line not be what it was, the last one gives the file its place as well.
         let first = first.map_or(full.head.seq, |line| line.head().seq);
         let aside = self.directory.at(&self.directory.free_name(first));
+        if self.options.is_durable {
+            full.file.sync_data().map_err(io_error("write", &path))?;
+        }
         fs::rename(&path, &aside).map_err(io_error("rename", &path))?;
         let file = private::open(&path, Opening::Write)?;
         private::sync_directory(self.directory.path())?;
@@ -261,14 +264,7 @@ impl FileLedger {
         let file = &mut current.file;
         let written = file
             .seek(SeekFrom::Start(length))
-            .and_then(|_place| file.write_all(text.as_bytes()))
-            .and_then(|()| {
-                if self.options.is_durable {
-                    file.sync_data()
-                } else {
-                    Ok(())
-                }
-            });
+            .and_then(|_place| file.write_all(text.as_bytes()));
         if let Err(error) = written {
             // Nobody else has written meanwhile, so this takes back nothing but what was just tried.
             if let Err(error) = file.set_len(length) {
@@ -284,6 +280,23 @@ impl FileLedger {
             tracing::warn!(%error, "cannot note the last entry of the audit log");
         }
         Ok(())
+    }
+
+    /// Gets what is written to the disk, without holding up who writes more.
+    fn sync_now(&self) -> Result<(), AuditError> {
+        if !self.options.is_durable {
+            return Ok(());
+        }
+        let path = self.directory.current();
+        let file = {
+            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let file = known.as_ref().map(|known| known.file.try_clone());
+            file.transpose().map_err(io_error("open", &path))?
+        };
+        match file {
+            Some(file) => file.sync_data().map_err(io_error("write", &path)),
+            None => Ok(()),
+        }
     }
 
     fn recent_now(&self, limit: usize) -> Result<Vec<AuditLine>, AuditError> {
@@ -408,6 +421,10 @@ impl AuditLedger for FileLedger {
     fn append<'a>(&'a self, entries: &'a [AuditEntry]) -> Work<'a, Result<(), AuditError>> {
         let entries = entries.to_vec();
         Box::pin(self.blocking("write", move |ledger| ledger.append_now(&entries)))
+    }
+
+    fn sync(&self) -> Work<'_, Result<(), AuditError>> {
+        Box::pin(self.blocking("write", Self::sync_now))
     }
 
     fn recent(&self, limit: usize) -> Work<'_, Result<Vec<AuditLine>, AuditError>> {

@@ -1,7 +1,8 @@
 //! The way from calls to a ledger: a bounded queue and one task that writes what waits, all at once.
 //!
 //! Before a call begins, a place in the queue is taken for what will be said of it. So a call is refused
-//! before anything was done, and never after it that there is no room to write it down.
+//! before anything was done, and never after it that there is no room to write it down. Whoever answers a
+//! call can wait until it is written, so that nothing that was answered is missing when this process dies.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,11 +16,14 @@ use tokio::time::{sleep, timeout};
 use super::entry::{AuditEntry, AuditEvent, AuditOutcome};
 use super::folds::{Folds, Ripe};
 use super::{AuditError, AuditLedger};
+use crate::Work;
 
 /// Calls that may be going on or wait to be written.
 const MAX_WAITING: usize = 16_384;
 /// Entries that are written at once.
 const MAX_BATCH: usize = 256;
+/// How long a ledger may take before it counts as failing.
+const SLOW_AFTER: Duration = Duration::from_secs(3);
 /// When a ledger that failed is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -49,6 +53,11 @@ pub struct AuditSlot {
     /// There is none when calls go on without being written down.
     permit: Option<mpsc::OwnedPermit<Queued>>,
 }
+
+/// What was said of a call, on its way to the ledger.
+#[derive(Debug)]
+#[must_use = "whoever answers waits for it"]
+pub struct Writing(Option<oneshot::Receiver<()>>);
 
 /// How a log is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +120,8 @@ enum State {
 
 #[derive(Debug)]
 enum Queued {
-    Entry(Box<AuditEntry>),
+    /// With who waits until it is written, if anybody does.
+    Entry(Box<AuditEntry>, Option<oneshot::Sender<()>>),
     /// All that was queued before is to be written first.
     Flush(oneshot::Sender<()>),
 }
@@ -151,7 +161,7 @@ impl AuditLog {
         let mut states = self.shared.state.subscribe();
         // Whatever comes of the entry ends this, so nothing may come between.
         self.shared.state.send_replace(State::Beginning);
-        place.send(Queued::Entry(Box::new(started)));
+        place.send(Queued::Entry(Box::new(started), None));
         let is_decided = |state: &State| !matches!(state, State::Beginning);
         if timeout(limit, states.wait_for(is_decided)).await.is_err() {
             self.shared.note_delay(limit);
@@ -194,7 +204,7 @@ impl AuditLog {
             return;
         };
         match self.reserve().ok().and_then(|slot| slot.permit) {
-            Some(permit) => drop(permit.send(Queued::Entry(Box::new(entry)))),
+            Some(permit) => drop(permit.send(Queued::Entry(Box::new(entry), None))),
             None => folds.fold(entry),
         }
     }
@@ -244,11 +254,38 @@ impl AuditLog {
 impl AuditSlot {
     /// Says what became of the call. It is written a moment later.
     pub fn write(self, entry: AuditEntry) {
+        self.queue(entry, None);
+    }
+
+    /// The same, for who answers the call: not before that is written. Where calls go on without being
+    /// written down, nobody waits.
+    pub fn write_before_answer(self, entry: AuditEntry) -> Writing {
+        if self.shared.when_failing == WhenFailing::GoOn {
+            self.queue(entry, None);
+            return Writing(None);
+        }
+        let (done, written) = oneshot::channel();
+        self.queue(entry, Some(done));
+        Writing(Some(written))
+    }
+
+    fn queue(self, entry: AuditEntry, waiting: Option<oneshot::Sender<()>>) {
         match self.permit {
-            Some(permit) => drop(permit.send(Queued::Entry(Box::new(entry)))),
+            Some(permit) => drop(permit.send(Queued::Entry(Box::new(entry), waiting))),
             None => {
                 self.shared.n_lost.fetch_add(1, Ordering::Relaxed);
             }
+        }
+    }
+}
+
+impl Writing {
+    /// Waits until it is written, but no longer than this: what was done is done. Cancel safe.
+    pub async fn wait(self, limit: Duration) {
+        if let Some(written) = self.0
+            && timeout(limit, written).await.is_err()
+        {
+            tracing::debug!("a call is answered that is not written down yet");
         }
     }
 }
@@ -297,23 +334,41 @@ impl Shared {
         let mut queued = Vec::with_capacity(MAX_BATCH);
         // Losses that the log already tells of.
         let mut n_told = 0;
+        // What is written gets to the disk meanwhile.
+        let (mut is_behind, mut syncing) = (false, None);
         loop {
+            if is_behind && syncing.is_none() {
+                (is_behind, syncing) = (false, Some(self.ledger.sync()));
+            }
             let is_over = tokio::select! {
                 n_received = received.recv_many(&mut queued, MAX_BATCH) => n_received == 0,
                 () = self.folds.until_due() => false,
+                synced = finished(&mut syncing) => {
+                    self.note_sync(synced);
+                    syncing = None;
+                    continue;
+                }
             };
             if is_over {
                 return;
             }
             let mut entries = Vec::with_capacity(queued.len() + 1);
-            let mut flushed = Vec::new();
+            let (mut flushed, mut waiting) = (Vec::new(), Vec::new());
             for one in queued.drain(..) {
                 match one {
-                    Queued::Entry(entry) => entries.push(*entry),
+                    Queued::Entry(entry, who) => {
+                        entries.push(*entry);
+                        waiting.extend(who);
+                    }
                     Queued::Flush(done) => flushed.push(done),
                 }
             }
             self.write_batch(entries, &mut n_told).await;
+            is_behind = true;
+            for done in waiting {
+                // Who answers may have waited long enough.
+                let _nobody_waits = done.send(());
+            }
             // Who flushes wants to see all of it.
             let which = if flushed.is_empty() {
                 Ripe::Due
@@ -323,10 +378,23 @@ impl Shared {
             for folded in self.folds.take(which).chunks(MAX_BATCH) {
                 self.write_batch(folded.to_vec(), &mut n_told).await;
             }
+            if !flushed.is_empty() {
+                if let Some(syncing) = syncing.take() {
+                    self.note_sync(syncing.await);
+                }
+                self.note_sync(self.ledger.sync().await);
+                is_behind = false;
+            }
             for done in flushed {
                 // Who asked may not wait any more.
                 let _nobody_waits = done.send(());
             }
+        }
+    }
+
+    fn note_sync(&self, synced: Result<(), AuditError>) {
+        if let Err(error) = synced {
+            self.note_failure(told(&error));
         }
     }
 
@@ -346,7 +414,16 @@ impl Shared {
             return;
         }
         loop {
-            let Err(error) = self.ledger.append(&entries).await else {
+            let mut appending = self.ledger.append(&entries);
+            let appended = match timeout(SLOW_AFTER, &mut appending).await {
+                Ok(appended) => appended,
+                Err(_elapsed) => {
+                    let seconds = SLOW_AFTER.as_secs();
+                    self.note_failure(format!("it is not written after {seconds} s"));
+                    appending.await
+                }
+            };
+            let Err(error) = appended else {
                 break;
             };
             self.note_failure(told(&error));
@@ -359,6 +436,14 @@ impl Shared {
         *n_told = n_lost;
         self.n_written.fetch_add(n_entries, Ordering::Relaxed);
         self.note_success();
+    }
+}
+
+/// What came of work that is under way; without any there is nothing to wait for. Cancel safe.
+async fn finished(work: &mut Option<Work<'_, Result<(), AuditError>>>) -> Result<(), AuditError> {
+    match work {
+        Some(work) => work.await,
+        None => std::future::pending().await,
     }
 }
 

@@ -333,7 +333,7 @@ async fn a_ledger_that_does_not_answer_at_the_start_refuses_calls_until_it_does(
     };
     let (begun, is_refused) = tokio::join!(log.begin("1.2.3", SOON), meanwhile);
     assert!(is_refused);
-    assert!(begun.unwrap_err().why.contains("after 5 s"));
+    assert!(begun.unwrap_err().why.contains("after 3 s"));
     assert!(log.reserve().is_err());
     ledger.gate.add_permits(10);
     log.flush(SOON).await.unwrap();
@@ -348,4 +348,48 @@ async fn if_calls_go_on_they_do_so_from_the_start() {
     ledger.is_full.store(true, Ordering::Relaxed);
     assert!(log.begin("1.2.3", SOON).await.is_err());
     assert!(log.reserve().is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_answered_when_it_is_written_down() {
+    let ledger = Scripted::new();
+    ledger.gate.forget_permits(Semaphore::MAX_PERMITS);
+    let log = log(&ledger, WhenFailing::Refuse);
+    let begun = Instant::now();
+    let writing = log.reserve().unwrap().write_before_answer(entry("a"));
+    let opening = async {
+        sleep(Duration::from_secs(1)).await;
+        ledger.gate.add_permits(10);
+    };
+    tokio::join!(writing.wait(SOON), opening);
+    assert_eq!(ledger.names(), ["a"]);
+    assert_eq!(begun.elapsed().as_secs(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ledger_that_hangs_refuses_calls_soon_and_keeps_no_answer_for_ever() {
+    let ledger = Scripted::new();
+    ledger.gate.forget_permits(Semaphore::MAX_PERMITS);
+    let log = log(&ledger, WhenFailing::Refuse);
+    let begun = Instant::now();
+    let writing = log.reserve().unwrap().write_before_answer(entry("a"));
+    writing.wait(SOON).await;
+    assert_eq!(begun.elapsed(), SOON);
+    let why = log.reserve().unwrap_err().why;
+    assert!(why.contains("not written after 3 s"), "{why}");
+    ledger.gate.add_permits(10);
+    log.flush(SOON).await.unwrap();
+    assert_eq!(ledger.names(), ["a"]);
+    assert!(log.reserve().is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_calls_go_on_without_the_log_no_answer_waits_for_it() {
+    let ledger = Scripted::new();
+    ledger.gate.forget_permits(Semaphore::MAX_PERMITS);
+    let log = log(&ledger, WhenFailing::GoOn);
+    let begun = Instant::now();
+    let slot = log.reserve().unwrap();
+    slot.write_before_answer(entry("a")).wait(SOON).await;
+    assert_eq!(begun.elapsed(), Duration::ZERO);
 }

@@ -1,7 +1,7 @@
 //! The agent as one of the servers of a gateway. It uses the other servers through the gateway, as any
 //! client does, so that nothing runs twice.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use crate::agent::served::{Callers, saved_prompts};
 use crate::agent::{Allotment, Defaults, House};
 use crate::args::gateway::GatewayArgs;
 use crate::configured::blocked;
+use crate::daemon::Place;
 use crate::error::{CliError, Code};
 use crate::managing::{Purpose, Setup};
 use crate::records::Records;
@@ -40,6 +41,8 @@ pub(crate) struct AgentPlace {
     spec: ServerSpec,
     root: PathBuf,
     ceiling: SandboxMode,
+    /// What the gateway itself obeys, and whoever may write in the root could change.
+    exposed: Option<PathBuf>,
     /// The servers of the gateway.
     selection: Selection,
     conversations: Arc<dyn Store>,
@@ -97,6 +100,7 @@ impl AgentPlace {
         }
         Ok(Some(Self {
             spec,
+            exposed: exposed(&root, workspace),
             root,
             ceiling: args
                 .agent
@@ -110,12 +114,31 @@ impl AgentPlace {
         }))
     }
 
-    /// The same place for a principal: its agent has conversations that are theirs alone.
+    /// What to say of it where there are principals.
+    pub(super) fn warning(&self) -> Option<String> {
+        let exposed = self.exposed.as_ref()?;
+        (self.ceiling == SandboxMode::WorkspaceWrite).then(|| {
+            format!(
+                "agents of principals only read: in {} they could change {}, which the gateway obeys; \
+                 `--root DIR` gives them another directory",
+                self.root.display(),
+                exposed.display()
+            )
+        })
+    }
+
+    /// The same place for a principal: its agent has conversations that are theirs alone, and changes nothing
+    /// that would give them more than they have.
     pub(super) fn of_principal(&self, principal: &Arc<str>) -> Self {
+        let ceiling = match self.ceiling {
+            SandboxMode::WorkspaceWrite if self.exposed.is_some() => SandboxMode::ReadOnly,
+            ceiling => ceiling,
+        };
         Self {
             spec: self.spec.clone(),
             root: self.root.clone(),
-            ceiling: self.ceiling,
+            ceiling,
+            exposed: self.exposed.clone(),
             selection: self.selection.clone(),
             conversations: Arc::clone(&self.conversations),
             principal: Some(Arc::clone(principal)),
@@ -204,6 +227,17 @@ impl Resident {
         self.server.shutdown().await;
         self.house.close().await;
     }
+}
+
+/// What lies in a directory and decides what the gateway does: its configuration, also that of the directory
+/// that it was started in, its tokens, its socket.
+fn exposed(root: &Path, workspace: &Workspace) -> Option<PathBuf> {
+    let places = &workspace.places;
+    let socket = Place::of(workspace).map(|place| place.socket);
+    let obeyed = [&places.user, &places.state, &places.system].into_iter();
+    let obeyed = obeyed.chain(&places.directory).chain(&socket);
+    let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+    obeyed.map(real).find(|path| path.starts_with(root))
 }
 
 /// Reaches servers through the gateway that this process is.

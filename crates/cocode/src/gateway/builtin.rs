@@ -13,6 +13,7 @@ use cocode_tools::{Permissions, Workspace as Tools};
 
 use self::server::ToolServer;
 use super::in_process::Connections;
+use crate::access::Access;
 use crate::args::gateway::BuiltInArgs;
 use crate::configured::blocked;
 use crate::error::{CliError, Code};
@@ -40,6 +41,7 @@ impl BuiltIn {
     /// because there is nothing else.
     pub(crate) fn wanted(
         args: &BuiltInArgs,
+        access: &Access,
         workspace: &Workspace,
     ) -> Result<Option<Self>, CliError> {
         let config = workspace.config()?;
@@ -69,10 +71,13 @@ impl BuiltIn {
                 .hint("leave out `--root`, or give that server another name"));
         }
         let built_in = Self::open(args, workspace)?;
-        let Some(reason) = config.refuses_unlisted(&built_in.spec) else {
+        let reason = config.refuses_unlisted(&built_in.spec);
+        let refused = reason.map(|reason| blocked("the built-in server of tools", &reason));
+        let shown = kept_below(&built_in.root, workspace).filter(|_| access.is_asked());
+        let Some(refused) = refused.or_else(|| Some(shows_too_much(&built_in.root, &shown?)))
+        else {
             return Ok(Some(built_in));
         };
-        let refused = blocked("the built-in server of tools", &reason);
         if args.root.is_some() {
             return Err(refused);
         }
@@ -136,4 +141,20 @@ impl BuiltIn {
         self.connections
             .reach(Arc::<ToolServer>::clone(&self.server))
     }
+}
+
+/// What the gateway keeps for itself, if it is below this directory: its tokens, its log, credentials.
+fn kept_below(root: &Path, workspace: &Workspace) -> Option<PathBuf> {
+    let kept = [&workspace.places.state, &workspace.places.user].into_iter();
+    let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+    kept.map(real).find(|path| path.starts_with(root))
+}
+
+fn shows_too_much(root: &Path, kept: &Path) -> CliError {
+    let message = format!(
+        "the built-in tools are not served for {}: whoever has a token could read {}, which is the gateway's own",
+        root.display(),
+        kept.display()
+    );
+    CliError::new(Code::InvalidUsage, message).hint("`--root DIR` serves another directory")
 }

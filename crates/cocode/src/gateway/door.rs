@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cocode_access::{
     Checked, DoorOptions, Doorkeeper, IssuerOptions, OAuthOptions, Principal, PrincipalId,
-    PrincipalKind, Refusal, ResourceServer, Revoked, TokenKeeper,
+    PrincipalKind, Refusal, ResourceServer, Revoked, RevokedToken, TokenKeeper,
 };
 use cocode_admin::{CallBook, TurnedAway, Who};
 use cocode_config::{Config, GatewayOAuth};
@@ -15,6 +15,7 @@ use http::{HeaderMap, Response, StatusCode, header};
 use url::Url;
 
 use super::listen::is_for_others;
+use super::oversight::Watch;
 use super::plan::Plan;
 use super::views::{NoView, Views};
 use crate::access::token_trouble;
@@ -174,10 +175,31 @@ impl FrontDoor {
         async move {
             while let Some(revoked) = revocations.next().await {
                 match revoked {
-                    Revoked::One(name) => door.evict(PrincipalId::of_token(&name).as_str()),
+                    // Another token of that name may be in use already.
+                    Revoked::One(RevokedToken { name, credential }) => {
+                        door.evict_by(PrincipalId::of_token(&name).as_str(), &credential);
+                    }
                     Revoked::Many => door.evict_all(),
                 }
             }
+        }
+    }
+
+    /// Sends everybody away who did not have to say who they are, once there is a token.
+    pub(crate) fn first_token(
+        &self,
+        door: Door,
+        watch: &Watch,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let (needed, was_needed) = (self.tokens.until_needed(), self.tokens.is_needed());
+        let watch = watch.clone();
+        async move {
+            if was_needed {
+                return;
+            }
+            needed.await;
+            door.evict_strangers();
+            watch.begin().await;
         }
     }
 
@@ -203,6 +225,10 @@ async fn welcomed(views: &Views, principal: &Principal) -> Admission {
 
 fn guest(principal: &Principal) -> Guest {
     let guest = Guest::new(principal.id.shared());
+    let guest = match &principal.credential {
+        Some(credential) => guest.by(Arc::clone(credential)),
+        None => guest,
+    };
     match principal.until {
         Some(until) => guest.until(until),
         None => guest,

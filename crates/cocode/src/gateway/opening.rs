@@ -78,6 +78,7 @@ impl Opened {
         let records = Arc::clone(&within.records);
         let tokens = FrontDoor::tokens_of(&*records).await?;
         let watch = Watch::new(&desk.calls, is_asked, &tokens, &*records, workspace)?;
+        watch.begin().await;
         let made = Made::new(plan, within, (&gateway, &watch, &desk), setup, workspace)?;
         let views = Views::new(made.view.clone());
         let door = FrontDoor::open(plan, &views.0, &desk.calls, tokens, workspace)?;

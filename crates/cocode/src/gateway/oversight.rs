@@ -2,14 +2,15 @@
 //! that is wanted, into the audit log.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cocode_access::{
     AuditEntry, AuditLog, AuditOutcome, AuditSlot, CallGuard, LimitReached, Limits, PrincipalId,
-    TokenKeeper,
+    TokenKeeper, Writing,
 };
 use cocode_admin::model::CallProgress;
 use cocode_admin::{CallBook, CallEnding, NewCall, OngoingCall, TurnedAway};
-use cocode_gateway::{Counted, Deed, Ongoing, Outcome, Overseer};
+use cocode_gateway::{Counted, Deed, Ongoing, Outcome, Overseer, Settling};
 use cocode_wire::{RawJson, RpcError, code};
 use serde::Deserialize;
 use serde_json::json;
@@ -20,6 +21,9 @@ pub(crate) const LIMIT_REACHED: &str = "limit-reached";
 
 /// Arguments that are written down, in bytes; of larger ones, it is written how large they were.
 const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
+
+/// How long an answer waits for what was done to be written down.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(5);
 
 /// What watches over the calls of all principals.
 #[derive(Clone, Debug)]
@@ -103,13 +107,8 @@ impl Oversight {
         let call = self.watch.calls.begin(self.call(deed));
         call.end(CallEnding::Denied(reached.to_string()));
         self.watch.calls.turn_away(TurnedAway::Limit);
-        if let Some(audit) = self.watch.audit()
-            && let Ok(slot) = audit.log.reserve()
-        {
-            slot.write(AuditEntry {
-                outcome: AuditOutcome::Limited,
-                ..self.entry(deed, audit)
-            });
+        if let Some(audit) = self.watch.audit() {
+            audit.log.write_limited(self.entry(deed, audit));
         }
         let seconds = reached.retry_after.as_secs();
         let data = json!({ "reason": LIMIT_REACHED, "retryAfterSeconds": seconds });
@@ -196,15 +195,26 @@ struct Record {
 }
 
 impl Record {
-    fn write(self, outcome: AuditOutcome, code: Option<i64>, bytes: u64) {
-        self.slot.write(AuditEntry {
+    fn write_before_answer(self, outcome: AuditOutcome, code: Option<i64>, bytes: u64) -> Writing {
+        let (slot, entry) = self.ended(outcome, code, bytes);
+        slot.write_before_answer(entry)
+    }
+
+    fn ended(
+        self,
+        outcome: AuditOutcome,
+        code: Option<i64>,
+        bytes: u64,
+    ) -> (AuditSlot, AuditEntry) {
+        let entry = AuditEntry {
             at: std::time::SystemTime::now(),
             outcome,
             code,
             bytes,
             took: self.begun.elapsed(),
             ..self.entry
-        });
+        };
+        (self.slot, entry)
     }
 }
 
@@ -235,11 +245,21 @@ impl Ongoing for Watched {
         }
     }
 
+    fn allowed(&self) {
+        if let Some(call) = &self.call {
+            call.allowed();
+        }
+    }
+
     fn keep_counting(&mut self) -> Option<Counted> {
         self.guard.take().map(|guard| Box::new(guard) as Counted)
     }
 
-    fn ended(mut self: Box<Self>, outcome: Outcome) {
+    fn ended(self: Box<Self>, outcome: Outcome) {
+        let _written_later = self.ended_before_answer(outcome);
+    }
+
+    fn ended_before_answer(mut self: Box<Self>, outcome: Outcome) -> Option<Settling> {
         let (record, call) = (self.record.take(), self.call.take());
         let (ending, kind, code, bytes) = match outcome {
             Outcome::Ok { bytes } => {
@@ -260,23 +280,23 @@ impl Ongoing for Watched {
                 (ending, AuditOutcome::AsksForInput, None, 0)
             }
             Outcome::Denied => {
-                let ending = CallEnding::Denied("a rule denies this tool".to_owned());
+                let ending = CallEnding::Denied("this call is not allowed".to_owned());
                 (ending, AuditOutcome::Denied, None, 0)
             }
         };
-        if let Some(record) = record {
-            record.write(kind, code, bytes);
-        }
         if let Some(call) = call {
             call.end(ending);
         }
+        let writing = record?.write_before_answer(kind, code, bytes);
+        Some(Box::pin(writing.wait(WRITTEN_WITHIN)))
     }
 }
 
 impl Drop for Watched {
     fn drop(&mut self) {
         if let Some(record) = self.record.take() {
-            record.write(AuditOutcome::Cancelled, None, 0);
+            let (slot, entry) = record.ended(AuditOutcome::Cancelled, None, 0);
+            slot.write(entry);
         }
     }
 }

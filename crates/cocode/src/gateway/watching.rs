@@ -55,6 +55,15 @@ impl Watch {
         })
     }
 
+    /// Finds out whether what is done can be written down, before anything is. The log itself says it if
+    /// that is not so.
+    pub(crate) async fn begin(&self) {
+        if let Some(audit) = self.audit() {
+            let begun = audit.log.begin(env!("CARGO_PKG_VERSION"), WRITTEN_WITHIN);
+            let _told_already = begun.await;
+        }
+    }
+
     /// Limits are as this configuration says from now on.
     pub(crate) fn follow(&self, config: &Config) {
         self.limits.replace(plan(config));

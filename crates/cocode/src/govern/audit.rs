@@ -75,6 +75,9 @@ struct Shown {
     name: Option<String>,
     outcome: String,
     milliseconds: u64,
+    /// How many it stands for, if several.
+    #[serde(default)]
+    times: Option<u64>,
 }
 
 async fn show(
@@ -126,7 +129,11 @@ fn row(shown: &Shown) -> Vec<Cell> {
         Some(name) => format!("{} {}", shown.method, name),
         None => shown.method.clone(),
     };
-    let outcome = Cell::new(plain(&shown.outcome));
+    let outcome = match shown.times {
+        Some(times) => format!("{} {times} times", shown.outcome),
+        None => shown.outcome.clone(),
+    };
+    let outcome = Cell::new(plain(&outcome));
     vec![
         Cell::new(shown.seq.to_string()),
         Cell::new(plain(&shown.at)),
@@ -203,8 +210,17 @@ async fn verify(
             "the audit log is not what was written: {}",
             counted(n_problems, "problem")
         );
-        return Err(CliError::new(Code::AuditBroken, message)
-            .hint("keep the files as they are, and compare them with a copy"));
+        let is_old = |problem: &Finding| matches!(problem, Finding::TooOld { .. });
+        let (message, hint) = if report.problems.iter().all(is_old) {
+            let message = "the audit log does not reach back to the entry that is expected";
+            (message.to_owned(), "expect one that is still there")
+        } else {
+            (
+                message,
+                "keep the files as they are, and compare them with a copy",
+            )
+        };
+        return Err(CliError::new(Code::AuditBroken, message).hint(hint));
     }
     if !printer.json() {
         let entries = counted(report.n_lines, "entry");

@@ -4,8 +4,10 @@ use cocode_testkit::{ModelFormat, ModelScript, ModelTurn, Script, ScriptedModel}
 use serde_json::Value;
 
 use crate::gateway::Running;
+use crate::gateway_access::token;
 use crate::harness::{Finished, mcp_at};
 use crate::home::Home;
+use crate::http::ByHand;
 use crate::status::entry;
 
 /// A gateway with an agent that has this model.
@@ -110,4 +112,64 @@ fn a_name_that_is_taken_is_said() {
     home.user_file("mcp.toml", &entry("cocode", &one));
     let refused = home.run(["gateway", "--agent", "--json"]).with_code(2);
     assert_eq!(refused.error()["code"], "invalid-usage");
+}
+
+#[test]
+fn the_agent_of_a_principal_knows_of_no_server_that_is_not_theirs() {
+    let home = Home::new();
+    // Lists that a server calls public are remembered for everybody who may see that server.
+    let (one, two) = (Script::new().stdio(), Script::new().stdio());
+    home.user_file("mcp.toml", &(entry("one", &one) + &entry("vault", &two)));
+    home.user_file(
+        "config.toml",
+        "[gateway.principals.bob]\nservers = [\"one\", \"cocode\"]\n",
+    );
+    let (ana, bob) = (token(&home, "ana"), token(&home, "bob"));
+    let model = ModelScript::new()
+        .turn(ModelTurn::new().text("Good morning, ana."))
+        .turn(ModelTurn::new().text("Good morning, bob."))
+        .start(ModelFormat::Anthropic);
+    let mut gateway = with_agent(&home, &model, &[]);
+    gateway.until_ready(&["one", "vault", "cocode"]);
+    for token in [&ana, &bob] {
+        let client = ByHand::new(&gateway.server("cocode"), Some(token)).initialized();
+        let answer = client.call("cocode", &serde_json::json!({ "prompt": "hello" }));
+        assert!(answer["result"].is_object(), "{answer}");
+    }
+    let asked = model.bodies();
+    let told = |number: usize| asked[number].to_string();
+    assert!(told(0).contains("mcp__vault__echo"), "{}", told(0));
+    assert!(told(1).contains("mcp__one__echo"), "{}", told(1));
+    assert!(!told(1).contains("vault"), "{}", told(1));
+    model.assert_no_violations();
+}
+
+#[test]
+fn the_agent_of_a_principal_writes_nothing_that_the_gateway_obeys() {
+    let home = Home::new();
+    let ana = token(&home, "ana");
+    home.project_file("work/hello.txt", "good morning\n");
+    let model = ModelScript::new()
+        .turn(ModelTurn::new().text("Good morning."))
+        .start(ModelFormat::Anthropic);
+    let arguments = serde_json::json!({ "prompt": "hello", "sandbox": "workspace-write" });
+    for (words, is_let) in [(&[][..], false), (&["--root", "work"][..], true)] {
+        let mut gateway = with_agent(&home, &model, words);
+        gateway.until_ready(&["cocode"]);
+        let client = ByHand::new(&gateway.server("cocode"), Some(&ana)).initialized();
+        let answer = client.call("cocode", &arguments);
+        assert_eq!(answer["result"]["isError"] != true, is_let, "{answer}");
+        assert_eq!(
+            !answer.to_string().contains("read-only"),
+            is_let,
+            "{answer}"
+        );
+        let (code, said) = gateway.end("-TERM");
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(
+            !said.contains("agents of principals only read"),
+            is_let,
+            "{said}"
+        );
+    }
 }

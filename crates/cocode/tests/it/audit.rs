@@ -70,10 +70,15 @@ fn shown(home: &Home, words: &[&str]) -> Vec<Value> {
 #[test]
 fn who_called_what_is_written_down_without_what_they_said() {
     let home = used();
-    let entries = shown(&home, &[]);
+    let all = shown(&home, &[]);
+    let (started, entries) = all.split_first().unwrap();
+    assert_eq!(
+        started["method"], "audit",
+        "what writes the log says so first"
+    );
     let who: Vec<_> = entries.iter().map(|entry| &entry["principal"]).collect();
     assert_eq!(who, ["ana", "ci", "ana"], "the newest is the last");
-    for entry in &entries {
+    for entry in entries {
         assert_eq!(entry["method"], "tools/call");
         assert_eq!(
             (&entry["server"], &entry["name"]),
@@ -90,7 +95,7 @@ fn who_called_what_is_written_down_without_what_they_said() {
     assert_eq!(shown(&home, &["--limit", "2"]).len(), 2);
     assert_eq!(shown(&home, &["--server", "two"]).len(), 0);
     let table = home.run(["audit", "show"]).clean();
-    assert_eq!(table.lines().count(), 4, "{table}");
+    assert_eq!(table.lines().count(), 5, "{table}");
     assert!(table.contains("tools/call echo"), "{table}");
 }
 
@@ -98,7 +103,7 @@ fn who_called_what_is_written_down_without_what_they_said() {
 fn a_log_that_is_as_it_was_written_is_intact() {
     let home = used();
     let checked = home.run(["audit", "verify"]).with_code(0);
-    assert_eq!(checked.stdout, "intact: 3 entries in 1 file\n");
+    assert_eq!(checked.stdout, "intact: 4 entries in 1 file\n");
     let known = checked
         .stderr
         .split("--expect ")
@@ -110,7 +115,7 @@ fn a_log_that_is_as_it_was_written_is_intact() {
     assert_eq!(report["intact"], true);
     assert_eq!(
         (&report["entries"], &report["last"]["entry"]),
-        (&3.into(), &3.into())
+        (&4.into(), &4.into())
     );
     // As a copy, too, and by whatever path.
     let copy = home.project().join("copy");
@@ -119,7 +124,7 @@ fn a_log_that_is_as_it_was_written_is_intact() {
     fs::copy(&file, copy.join(file.file_name().unwrap())).unwrap();
     let checked = home.run(["audit", "verify", "copy"]).with_code(0);
     assert!(
-        checked.stdout.starts_with("intact: 3 entries"),
+        checked.stdout.starts_with("intact: 4 entries"),
         "{}",
         checked.stdout
     );
@@ -141,10 +146,14 @@ fn whatever_is_done_to_a_log_is_noticed() {
     let head = home.json(&["audit", "verify"])["last"].clone();
     let known = format!("{}:{}", head["entry"], head["hash"].as_str().unwrap());
     let changed = whole.replacen("\"ci\"", "\"bob\"", 1);
-    let removed = format!("{}\n{}\n", lines[0], lines[2]);
-    let swapped = format!("{}\n{}\n{}\n", lines[1], lines[0], lines[2]);
-    let put_in = format!("{}\n{}\n{}\n{}\n", lines[0], lines[0], lines[1], lines[2]);
-    let cut = format!("{}\n{}\n", lines[0], lines[1]);
+    let of = |places: &[usize]| {
+        let lines = places.iter().map(|place| format!("{}\n", lines[*place]));
+        lines.collect::<String>()
+    };
+    let removed = of(&[0, 1, 3]);
+    let swapped = of(&[0, 2, 1, 3]);
+    let put_in = of(&[0, 0, 1, 2, 3]);
+    let cut = of(&[0, 1, 2]);
     for (text, part) in [
         (&changed, "is not what was written"),
         (&removed, "is missing"),

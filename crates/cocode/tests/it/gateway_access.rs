@@ -295,13 +295,16 @@ fn calls_are_written_down_from_the_first_token_on() {
     };
     assert!(read(None)["result"].is_object());
     let ana = token(&home, "ana");
+    let nobody = ByHand::new(gateway.url(), None);
+    while nobody.request("initialize", &json!({})).status != 401 {}
     assert!(read(Some(&ana))["result"].is_object());
     assert_eq!(gateway.end("-TERM").0, Some(0));
     let shown = home.run(["audit", "show", "--json"]).with_code(0).stdout;
-    let entries: Vec<Value> = shown
+    let mut entries: Vec<Value> = shown
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
+    entries.retain(|entry| entry["method"] != "audit");
     let [entry] = entries.as_slice() else {
         panic!("{shown}");
     };
@@ -309,4 +312,22 @@ fn calls_are_written_down_from_the_first_token_on() {
         [&entry["principal"], &entry["name"], &entry["outcome"]],
         ["ana", "read", "ok"]
     );
+}
+
+#[test]
+fn nobody_is_served_the_directory_that_the_gateway_keeps_its_tokens_in() {
+    let home = Home::new();
+    let ana = token(&home, "ana");
+    let above = home.home().parent().unwrap().display().to_string();
+    let refused = home.run(["gateway", "--listen", ":0", "--root", &above]);
+    refused
+        .with_code(2)
+        .complains(&["whoever has a token could read", "--root DIR"]);
+    let mut command = home.command(["gateway", "--listen", ":0", "--json"]);
+    let gateway = Running::of(command.current_dir(home.home()));
+    let client = ByHand::new(gateway.url(), Some(&ana)).initialized();
+    assert_eq!(client.tools(), [""; 0]);
+    let (code, said) = gateway.end("-TERM");
+    assert_eq!(code, Some(0));
+    assert!(said.contains("the built-in tools are not served"), "{said}");
 }

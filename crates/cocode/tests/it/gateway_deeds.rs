@@ -76,6 +76,7 @@ impl Place {
     fn audit(&self) -> Vec<[String; 4]> {
         let told = self.get("/api/v1/audit");
         let entries = told["entries"].as_array().unwrap().iter().rev();
+        let entries = entries.filter(|entry| entry["method"] != "audit");
         let text = |entry: &Value, key: &str| entry[key].as_str().unwrap_or("-").to_owned();
         let keys = ["principal", "method", "name", "outcome"];
         entries

@@ -36,6 +36,7 @@ mod gateway_deeds;
 mod gateway_door;
 mod gateway_forgery;
 mod gateway_fronts;
+mod gateway_limits;
 mod gateway_oauth;
 mod gateway_oauth_peer;
 mod gateway_peers;

@@ -1,0 +1,99 @@
+//! Limits and the audit log of a running gateway, as its settings say.
+
+use cocode_testkit::{Gate, Script};
+use serde_json::{Value, json};
+
+use crate::gateway::Running;
+use crate::gateway_access::token;
+use crate::home::Home;
+use crate::http::ByHand;
+use crate::status::entry;
+
+fn call(client: &ByHand, tool: &str) -> Value {
+    client.call(tool, &json!({}))
+}
+
+/// What somebody is told who asks for too much.
+#[track_caller]
+fn refusal(answer: &Value) -> String {
+    assert_eq!(
+        answer["error"]["data"]["reason"], "limit-reached",
+        "{answer}"
+    );
+    answer["error"]["message"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_server_has_its_own_rate() {
+    let home = Home::new();
+    home.user_file(
+        "config.toml",
+        "[gateway.limits.servers.workspace]\ncalls_per_minute = 1\n",
+    );
+    let mut gateway = Running::start(&home, &[]);
+    gateway.until_state("workspace", "ready");
+    let client = ByHand::new(gateway.url(), None).initialized();
+    assert!(call(&client, "mcp__workspace__list")["result"].is_object());
+    let refused = refusal(&call(&client, "mcp__workspace__list"));
+    assert!(refused.contains("1 call per minute"), "{refused}");
+}
+
+#[test]
+fn what_is_under_way_is_bounded_for_a_principal_and_for_a_server() {
+    for (settings, who) in [
+        ("[gateway.principals.ana]\nmax_concurrent = 1\n", "ana"),
+        ("[gateway.limits.servers.one]\nmax_concurrent = 1\n", "one"),
+    ] {
+        let home = Home::new();
+        let gate = Gate::new();
+        let script = Script::new().on("tools/call").hold(&gate);
+        let one = script.text_result("late, but there").stdio();
+        home.user_file("mcp.toml", &entry("one", &one));
+        home.user_file("config.toml", settings);
+        let ana = token(&home, "ana");
+        let mut gateway = Running::start(&home, &[]);
+        gateway.until_ready(&["one"]);
+        let client = ByHand::new(gateway.url(), Some(&ana)).initialized();
+        let other = ByHand::new(gateway.url(), Some(&ana)).initialized();
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| call(&client, "mcp__one__echo"));
+            one.received()
+                .wait_for_blocking(|message| message.is("tools/call"));
+            let refused = call(&other, "mcp__one__echo");
+            gate.open();
+            let refused = refusal(&refused);
+            assert!(refused.contains(who), "{refused}");
+            assert!(first.join().unwrap()["result"].is_object());
+        });
+        assert!(
+            call(&client, "mcp__one__echo")["result"].is_object(),
+            "{who}"
+        );
+    }
+}
+
+#[test]
+fn where_nothing_can_be_written_down_calls_are_refused_or_made_as_the_settings_say() {
+    for (on_failure, is_made) in [("refuse", false), ("continue", true)] {
+        let home = Home::new();
+        home.project_file("hello.txt", "good morning\n");
+        // A file stands where a directory would have to be.
+        home.user_file("taken", "");
+        home.user_file(
+            "config.toml",
+            &format!(
+                "[gateway.audit]\ndirectory = \"taken/audit\"\non_failure = \"{on_failure}\"\n"
+            ),
+        );
+        let ana = token(&home, "ana");
+        let mut gateway = Running::start(&home, &[]);
+        gateway.until_state("workspace", "ready");
+        let client = ByHand::new(gateway.url(), Some(&ana)).initialized();
+        // From the first one on.
+        for _ in 0..3 {
+            let answer = call(&client, "mcp__workspace__list");
+            assert_eq!(answer["result"].is_object(), is_made, "{answer}");
+            assert!(!answer.to_string().contains("taken"), "{answer}");
+        }
+    }
+}
