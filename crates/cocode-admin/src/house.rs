@@ -54,6 +54,9 @@ pub struct Act<'a> {
 pub trait Record: Send {
     /// It was done, or refused.
     fn ended(self: Box<Self>, is_done: bool);
+
+    /// It was not even tried: nothing is written.
+    fn forget(self: Box<Self>);
 }
 
 /// What is done with a server as a whole.

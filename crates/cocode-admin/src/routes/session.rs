@@ -82,9 +82,16 @@ impl Respond for Welcome {
 
 async fn sign_in(ask: Ask, body: SignIn) -> Result<Welcome, Refusal> {
     let inner = &ask.inner;
+    let operator = Caller {
+        name: OPERATOR.into(),
+        by: Credential::Cookie,
+    };
+    // Before the code is used up: what cannot be written down is not done.
+    let record = write_down(&ask, "sign-in", Some(&operator))?;
     match inner.codes.redeem(body.code.expose()) {
         Redeemed::Right => {}
         Redeemed::Wrong => {
+            record.forget();
             write_down(&ask, "sign-in", None)?.ended(false);
             inner.desk.calls.turn_away(TurnedAway::Authentication);
             return Err(Refusal::new(
@@ -95,6 +102,7 @@ async fn sign_in(ask: Ask, body: SignIn) -> Result<Welcome, Refusal> {
             .hint("`cocode gateway code` makes another, where the gateway runs"));
         }
         Redeemed::TooMany(wait) => {
+            record.forget();
             inner.desk.calls.turn_away(TurnedAway::Limit);
             return Err(Refusal::new(
                 RefusalStatus::TooMany,
@@ -104,11 +112,6 @@ async fn sign_in(ask: Ask, body: SignIn) -> Result<Welcome, Refusal> {
             .retry_after(wait));
         }
     }
-    let operator = Caller {
-        name: OPERATOR.into(),
-        by: Credential::Cookie,
-    };
-    let record = write_down(&ask, "sign-in", Some(&operator))?;
     let (value, session) = inner.sessions.open()?;
     record.ended(true);
     Ok(Welcome {

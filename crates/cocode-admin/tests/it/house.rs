@@ -648,4 +648,6 @@ impl Record for Written {
         let outcome = if is_done { "done" } else { "refused" };
         self.0.lock().acts.push(format!("{}: {outcome}", self.1));
     }
+
+    fn forget(self: Box<Self>) {}
 }

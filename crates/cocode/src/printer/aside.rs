@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::Printer;
 
 /// Pieces of text that may wait to be written. What comes then is left out, and counted.
-const MAX_WAITING: usize = 1024;
+const MAX_WAITING: usize = 256;
 /// How long the end waits for what is still to be written.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(2);
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::gateway::Running;
 use crate::gateway_access::token;
 use crate::home::Home;
-use crate::http::ByHand;
+use crate::http::{ByHand, ask};
 use crate::status::entry;
 
 fn call(client: &ByHand, tool: &str) -> Value {
@@ -89,6 +89,18 @@ fn where_nothing_can_be_written_down_calls_are_refused_or_made_as_the_settings_s
         let mut gateway = Running::start(&home, &[]);
         gateway.until_state("workspace", "ready");
         let client = ByHand::new(gateway.url(), Some(&ana)).initialized();
+        // Who signs in at the dashboard is told nothing of it, and can do so later with the same code.
+        let office = gateway.first["dashboard"].clone();
+        let sign_in = format!("{}api/v1/sign-in", office["url"].as_str().unwrap());
+        let body = json!({ "code": office["code"] }).to_string();
+        let json = [("Content-Type", "application/json")];
+        for _ in 0..2 {
+            let answer = ask(&sign_in, "POST", &json, &body);
+            assert!(!answer.body.contains("taken"), "{answer:?}");
+            if !is_made {
+                answer.with_status(503);
+            }
+        }
         // From the first one on.
         for _ in 0..3 {
             let answer = call(&client, "mcp__workspace__list");

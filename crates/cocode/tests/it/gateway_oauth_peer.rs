@@ -87,11 +87,14 @@ impl World {
             .run(["audit", "show", "--json"])
             .with_code(0)
             .stdout;
-        let entries = shown.lines().map(|line| {
-            let entry: Value = serde_json::from_str(line).unwrap();
+        let entries = shown
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap());
+        let calls = entries.filter(|entry: &Value| entry["method"] != "audit");
+        let calls = calls.map(|entry| {
             ["principal", "name", "outcome"].map(|key| entry[key].as_str().unwrap().to_owned())
         });
-        entries.collect()
+        calls.collect()
     }
 }
 

@@ -7,7 +7,7 @@ use crate::home::Home;
 use crate::http::ByHand;
 
 /// Requests that make it say far more than a pipe holds and may wait to be written.
-const N_CALLS: usize = 400;
+const N_CALLS: usize = 600;
 
 #[test]
 fn who_does_not_read_what_a_gateway_says_keeps_no_client_waiting() {

@@ -72,6 +72,8 @@ struct Unwritten;
 
 impl Record for Unwritten {
     fn ended(self: Box<Self>, _is_done: bool) {}
+
+    fn forget(self: Box<Self>) {}
 }
 
 impl House for DaemonHouse {

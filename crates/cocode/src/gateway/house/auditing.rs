@@ -14,6 +14,8 @@ use crate::gateway::oversight::Audit;
 
 /// What stands before the methods of the management API.
 const PREFIX: &str = "gateway/";
+/// What those do who have not shown who they are.
+const SIGN_IN: &str = "sign-in";
 /// The program that asks.
 pub(super) const CLIENT: &str = "management API";
 /// How long the log may take to be read, and what waits to be written first.
@@ -81,6 +83,10 @@ impl Record for Ongoing {
             AuditOutcome::Error
         };
     }
+
+    fn forget(mut self: Box<Self>) {
+        self.place = None;
+    }
 }
 
 impl Drop for Ongoing {
@@ -118,9 +124,19 @@ impl Interior {
 
     /// Begins to write something down.
     pub(super) fn begin(&self, act: Act) -> Result<Ongoing, Refusal> {
+        let is_stranger = act.by.is_none() || act.method == SIGN_IN;
         let reserve = |audit: &Arc<Audit>| {
             let slot = audit.log.reserve();
-            let slot = slot.map_err(|error| unavailable(error.to_string()))?;
+            let slot = slot.map_err(|error| {
+                // What is wrong with its files is nothing for strangers.
+                let message = if is_stranger {
+                    "nobody can sign in now: it could not be written down; the log of the gateway says why"
+                        .to_owned()
+                } else {
+                    error.to_string()
+                };
+                unavailable(message)
+            })?;
             Ok((Arc::clone(audit), slot))
         };
         Ok(Ongoing {
