@@ -128,8 +128,16 @@ impl TokenHash {
 
     /// Tells tokens of one name from each other, and is of no use to anybody who would like to have one.
     pub fn short(&self) -> Arc<str> {
-        let text = hex(&self.0);
-        text.get(..SHORT_DIGITS).unwrap_or(&text).into()
+        let mut text = [0; SHORT_DIGITS];
+        let digits = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        for (place, digit) in text.iter_mut().zip(digits) {
+            *place = if digit < 10 {
+                b'0' + digit
+            } else {
+                b'a' + digit - 10
+            };
+        }
+        String::from_utf8_lossy(&text).into()
     }
 
     /// The bytes of the hash.

@@ -132,6 +132,11 @@ pub trait House: Send + Sync + 'static {
     /// Whether clients can be served.
     fn readiness(&self) -> Readiness;
 
+    /// What keeps it from working as it should at this moment, besides what is wrong in its files.
+    fn troubles(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// All servers, by name, whatever their state.
     fn servers(&self) -> Work<'_, Vec<Server>>;
 

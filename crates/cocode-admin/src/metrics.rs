@@ -20,6 +20,7 @@ pub(crate) struct Numbers<'a> {
     pub(crate) calls: &'a CallBook,
     pub(crate) listeners: usize,
     pub(crate) questions: usize,
+    pub(crate) troubles: usize,
 }
 
 impl Numbers<'_> {
@@ -58,7 +59,11 @@ impl Numbers<'_> {
         line(text, "cocode_event_listeners", &[], self.listeners)?;
         let about = "Questions of servers that wait for an answer.";
         family(text, "cocode_elicitations_pending", "gauge", about)?;
-        line(text, "cocode_elicitations_pending", &[], self.questions)
+        line(text, "cocode_elicitations_pending", &[], self.questions)?;
+        let about =
+            "What keeps the gateway from working, such as an audit log that cannot be written.";
+        family(text, "cocode_troubles", "gauge", about)?;
+        line(text, "cocode_troubles", &[], self.troubles)
     }
 
     fn write_servers(&self, text: &mut String) -> fmt::Result {

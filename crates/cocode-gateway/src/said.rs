@@ -63,7 +63,7 @@ impl Said {
     /// Reads the parameters of a request. What is not as it should be counts as not said: the server that
     /// it is for will complain. What can be read in two ways is refused.
     pub(crate) fn read(method: &str, params: Option<&RawJson>) -> Self {
-        let Some(params) = params else {
+        let Some(params) = params.filter(|params| params.as_str() != "null") else {
             return Self::default();
         };
         let members = members_of(method);

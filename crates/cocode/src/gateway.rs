@@ -14,6 +14,7 @@ mod management;
 mod occupant;
 mod opening;
 mod oversight;
+mod own_files;
 pub(crate) mod plan;
 mod principals;
 mod servers;
@@ -72,10 +73,17 @@ pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, Cli
     for warning in plan.warnings() {
         workspace.printer.warn(&warning);
     }
-    let built_in = BuiltIn::wanted(&args.tools, &access, workspace)?;
+    let built_in = BuiltIn::wanted(&args.tools, workspace)?;
     let agent = AgentPlace::wanted(args, &plan.selection, &*records, workspace)?;
-    let warning = agent.as_ref().and_then(AgentPlace::warning);
-    if let Some(warning) = warning.filter(|_| access.is_asked()) {
+    if !access.is_asked() && !workspace.config()?.settings.gateway.principals.is_empty() {
+        workspace.printer.warn(
+            "[gateway.principals] says what clients may do, but nobody is asked who they are, so that every \
+             program of this machine may do everything; `cocode gateway token add NAME` makes the first token",
+        );
+    }
+    let withheld = agent.as_ref().and_then(AgentPlace::warning).into_iter();
+    let withheld = withheld.chain(built_in.as_ref().and_then(BuiltIn::warning));
+    for warning in withheld.filter(|_| access.is_asked()) {
         workspace.printer.warn(&warning);
     }
     let setup = Setup::new(Purpose::Watching, workspace)?;
@@ -201,7 +209,7 @@ fn introduce(
         url: listening.office_url(plan),
         code: management.pages.new_code()?,
     };
-    voice.listening(&plan.search, &office)?;
+    voice.listening(&plan.search, management.entry(), &office)?;
     if let Some(built_in) = &ways.built_in {
         built_in.introduce(config, &workspace.printer);
     }
@@ -307,7 +315,7 @@ async fn hosted(
             let holder = holder(place).await;
             workspace.printer.note(&format!(
                 "{holder} serves the clients of `cocode mcp serve`, and shares no servers with this gateway; \
-                 to have them share, `cocode mcp daemon stop` and start the gateway before the next agent",
+                 to have them share, end it (`cocode mcp daemon stop`) and start this one before the next agent",
             ));
             None
         }

@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -103,6 +103,8 @@ struct Shared {
     when_failing: WhenFailing,
     state: watch::Sender<State>,
     folds: Folds,
+    /// What is written could not be brought to the disk.
+    is_unsynced: AtomicBool,
     n_written: AtomicU64,
     n_lost: AtomicU64,
 }
@@ -135,6 +137,7 @@ impl AuditLog {
             when_failing,
             state: watch::Sender::new(State::Well),
             folds: Folds::default(),
+            is_unsynced: AtomicBool::new(false),
             n_written: AtomicU64::new(0),
             n_lost: AtomicU64::new(0),
         });
@@ -344,8 +347,7 @@ impl Shared {
                 n_received = received.recv_many(&mut queued, MAX_BATCH) => n_received == 0,
                 () = self.folds.until_due() => false,
                 synced = finished(&mut syncing) => {
-                    self.note_sync(synced);
-                    syncing = None;
+                    syncing = self.note_sync(synced).err().map(|_failed| self.sync_later());
                     continue;
                 }
             };
@@ -379,11 +381,13 @@ impl Shared {
                 self.write_batch(folded.to_vec(), &mut n_told).await;
             }
             if !flushed.is_empty() {
-                if let Some(syncing) = syncing.take() {
-                    self.note_sync(syncing.await);
-                }
-                self.note_sync(self.ledger.sync().await);
+                // What is under way may have begun too early.
+                drop(syncing.take());
                 is_behind = false;
+                if self.note_sync(self.ledger.sync().await).is_err() {
+                    syncing = Some(self.sync_later());
+                    flushed.clear();
+                }
             }
             for done in flushed {
                 // Who asked may not wait any more.
@@ -392,10 +396,25 @@ impl Shared {
         }
     }
 
-    fn note_sync(&self, synced: Result<(), AuditError>) {
-        if let Err(error) = synced {
-            self.note_failure(told(&error));
+    /// What is written but cannot be brought to the disk counts as not written, until it can.
+    fn note_sync(&self, synced: Result<(), AuditError>) -> Result<(), AuditError> {
+        match &synced {
+            Ok(()) if self.is_unsynced.swap(false, Ordering::Relaxed) => self.note_success(),
+            Ok(()) => {}
+            Err(error) => {
+                self.is_unsynced.store(true, Ordering::Relaxed);
+                self.note_failure(told(error));
+            }
         }
+        synced
+    }
+
+    /// The next attempt, after a while.
+    fn sync_later(&self) -> Work<'_, Result<(), AuditError>> {
+        Box::pin(async {
+            sleep(RETRY_AFTER).await;
+            self.ledger.sync().await
+        })
     }
 
     /// Writes entries, or loses them where calls go on without that.
@@ -435,7 +454,9 @@ impl Shared {
         }
         *n_told = n_lost;
         self.n_written.fetch_add(n_entries, Ordering::Relaxed);
-        self.note_success();
+        if !self.is_unsynced.load(Ordering::Relaxed) {
+            self.note_success();
+        }
     }
 }
 

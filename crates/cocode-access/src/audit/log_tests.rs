@@ -19,6 +19,7 @@ use crate::audit::{
 struct Scripted {
     written: Mutex<Vec<AuditEntry>>,
     is_full: AtomicBool,
+    is_unsynced: AtomicBool,
     n_appends: AtomicU64,
     gate: Semaphore,
 }
@@ -28,6 +29,7 @@ impl Scripted {
         Arc::new(Self {
             written: Mutex::default(),
             is_full: AtomicBool::new(false),
+            is_unsynced: AtomicBool::new(false),
             n_appends: AtomicU64::new(0),
             gate: Semaphore::new(Semaphore::MAX_PERMITS),
         })
@@ -58,6 +60,18 @@ impl AuditLedger for Scripted {
             self.written.lock().unwrap().extend_from_slice(entries);
             Ok(())
         })
+    }
+
+    fn sync(&self) -> Work<'_, Result<(), AuditError>> {
+        let synced = match self.is_unsynced.load(Ordering::Relaxed) {
+            false => Ok(()),
+            true => Err(AuditError::Io {
+                action: "write",
+                path: "audit.jsonl".into(),
+                source: std::io::ErrorKind::QuotaExceeded.into(),
+            }),
+        };
+        Box::pin(std::future::ready(synced))
     }
 
     fn recent(&self, _limit: usize) -> Work<'_, Result<Vec<AuditLine>, AuditError>> {
@@ -392,4 +406,21 @@ async fn where_calls_go_on_without_the_log_no_answer_waits_for_it() {
     let slot = log.reserve().unwrap();
     slot.write_before_answer(entry("a")).wait(SOON).await;
     assert_eq!(begun.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_get_to_the_disk_refuses_calls_until_it_does() {
+    let ledger = Scripted::new();
+    let log = log(&ledger, WhenFailing::Refuse);
+    ledger.is_unsynced.store(true, Ordering::Relaxed);
+    let slot = log.reserve().unwrap();
+    slot.write_before_answer(entry("a")).wait(SOON).await;
+    let flushed = log.flush(SOON).await;
+    assert!(flushed.unwrap_err().why.contains("audit.jsonl"));
+    assert!(log.reserve().is_err());
+    // Nobody has to do anything.
+    ledger.is_unsynced.store(false, Ordering::Relaxed);
+    sleep(Duration::from_secs(2)).await;
+    assert!(log.reserve().is_ok());
+    assert_eq!(ledger.names(), ["a"]);
 }

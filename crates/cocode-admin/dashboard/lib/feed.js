@@ -93,8 +93,12 @@ export class Feed {
           this.#ended.signal.addEventListener('abort', resolve, { once: true });
         });
       });
-    } catch {
-      // Either it was taken back, or another tab has taken this one's place.
+    } catch (error) {
+      // Either it was taken back, or another tab has taken this one's place. Else there are no locks here.
+      if (error.name !== 'AbortError') {
+        this.#listen();
+        return;
+      }
     }
     if (this.#waiting !== waiting || this.#ended.signal.aborted) return;
     this.#stream?.stop();

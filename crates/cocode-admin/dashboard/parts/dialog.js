@@ -38,6 +38,10 @@ export function openDialog(title, build, { class: extra = '', signal } = {}) {
       if (event.target === dialog && began === dialog) close();
     });
     signal?.addEventListener('abort', () => close(), { once: true });
+    // What it is about is not there any more.
+    const leave = () => close();
+    window.addEventListener('hashchange', leave, { once: true });
+    dialog.addEventListener('close', () => window.removeEventListener('hashchange', leave));
     document.body.append(dialog);
     dialog.showModal();
     (

@@ -90,8 +90,14 @@ async fn status(ask: Ask) -> Result<Json<Status>, Refusal> {
         calls_in_flight: ask.inner.desk.calls.in_flight(),
         authentication: facts.authentication,
         tool_search: facts.tool_search,
-        problems: ask.inner.desk.bulletin.problems(),
+        problems: problems(&ask),
     }))
+}
+
+fn problems(ask: &Ask) -> Vec<String> {
+    let mut problems = ask.house().troubles();
+    problems.extend(ask.inner.desk.bulletin.problems());
+    problems
 }
 
 fn counts(servers: &[Server]) -> ServerCounts {
@@ -214,6 +220,7 @@ async fn metrics_text(ask: Ask) -> Result<Text, Refusal> {
         calls: &desk.calls,
         listeners: desk.bulletin.listeners(),
         questions: desk.inbox.pending().len(),
+        troubles: ask.house().troubles().len(),
     };
     Ok(Text {
         kind: metrics::CONTENT_TYPE,

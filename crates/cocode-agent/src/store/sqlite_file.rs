@@ -109,7 +109,8 @@ fn make_private_file(path: &Path) -> Result<(), FileTrouble> {
     Ok(())
 }
 
-pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
+/// Whether others are using the file just now.
+pub fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)

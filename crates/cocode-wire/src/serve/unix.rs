@@ -30,10 +30,6 @@ use crate::limits::{ACCEPT_RETRY, CONNECT_TIMEOUT, MAX_UNIX_CLIENTS};
 const TOO_MANY: &[u8] =
     b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"too many connections\"}}\n";
 
-/// What a client gets to read that is in a sandbox.
-const CONFINED: &[u8] =
-    b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"this socket is not for programs in a sandbox\"}}\n";
-
 /// A socket that listens. Dropping it removes the socket.
 #[derive(Debug)]
 pub struct UnixServer {
@@ -169,7 +165,7 @@ impl UnixServer {
         }
         if let Err(why) = confined::check(&stream) {
             self.complaints.add(peer.pid(), &why);
-            say(&stream, CONFINED);
+            say(&stream, why.told());
             return None;
         }
         let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {

@@ -15,7 +15,9 @@ use super::tool_search::ToolSearchArgs;
 pub(crate) const GATEWAY_HELP: &str = "\
 All servers that are ready are served as one at /mcp, and each by itself at /mcp/NAME, to clients of \
 every protocol revision. Changes of the configuration are applied while it runs. Where no server is \
-configured, tools for the current directory are served: read, list, find and grep.
+configured, tools for the current directory are served: read, list, find and grep. A dashboard and a \
+management API are at the same address, or at another where others can reach it; it is printed at the start \
+with a code to sign in.
 
 Examples:
   cocode gateway
@@ -24,8 +26,9 @@ Examples:
   cocode gateway token add ci
   cocode gateway status
 
-Settings are in [gateway] of config.toml, selections of servers in [gateway.profiles.NAME]. It ends \
-in order at Ctrl-C and SIGTERM, and at once at the second of them.";
+Settings are in [gateway] of config.toml, selections of servers in [gateway.profiles.NAME], what each \
+client may do in [gateway.principals.NAME]; `cocode audit` shows what was done. It ends in order \
+at Ctrl-C and SIGTERM, and at once at the second of them.";
 
 #[derive(Clone, Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

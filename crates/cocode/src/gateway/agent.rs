@@ -1,7 +1,7 @@
 //! The agent as one of the servers of a gateway. It uses the other servers through the gateway, as any
 //! client does, so that nothing runs twice.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use cocode_gateway::View;
 use cocode_wire::serve::Endpoint;
 
 use super::in_process::Connections;
+use super::own_files::obeyed_below;
 use crate::agent::served::{Callers, saved_prompts};
 use crate::agent::{Allotment, Defaults, House};
 use crate::args::gateway::GatewayArgs;
 use crate::configured::blocked;
-use crate::daemon::Place;
 use crate::error::{CliError, Code};
 use crate::managing::{Purpose, Setup};
 use crate::records::Records;
@@ -100,7 +100,7 @@ impl AgentPlace {
         }
         Ok(Some(Self {
             spec,
-            exposed: exposed(&root, workspace),
+            exposed: obeyed_below(&root, workspace),
             root,
             ceiling: args
                 .agent
@@ -227,17 +227,6 @@ impl Resident {
         self.server.shutdown().await;
         self.house.close().await;
     }
-}
-
-/// What lies in a directory and decides what the gateway does: its configuration, also that of the directory
-/// that it was started in, its tokens, its socket.
-fn exposed(root: &Path, workspace: &Workspace) -> Option<PathBuf> {
-    let places = &workspace.places;
-    let socket = Place::of(workspace).map(|place| place.socket);
-    let obeyed = [&places.user, &places.state, &places.system].into_iter();
-    let obeyed = obeyed.chain(&places.directory).chain(&socket);
-    let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-    obeyed.map(real).find(|path| path.starts_with(root))
 }
 
 /// Reaches servers through the gateway that this process is.

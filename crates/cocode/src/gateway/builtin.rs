@@ -13,7 +13,7 @@ use cocode_tools::{Permissions, Workspace as Tools};
 
 use self::server::ToolServer;
 use super::in_process::Connections;
-use crate::access::Access;
+use super::own_files::kept_below;
 use crate::args::gateway::BuiltInArgs;
 use crate::configured::blocked;
 use crate::error::{CliError, Code};
@@ -31,6 +31,8 @@ const PROGRAM: &str = "cocode-workspace-tools";
 pub(crate) struct BuiltIn {
     spec: ServerSpec,
     root: PathBuf,
+    /// What lies there and is the gateway's own.
+    kept: Option<PathBuf>,
     server: Arc<ToolServer>,
     /// One task for each connection.
     connections: Connections,
@@ -41,7 +43,6 @@ impl BuiltIn {
     /// because there is nothing else.
     pub(crate) fn wanted(
         args: &BuiltInArgs,
-        access: &Access,
         workspace: &Workspace,
     ) -> Result<Option<Self>, CliError> {
         let config = workspace.config()?;
@@ -71,13 +72,10 @@ impl BuiltIn {
                 .hint("leave out `--root`, or give that server another name"));
         }
         let built_in = Self::open(args, workspace)?;
-        let reason = config.refuses_unlisted(&built_in.spec);
-        let refused = reason.map(|reason| blocked("the built-in server of tools", &reason));
-        let shown = kept_below(&built_in.root, workspace).filter(|_| access.is_asked());
-        let Some(refused) = refused.or_else(|| Some(shows_too_much(&built_in.root, &shown?)))
-        else {
+        let Some(reason) = config.refuses_unlisted(&built_in.spec) else {
             return Ok(Some(built_in));
         };
+        let refused = blocked("the built-in server of tools", &reason);
         if args.root.is_some() {
             return Err(refused);
         }
@@ -110,6 +108,7 @@ impl BuiltIn {
         words.extend(args.allow_shell.then(|| "--allow-shell".to_owned()));
         Ok(Self {
             spec: ServerSpec::program(name, PROGRAM, words),
+            kept: kept_below(&root, workspace),
             root,
             server: Arc::new(ToolServer::new(tools)),
             connections: Connections::default(),
@@ -118,6 +117,20 @@ impl BuiltIn {
 
     pub(crate) fn spec(&self) -> &ServerSpec {
         &self.spec
+    }
+
+    /// Whether principals are served it: not where they could read what the gateway keeps for itself.
+    pub(super) fn is_for_principals(&self) -> bool {
+        self.kept.is_none()
+    }
+
+    /// What to say of that where there are principals.
+    pub(super) fn warning(&self) -> Option<String> {
+        let (root, kept) = (self.root.display(), self.kept.as_ref()?.display());
+        Some(format!(
+            "the built-in tools for {root} are not served to principals, who could read {kept}, which is the \
+             gateway's own; `--root DIR` serves another directory"
+        ))
     }
 
     /// Says what is served, where nobody has asked for it.
@@ -141,20 +154,4 @@ impl BuiltIn {
         self.connections
             .reach(Arc::<ToolServer>::clone(&self.server))
     }
-}
-
-/// What the gateway keeps for itself, if it is below this directory: its tokens, its log, credentials.
-fn kept_below(root: &Path, workspace: &Workspace) -> Option<PathBuf> {
-    let kept = [&workspace.places.state, &workspace.places.user].into_iter();
-    let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-    kept.map(real).find(|path| path.starts_with(root))
-}
-
-fn shows_too_much(root: &Path, kept: &Path) -> CliError {
-    let message = format!(
-        "the built-in tools are not served for {}: whoever has a token could read {}, which is the gateway's own",
-        root.display(),
-        kept.display()
-    );
-    CliError::new(Code::InvalidUsage, message).hint("`--root DIR` serves another directory")
 }

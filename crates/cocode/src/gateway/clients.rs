@@ -29,28 +29,47 @@ impl Client {
 /// The name of the gateway in the configuration of other tools.
 pub(crate) const NAME: &str = "cocode";
 
+/// The variable that the lines take the token from.
+const TOKEN: &str = "COCODE_TOKEN";
+
+/// Whether clients have to show a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    Open,
+    ByToken,
+}
+
 /// The lines for the tools that most people use.
-pub(crate) fn lines(url: &str) -> [Client; 4] {
+pub(crate) fn lines(url: &str, entry: Entry) -> [Client; 4] {
     // Shells take brackets and question marks for a pattern, and more for other things.
     let word = if url.contains(['[', '?', '&', ';', '*', '~', '$']) {
         format!("'{url}'")
     } else {
         url.to_owned()
     };
-    let cursor = json!({ "mcpServers": { NAME: { "url": url } } });
-    let vscode = json!({ "name": NAME, "type": "http", "url": url });
+    let mut cursor = json!({ "url": url });
+    let mut vscode = json!({ "name": NAME, "type": "http", "url": url });
+    let (mut claude, mut codex) = (String::new(), String::new());
+    if entry == Entry::ByToken {
+        claude = format!(" --header \"Authorization: Bearer ${TOKEN}\"");
+        codex = format!(" --bearer-token-env-var {TOKEN}");
+        let headers = json!({ "Authorization": format!("Bearer ${{env:{TOKEN}}}") });
+        cursor["headers"] = headers.clone();
+        vscode["headers"] = headers;
+    }
+    let cursor = json!({ "mcpServers": { NAME: cursor } });
     [
         Client {
             id: "claude-code",
             title: "Claude Code",
             file: None,
-            line: format!("claude mcp add --transport http {NAME} {word}"),
+            line: format!("claude mcp add --transport http {NAME} {word}{claude}"),
         },
         Client {
             id: "codex",
             title: "Codex",
             file: None,
-            line: format!("codex mcp add {NAME} --url {word}"),
+            line: format!("codex mcp add {NAME} --url {word}{codex}"),
         },
         Client {
             id: "cursor",
@@ -69,7 +88,7 @@ pub(crate) fn lines(url: &str) -> [Client; 4] {
 
 #[cfg(test)]
 mod tests {
-    use super::lines;
+    use super::{Entry, lines};
 
     #[test]
     fn an_address_that_shells_would_change_is_quoted() {
@@ -77,14 +96,21 @@ mod tests {
             "http://[::1]:7777/mcp",
             "http://127.0.0.1:7777/mcp?context_window=200000&tool_search=auto",
         ] {
-            let [claude, codex, cursor, _] = lines(url);
+            let [claude, codex, cursor, _] = lines(url, Entry::Open);
             for command in [claude, codex] {
                 let quoted = format!("'{url}'");
                 assert!(command.line.ends_with(&quoted), "{}", command.line);
             }
             assert!(cursor.line.contains(&format!("\"{url}\"")));
         }
-        let [claude, ..] = lines("http://127.0.0.1:7777/mcp");
+        let [claude, ..] = lines("http://127.0.0.1:7777/mcp", Entry::Open);
         assert!(!claude.line.contains('\''), "{}", claude.line);
+    }
+
+    #[test]
+    fn where_a_token_is_needed_the_lines_have_one() {
+        for client in lines("http://127.0.0.1:7777/mcp", Entry::ByToken) {
+            assert!(client.line.contains("COCODE_TOKEN"), "{}", client.line);
+        }
     }
 }

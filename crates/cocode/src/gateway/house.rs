@@ -149,6 +149,10 @@ impl House for GatewayHouse {
         self.interior.readiness()
     }
 
+    fn troubles(&self) -> Vec<String> {
+        self.interior.watch.troubles()
+    }
+
     fn servers(&self) -> Work<'_, Vec<Server>> {
         Box::pin(async { Ok(self.interior.servers()) })
     }

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cocode_admin::{Admin, AdminOptions, Desk, Refusal, RefusalStatus, Who};
+use cocode_admin::model::Authentication;
+use cocode_admin::{Admin, AdminOptions, Desk, House as _, Refusal, RefusalStatus, Who};
 use cocode_config::Metrics;
 use cocode_gateway::{Gateway, View};
 use cocode_wire::serve::{Admitting, Endpoint, Page, PageBody, Site, Visit};
@@ -12,6 +13,7 @@ use futures_util::StreamExt as _;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use tokio::sync::{mpsc, watch};
 
+use super::clients::Entry;
 use super::door::FrontDoor;
 use super::house::{Entrance, GatewayHouse, HouseParts};
 use super::opening::Listening;
@@ -35,6 +37,14 @@ pub(crate) struct Management {
 }
 
 impl Management {
+    /// What clients need to get in. Those that an authorization server knows find out by themselves.
+    pub(crate) fn entry(&self) -> Entry {
+        match self.house.facts().authentication {
+            Authentication::Tokens => Entry::ByToken,
+            _ => Entry::Open,
+        }
+    }
+
     /// Has to be called within a runtime.
     pub(crate) fn new(
         (plan, setup, workspace): (&Plan, &Setup, &Workspace),

@@ -94,7 +94,7 @@ impl<'a> Principals<'a> {
         options.max_own_servers = MAX_OWN_SERVERS;
         let view = self.gateway.view(options);
         let agent = self.agent_of(&ways, &view).await;
-        apply(&view, principal, config, specs).await;
+        self.apply_to(&view, principal, config, specs).await;
         let served = Served { rules, ways, agent };
         self.all.insert(id, served);
         self.views.keep(wish, view, max_sessions);
@@ -126,8 +126,22 @@ impl<'a> Principals<'a> {
     /// Serves everybody what the configuration says now.
     pub(crate) async fn apply(&mut self, config: &Config, specs: &[ServerSpec]) {
         for (principal, view) in self.views.principals() {
-            apply(&view, principal.as_str(), config, specs).await;
+            self.apply_to(&view, principal.as_str(), config, specs)
+                .await;
         }
+    }
+
+    /// Serves one principal those servers that they may use.
+    async fn apply_to(&self, view: &View, principal: &str, config: &Config, specs: &[ServerSpec]) {
+        let settings = config.settings.gateway.principal(principal);
+        let settings = settings.as_deref();
+        let withheld = self.ways.built_in.as_ref();
+        let withheld = withheld.filter(|built_in| !built_in.is_for_principals());
+        let is_theirs = |spec: &&ServerSpec| {
+            let may_use = settings.is_none_or(|settings| settings.may_use(spec.name.as_str()));
+            may_use && !withheld.is_some_and(|built_in| built_in.is(spec))
+        };
+        view.apply(specs.iter().filter(is_theirs).cloned()).await;
     }
 
     /// Lets go of those who have not come for a while.
@@ -159,13 +173,4 @@ impl Served {
 fn max_sessions(principal: &str, config: &Config) -> usize {
     let most = config.settings.gateway.max_sessions_of(principal);
     usize::try_from(most).unwrap_or(usize::MAX)
-}
-
-/// Serves one principal those servers that they may use.
-async fn apply(view: &View, principal: &str, config: &Config, specs: &[ServerSpec]) {
-    let settings = config.settings.gateway.principal(principal);
-    let settings = settings.as_deref();
-    let is_theirs =
-        |spec: &&ServerSpec| settings.is_none_or(|settings| settings.may_use(spec.name.as_str()));
-    view.apply(specs.iter().filter(is_theirs).cloned()).await;
 }

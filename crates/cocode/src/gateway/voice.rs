@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::clients;
+use super::clients::{self, Entry};
 use super::listen::found_at;
 use super::plan::Plan;
 use crate::error::{CliError, Code};
@@ -79,9 +79,14 @@ impl<'a> Voice<'a> {
     }
 
     /// Clients can connect.
-    pub(crate) fn listening(&self, search: &ToolSearch, office: &Office) -> Result<(), CliError> {
+    pub(crate) fn listening(
+        &self,
+        search: &ToolSearch,
+        entry: Entry,
+        office: &Office,
+    ) -> Result<(), CliError> {
         let url = self.url();
-        let clients = clients::lines(&url);
+        let clients = clients::lines(&url, entry);
         if self.printer.json() {
             let clients = clients.iter();
             let clients = clients.map(|client| (client.id, client.line.as_str()));

@@ -64,6 +64,15 @@ impl Watch {
         }
     }
 
+    /// What those who look after the gateway should know of it.
+    pub(crate) fn troubles(&self) -> Vec<String> {
+        let failing = self.audit().and_then(|audit| audit.log.health().failing);
+        let failing = failing.map(|why| {
+            format!("the audit log cannot be written, and calls wait or are refused for it: {why}")
+        });
+        failing.into_iter().collect()
+    }
+
     /// Limits are as this configuration says from now on.
     pub(crate) fn follow(&self, config: &Config) {
         self.limits.replace(plan(config));

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Printer;
 
@@ -13,6 +13,9 @@ use super::Printer;
 const MAX_WAITING: usize = 256;
 /// How long the end waits for what is still to be written.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(2);
+
+/// How soon the end looks again whether there is room.
+const FULL_PAUSE: Duration = Duration::from_millis(10);
 
 /// Where something is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,8 +100,19 @@ impl Aside {
     /// Whether all that was said before is written, soon enough.
     fn flush(&self) -> bool {
         let (done, written) = mpsc::sync_channel(1);
-        let sent = self.queue.try_send(Queued::Flush(done));
-        sent.is_ok() && written.recv_timeout(WRITTEN_WITHIN).is_ok()
+        let until = Instant::now() + WRITTEN_WITHIN;
+        let mut flush = Queued::Flush(done);
+        loop {
+            flush = match self.queue.try_send(flush) {
+                Ok(()) => break,
+                // Somebody may read slowly.
+                Err(TrySendError::Full(flush)) if Instant::now() < until => flush,
+                Err(_) => return false,
+            };
+            std::thread::sleep(FULL_PAUSE);
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        written.recv_timeout(left).is_ok()
     }
 }
 

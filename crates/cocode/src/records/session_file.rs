@@ -15,7 +15,7 @@ use cocode_wire::serve::{
     Headcount, SessionKey, SessionMark, SessionNews, SessionStore, SessionStoreError, StoreWork,
     StoredSession, Whose,
 };
-use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::Semaphore;
 
 /// Sessions that are kept.
@@ -158,11 +158,7 @@ impl FileSessionStore {
 
 impl Trouble {
     fn is_busy(&self) -> bool {
-        let code = self.sqlite().and_then(rusqlite::Error::sqlite_error_code);
-        matches!(
-            code,
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
-        )
+        self.sqlite().is_some_and(sqlite_file::is_busy)
     }
 }
 

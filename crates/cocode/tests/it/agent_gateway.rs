@@ -119,10 +119,10 @@ fn the_agent_of_a_principal_knows_of_no_server_that_is_not_theirs() {
     let home = Home::new();
     // Lists that a server calls public are remembered for everybody who may see that server.
     let (one, two) = (Script::new().stdio(), Script::new().stdio());
-    home.user_file("mcp.toml", &(entry("one", &one) + &entry("vault", &two)));
+    home.user_file("mcp.toml", &(entry("garden", &one) + &entry("vault", &two)));
     home.user_file(
         "config.toml",
-        "[gateway.principals.bob]\nservers = [\"one\", \"cocode\"]\n",
+        "[gateway.principals.bob]\nservers = [\"garden\", \"cocode\"]\n",
     );
     let (ana, bob) = (token(&home, "ana"), token(&home, "bob"));
     let model = ModelScript::new()
@@ -130,7 +130,7 @@ fn the_agent_of_a_principal_knows_of_no_server_that_is_not_theirs() {
         .turn(ModelTurn::new().text("Good morning, bob."))
         .start(ModelFormat::Anthropic);
     let mut gateway = with_agent(&home, &model, &[]);
-    gateway.until_ready(&["one", "vault", "cocode"]);
+    gateway.until_ready(&["garden", "vault", "cocode"]);
     for token in [&ana, &bob] {
         let client = ByHand::new(&gateway.server("cocode"), Some(token)).initialized();
         let answer = client.call("cocode", &serde_json::json!({ "prompt": "hello" }));
@@ -138,8 +138,8 @@ fn the_agent_of_a_principal_knows_of_no_server_that_is_not_theirs() {
     }
     let asked = model.bodies();
     let told = |number: usize| asked[number].to_string();
-    assert!(told(0).contains("mcp__vault__echo"), "{}", told(0));
-    assert!(told(1).contains("mcp__one__echo"), "{}", told(1));
+    assert!(told(0).contains("vault"), "{}", told(0));
+    assert!(told(1).contains("garden"), "{}", told(1));
     assert!(!told(1).contains("vault"), "{}", told(1));
     model.assert_no_violations();
 }

@@ -9,7 +9,7 @@ use http::StatusCode;
 use super::handler::Shared;
 use super::held::Requests;
 use super::post::{
-    Incomer, NOT_ASKED, UNUSABLE_ID, has_usable_id, noting, too_many_requests, was_lost, ways,
+    Incomer, UNUSABLE_ID, answered, has_usable_id, noting, too_many_requests, was_lost, ways,
 };
 use super::reply;
 use super::session::{Active, Session};
@@ -64,12 +64,7 @@ pub(super) fn serve(
         };
         match frame.kind() {
             FrameKind::Notification => session.conversation.notification(frame),
-            FrameKind::Response if !session.streams.has_asked(&frame) => {
-                let error = RpcError::new(code::INVALID_REQUEST, NOT_ASKED);
-                let refusal = Answer::error(&null(), &error);
-                servings.push(Box::pin(std::future::ready(refusal)));
-            }
-            FrameKind::Response => session.conversation.response(frame),
+            FrameKind::Response => answered(&session, frame),
             FrameKind::Request if was_lost(&incomer.headers, frame.method()) => {
                 let id = frame.id().unwrap_or_else(null);
                 let lost = Answer::error(&id, &gateway_lost());

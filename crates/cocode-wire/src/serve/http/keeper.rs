@@ -229,6 +229,17 @@ impl Keeper {
 
     /// Tells the store, up to where it does not take it.
     async fn pass_on(&self, waiting: &mut Waiting) -> Option<()> {
+        // Who has to go waits for nobody who has something to set.
+        while let Some(whose) = waiting.evicted.first() {
+            self.ask(self.store.remove_of(whose)).await?;
+            waiting.evicted.pop_first();
+        }
+        while !waiting.ended.is_empty() {
+            let keys = waiting.ended.iter().copied();
+            let keys: Vec<SessionKey> = keys.take(MAX_AT_ONCE).collect();
+            self.ask(self.store.remove(&keys)).await?;
+            waiting.ended.retain(|key| !keys.contains(key));
+        }
         while let Some(entry) = waiting.retold.first_entry() {
             let (key, kept) = (*entry.key(), Arc::clone(entry.get()));
             if let Some(saying) = kept.saying() {
@@ -238,16 +249,6 @@ impl Keeper {
                 }
             }
             waiting.retold.remove(&key);
-        }
-        while !waiting.ended.is_empty() {
-            let keys = waiting.ended.iter().copied();
-            let keys: Vec<SessionKey> = keys.take(MAX_AT_ONCE).collect();
-            self.ask(self.store.remove(&keys)).await?;
-            waiting.ended.retain(|key| !keys.contains(key));
-        }
-        while let Some(whose) = waiting.evicted.first() {
-            self.ask(self.store.remove_of(whose)).await?;
-            waiting.evicted.pop_first();
         }
         Some(())
     }

@@ -195,10 +195,6 @@ pub(super) fn parse(bytes: Bytes) -> Result<Frame, Box<Reply>> {
     Ok(frame)
 }
 
-/// Whoever has asked waits for it elsewhere, or is gone: nobody should think that it was heard.
-pub(super) const NOT_ASKED: &str = "Nothing was asked by that id here. If another gateway has asked, \
-    the answer has to reach that one";
-
 pub(super) const UNUSABLE_ID: &str = "An id is a string or a number";
 
 /// Whether a message has no id, or one that an answer can name.
@@ -303,6 +299,16 @@ fn in_session(shared: &Arc<Shared>, incomer: Incomer, frame: Frame) -> Work {
     }
 }
 
+/// An answer to a question. One that nobody here has asked is passed over, and not refused: an error would
+/// end clients of the first generation, which is worse than a question of another gateway without an answer.
+pub(super) fn answered(session: &Session, frame: Frame) {
+    if session.streams.has_asked(&frame) {
+        session.conversation.response(frame);
+    } else {
+        tracing::debug!("an answer to what was not asked here is passed over");
+    }
+}
+
 /// A message of that session.
 fn message(shared: &Arc<Shared>, session: Arc<Session>, incomer: Incomer, frame: Frame) -> Work {
     match frame.kind() {
@@ -313,11 +319,7 @@ fn message(shared: &Arc<Shared>, session: Arc<Session>, incomer: Incomer, frame:
         }
         FrameKind::Response => {
             session.touch();
-            if !session.streams.has_asked(&frame) {
-                let error = RpcError::new(code::INVALID_REQUEST, NOT_ASKED);
-                return Work::done(reply::failure(StatusCode::BAD_REQUEST, None, &error));
-            }
-            session.conversation.response(frame);
+            answered(&session, frame);
             Work::done(reply::empty(StatusCode::ACCEPTED))
         }
         FrameKind::Request => {

@@ -10,6 +10,12 @@ use tokio::net::UnixStream;
 /// A program in a sandbox can come as often as it likes, and is not to fill the log.
 const TOLD_EVERY: Duration = Duration::from_mins(1);
 
+/// What clients are told who are in a sandbox, or of whom that is not known: another container may be meant.
+const CONFINED: &[u8] =
+    b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"this socket is not for programs in a sandbox\"}}\n";
+const UNKNOWN: &[u8] =
+    b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"this socket serves only processes that can be seen from where it is served, and not those of another container\"}}\n";
+
 /// Why a client is not let in.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TurnedAway {
@@ -22,6 +28,16 @@ pub(super) enum TurnedAway {
     /// It may be in a sandbox.
     #[error("whether it is in a sandbox is not known")]
     Unknown(#[source] RestrictionsError),
+}
+
+impl TurnedAway {
+    /// What the client is told.
+    pub(super) fn told(&self) -> &'static [u8] {
+        match self {
+            Self::Confined { .. } => CONFINED,
+            Self::Unknown(_) => UNKNOWN,
+        }
+    }
 }
 
 /// Lets those in that are no more confined than this process. Reads a few small files of the system.

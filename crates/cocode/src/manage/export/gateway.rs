@@ -66,7 +66,7 @@ pub(super) fn row(url: &str) -> Result<Row, CliError> {
 /// Prints what to type or paste for the tools that most people use.
 pub(super) fn print_lines(url: &str, printer: &Printer) -> Result<(), CliError> {
     row(url)?;
-    for client in clients::lines(url) {
+    for client in clients::lines(url, clients::Entry::Open) {
         if printer.json() {
             let line = OneLine {
                 tool: client.id,
@@ -96,7 +96,7 @@ pub(super) fn print(
         error.causes.extend(reasons);
         return Err(error);
     };
-    let lines = clients::lines(url);
+    let lines = clients::lines(url, clients::Entry::Open);
     let command = lines.iter().find(|client| client.id == tool.id());
     let command = command.filter(|client| client.file.is_none());
     let command = command.map(|Client { line, .. }| line.as_str());

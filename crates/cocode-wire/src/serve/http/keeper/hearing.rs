@@ -46,6 +46,9 @@ impl Keeper {
     /// Notes which sessions that are here, or are being brought here, were changed elsewhere. Most of
     /// what happens is no business of this server, or was done by it.
     fn note_unheard(&self, shared: &Shared, retold: Vec<(SessionKey, u64)>) {
+        if retold.is_empty() {
+            return;
+        }
         let keys = retold.iter().map(|(key, _)| *key).collect();
         // In this order, because who is brought over is among those who are here before it is not among
         // those who come any more.

@@ -286,7 +286,7 @@ async fn within(files: &Files, workspace: &Workspace) -> Within {
     let access = Access::of(&*records, workspace).await.unwrap();
     let built_in = files
         .has_built_in
-        .then(|| BuiltIn::wanted(&args, &access, workspace).unwrap());
+        .then(|| BuiltIn::wanted(&args, workspace).unwrap());
     Within {
         built_in: built_in.flatten(),
         agent: None,
