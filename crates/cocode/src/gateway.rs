@@ -34,7 +34,6 @@ use cocode_gateway::{Gateway, View, ViewOptions};
 use cocode_wire::serve::UnixServerError;
 use futures_util::FutureExt as _;
 use futures_util::future::Fuse;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::agent::{AgentPlace, Resident};
@@ -42,6 +41,7 @@ use self::builtin::BuiltIn;
 use self::connector::Ways;
 use self::management::Management;
 use self::opening::{Listening, Made, Opened, Within};
+use self::oversight::Watch;
 use self::plan::Plan;
 use self::principals::Principals;
 use self::servers::Servers;
@@ -136,9 +136,7 @@ async fn serve(
     let mut servers = servers.publishing(management.present());
     // Who connects meanwhile waits: nobody is told that there is no such server.
     servers.apply().await;
-    let mut tasks = JoinSet::new();
-    tasks.spawn(door.evictions(listening.door()));
-    tasks.spawn(door.first_token(listening.door(), &watch));
+    let tasks = door.guarded(&listening.door(), &watch);
     management.open(plan, &voice, &listening, floor);
     let stop = CancellationToken::new();
     let mut serving = listening.serve(&stop);
@@ -188,9 +186,7 @@ async fn serve(
     door.close().await;
     // Whoever still had a view would keep its servers.
     drop((watcher, ways, management, tasks, door));
-    let exit = end(&gateway, fronts, &mut interrupts).await;
-    watch.close().await;
-    exit
+    end(&gateway, fronts, &watch, &mut interrupts).await
 }
 
 fn failed(error: &tokio::task::JoinError) -> CliError {
@@ -250,6 +246,7 @@ fn warn(plan: &Plan, config: &Config, workspace: &Workspace) {
 async fn end(
     gateway: &Gateway,
     mut fronts: Option<Hosting>,
+    watch: &Watch,
     interrupts: &mut Interrupts,
 ) -> Result<Exit, CliError> {
     let ending = async {
@@ -266,6 +263,7 @@ async fn end(
         fronts.abandon();
         fronts.over().await;
     }
+    watch.close().await;
     Ok(exit)
 }
 

@@ -63,14 +63,13 @@ impl AuditLedger for Scripted {
     }
 
     fn sync(&self) -> Work<'_, Result<(), AuditError>> {
-        let synced = match self.is_unsynced.load(Ordering::Relaxed) {
-            false => Ok(()),
-            true => Err(AuditError::Io {
-                action: "write",
-                path: "audit.jsonl".into(),
-                source: std::io::ErrorKind::QuotaExceeded.into(),
-            }),
+        let failed = AuditError::Io {
+            action: "write",
+            path: "audit.jsonl".into(),
+            source: std::io::ErrorKind::QuotaExceeded.into(),
         };
+        let is_synced = !self.is_unsynced.load(Ordering::Relaxed);
+        let synced = is_synced.then_some(()).ok_or(failed);
         Box::pin(std::future::ready(synced))
     }
 

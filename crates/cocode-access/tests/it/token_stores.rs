@@ -17,7 +17,7 @@ use crate::token_promises::{keeps_its_promises, name, record, seconds};
 use crate::{part, start};
 
 /// Whose token it was, if it was one.
-fn revoked_name(revoked: Option<Revoked>) -> Option<PrincipalName> {
+fn revoked_name(revoked: Option<Revoked>) -> Option<cocode_access::PrincipalName> {
     match revoked? {
         Revoked::One(token) => Some(token.name),
         Revoked::Many => None,

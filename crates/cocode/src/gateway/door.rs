@@ -12,6 +12,7 @@ use cocode_admin::{CallBook, TurnedAway, Who};
 use cocode_config::{Config, GatewayOAuth};
 use cocode_wire::serve::{Admission, Admitting, Door, Guest, Visit};
 use http::{HeaderMap, Response, StatusCode, header};
+use tokio::task::JoinSet;
 use url::Url;
 
 use super::listen::is_for_others;
@@ -169,8 +170,16 @@ impl FrontDoor {
         }
     }
 
+    /// Sees to it that nobody stays who may not, for as long as this is held.
+    pub(crate) fn guarded(&self, door: &Door, watch: &Watch) -> JoinSet<()> {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(self.evictions(door.clone()));
+        tasks.spawn(self.first_token(door.clone(), watch));
+        tasks
+    }
+
     /// Sends everybody away whose token is revoked, for as long as there are tokens.
-    pub(crate) fn evictions(&self, door: Door) -> impl Future<Output = ()> + Send + use<> {
+    fn evictions(&self, door: Door) -> impl Future<Output = ()> + Send + use<> {
         let mut revocations = self.tokens.revocations();
         async move {
             while let Some(revoked) = revocations.next().await {
@@ -186,11 +195,7 @@ impl FrontDoor {
     }
 
     /// Sends everybody away who did not have to say who they are, once there is a token.
-    pub(crate) fn first_token(
-        &self,
-        door: Door,
-        watch: &Watch,
-    ) -> impl Future<Output = ()> + Send + use<> {
+    fn first_token(&self, door: Door, watch: &Watch) -> impl Future<Output = ()> + Send + use<> {
         let (needed, was_needed) = (self.tokens.until_needed(), self.tokens.is_needed());
         let watch = watch.clone();
         async move {
