@@ -136,7 +136,7 @@ async fn serve(
     let mut servers = servers.publishing(management.present());
     // Who connects meanwhile waits: nobody is told that there is no such server.
     servers.apply().await;
-    let tasks = door.guarded(&listening.door(), &watch);
+    let tasks = door.guarded(&listening.door());
     management.open(plan, &voice, &listening, floor);
     let stop = CancellationToken::new();
     let mut serving = listening.serve(&stop);

@@ -16,7 +16,6 @@ use tokio::task::JoinSet;
 use url::Url;
 
 use super::listen::is_for_others;
-use super::oversight::Watch;
 use super::plan::Plan;
 use super::views::{NoView, Views};
 use crate::access::token_trouble;
@@ -171,10 +170,12 @@ impl FrontDoor {
     }
 
     /// Sees to it that nobody stays who may not, for as long as this is held.
-    pub(crate) fn guarded(&self, door: &Door, watch: &Watch) -> JoinSet<()> {
+    pub(crate) fn guarded(&self, door: &Door) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         tasks.spawn(self.evictions(door.clone()));
-        tasks.spawn(self.first_token(door.clone(), watch));
+        if !self.tokens.is_needed() {
+            tasks.spawn(self.first_token(door.clone()));
+        }
         tasks
     }
 
@@ -195,16 +196,11 @@ impl FrontDoor {
     }
 
     /// Sends everybody away who did not have to say who they are, once there is a token.
-    fn first_token(&self, door: Door, watch: &Watch) -> impl Future<Output = ()> + Send + use<> {
-        let (needed, was_needed) = (self.tokens.until_needed(), self.tokens.is_needed());
-        let watch = watch.clone();
+    fn first_token(&self, door: Door) -> impl Future<Output = ()> + Send + use<> {
+        let needed = self.tokens.until_needed();
         async move {
-            if was_needed {
-                return;
-            }
             needed.await;
             door.evict_strangers();
-            watch.begin().await;
         }
     }
 

@@ -206,6 +206,10 @@ fn model() -> ScriptedModel {
 }
 
 #[test]
+#[expect(
+    clippy::print_stdout,
+    reason = "the numbers of a run, for who wants to know them"
+)]
 fn system_one_of_two_gateways_is_killed_and_everybody_goes_on() {
     let database = PostgresPeer::start();
     let nodes = Nodes::new(&database, model());
@@ -238,6 +242,7 @@ fn system_one_of_two_gateways_is_killed_and_everybody_goes_on() {
             (token, told(begun, "session_id"))
         })
         .collect();
+    let begun = std::time::Instant::now();
     assert_eq!(with_sessions.line(), "READY");
     assert_eq!(without.line(), "READY");
 
@@ -285,4 +290,12 @@ fn system_one_of_two_gateways_is_killed_and_everybody_goes_on() {
     let made = u64::try_from(2 * CLIENTS + TALKS).unwrap();
     let least = answered(&with_sessions) + answered(&without) + made;
     assert!(entries >= least, "{entries} entries, {least} things done");
+    println!(
+        "{} and {} answers, {} and {} calls lost, {entries} entries, {:.1} s",
+        answered(&with_sessions),
+        answered(&without),
+        n_lost(&with_sessions),
+        n_lost(&without),
+        begun.elapsed().as_secs_f64()
+    );
 }
