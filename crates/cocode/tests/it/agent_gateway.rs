@@ -173,3 +173,56 @@ fn the_agent_of_a_principal_writes_nothing_that_the_gateway_obeys() {
         );
     }
 }
+
+/// Asks at a socket who one is, and prints what is said.
+const WHO_AM_I: &str = "import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(20)
+s.connect(sys.argv[1])
+try:
+    s.sendall(b'GET /api/v1/session HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n')
+except OSError:
+    pass
+print('ANSWER', s.recv(4096).decode())
+";
+
+#[test]
+fn no_command_of_the_agent_is_served_at_the_socket_of_the_gateway() {
+    let home = Home::new();
+    home.project_file("who.py", WHO_AM_I);
+    let bob = token(&home, "bob");
+    let socket = |gateway: &Running| {
+        assert!(gateway.url().starts_with("http://"));
+        let status = home.run(["mcp", "daemon", "status", "--json"]);
+        let status: Value = serde_json::from_str(&status.with_code(0).stdout).unwrap();
+        status["socket"].as_str().unwrap().to_owned()
+    };
+    let first = ModelScript::new().start(ModelFormat::Anthropic);
+    let place = {
+        let mut gateway = with_agent(&home, &first, &[]);
+        gateway.until_ready(&["cocode"]);
+        let place = socket(&gateway);
+        // Whoever is not in a sandbox is an administrator there.
+        let mut ask = std::process::Command::new("python3");
+        let said = ask.arg(home.project().join("who.py")).arg(&place).output();
+        let said = String::from_utf8(said.unwrap().stdout).unwrap();
+        assert!(said.contains("isAdmin"), "{said}");
+        assert_eq!(gateway.end("-TERM").0, Some(0));
+        place
+    };
+    let command = serde_json::json!({ "command": format!("python3 who.py {place}") });
+    let model = ModelScript::new()
+        .turn(ModelTurn::new().call("c1", "shell", &command))
+        .turn(ModelTurn::new().text("They did not let me in."))
+        .start(ModelFormat::Anthropic);
+    let mut gateway = with_agent(&home, &model, &[]);
+    gateway.until_ready(&["cocode"]);
+    assert_eq!(socket(&gateway), place);
+    let client = ByHand::new(&gateway.server("cocode"), Some(&bob)).initialized();
+    let answer = client.call("cocode", &serde_json::json!({ "prompt": "who are you?" }));
+    assert!(answer["result"].is_object(), "{answer}");
+    let told = model.bodies()[1].to_string();
+    assert!(told.contains("ANSWER"), "{told}");
+    assert!(told.contains("not for programs in a sandbox"), "{told}");
+    assert!(!told.contains("isAdmin"), "{told}");
+}
