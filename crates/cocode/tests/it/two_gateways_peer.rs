@@ -198,6 +198,14 @@ fn told(turn: Finished, key: &str) -> String {
     text(&result["structuredContent"], key).to_owned()
 }
 
+/// How many entries the audit log has, which is intact.
+fn entries(machine: &Machine) -> u64 {
+    let verified = machine.run(&["audit", "verify"]).with_code(0).stdout;
+    let entries = verified.strip_prefix("intact: ").unwrap();
+    let (entries, _) = entries.split_once(' ').unwrap();
+    entries.parse().unwrap()
+}
+
 /// A model that answers every turn of every conversation alike.
 fn model() -> ScriptedModel {
     let turns = (0..2 * TALKS).map(|_| ModelTurn::new().text("Noted."));
@@ -281,10 +289,7 @@ fn system_one_of_two_gateways_is_killed_and_everybody_goes_on() {
     for gateway in [again, other] {
         assert_eq!(gateway.end("-TERM").0, Some(0));
     }
-    let verified = nodes.machines[1].run(&["audit", "verify"]).with_code(0);
-    let entries = verified.stdout.strip_prefix("intact: ").unwrap();
-    let (entries, _) = entries.split_once(' ').unwrap();
-    let entries: u64 = entries.parse().unwrap();
+    let entries = entries(&nodes.machines[1]);
     // Nothing that was answered is missing, though a gateway was killed; nor is a token that was made.
     let answered = |seen: &Value| seen["calls"].as_u64().unwrap();
     let made = u64::try_from(2 * CLIENTS + TALKS).unwrap();
