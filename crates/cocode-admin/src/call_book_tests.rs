@@ -138,3 +138,15 @@ async fn those_who_were_turned_away_are_counted() {
     assert_eq!(book.turned_away(TurnedAway::Limit), 2);
     assert_eq!(book.turned_away(TurnedAway::Authentication), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_time_that_people_take_to_allow_a_call_is_no_time_of_its_server() {
+    let book = CallBook::new(Bulletin::new());
+    let call = book.begin(of("files", "write"));
+    tokio::time::sleep(std::time::Duration::from_secs(25)).await;
+    call.allowed();
+    tokio::time::sleep(std::time::Duration::from_millis(3)).await;
+    call.end(CallEnding::Ok { bytes: 1 });
+    let took = book.recent(1)[0].milliseconds.unwrap();
+    assert!((3.0..25.0).contains(&took), "{took}");
+}

@@ -68,7 +68,8 @@ impl Watch {
     pub(crate) fn troubles(&self) -> Vec<String> {
         let failing = self.audit().and_then(|audit| audit.log.health().failing);
         let failing = failing.map(|why| {
-            format!("the audit log cannot be written, and calls wait or are refused for it: {why}")
+            // What becomes of calls meanwhile is for `on_failure` to say.
+            format!("the audit log cannot be written: {why}")
         });
         failing.into_iter().collect()
     }

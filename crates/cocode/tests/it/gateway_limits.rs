@@ -86,6 +86,8 @@ fn where_nothing_can_be_written_down_calls_are_refused_or_made_as_the_settings_s
             ),
         );
         let ana = token(&home, "ana");
+        let made = home.run(["gateway", "token", "add", "root", "--admin"]);
+        let admin = made.with_code(0).stdout.trim().to_owned();
         let mut gateway = Running::start(&home, &[]);
         gateway.until_state("workspace", "ready");
         let client = ByHand::new(gateway.url(), Some(&ana)).initialized();
@@ -101,6 +103,15 @@ fn where_nothing_can_be_written_down_calls_are_refused_or_made_as_the_settings_s
                 answer.with_status(503);
             }
         }
+        // Those who look after it see what is wrong, in any case.
+        let bearer = format!("Bearer {admin}");
+        let headers = [("Authorization", bearer.as_str())];
+        let see = |path: &str| {
+            let url = format!("{}{path}", office["url"].as_str().unwrap());
+            ask(&url, "GET", &headers, "").with_status(200).body
+        };
+        assert!(see("api/v1/status").contains("the audit log cannot be written"));
+        assert!(see("metrics").contains("cocode_troubles 1"));
         // From the first one on.
         for _ in 0..3 {
             let answer = call(&client, "mcp__workspace__list");
