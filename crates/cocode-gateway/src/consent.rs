@@ -11,8 +11,6 @@ use std::time::Duration;
 use cocode_core::{Era, ServerName};
 use cocode_wire::members::Members;
 use cocode_wire::{RawJson, RpcError, code};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::inbox::Consent;
@@ -78,7 +76,7 @@ impl Consents {
                 tool: Some(tool.into()),
                 consent: Some(Consent {
                     client: request.caller.name(),
-                    arguments: arguments(request)?,
+                    arguments: request.arguments()?.map(|given| given.detached()),
                     reason: reason(),
                 }),
             };
@@ -196,24 +194,6 @@ impl Consents {
 fn with_state(call: &[u8], state: Option<&RawJson>) -> Vec<u8> {
     let state = state.map_or(&b""[..], RawJson::as_bytes);
     [call, state].concat()
-}
-
-/// The arguments of a call, as whoever is to allow it should see them.
-fn arguments(request: &Request) -> Result<Option<RawJson>, RpcError> {
-    #[derive(Deserialize)]
-    struct Params<'a> {
-        #[serde(borrow, default)]
-        arguments: Option<&'a RawValue>,
-    }
-    let Some(params) = request.params.as_ref() else {
-        return Ok(None);
-    };
-    // Arguments that are given twice cannot be read: one of them would not be seen.
-    let parts: Params<'_> = params
-        .decode()
-        .map_err(|error| RpcError::new(code::INVALID_PARAMS, error.to_string()))?;
-    let arguments = parts.arguments.map(|arguments| params.share(arguments));
-    Ok(arguments.map(|arguments| arguments.detached()))
 }
 
 fn question(server: &ServerName, tool: &str) -> RawJson {

@@ -4,8 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use cocode_core::ServerName;
 use cocode_wire::serve::Sink;
-use cocode_wire::{RawJson, RpcError};
+use cocode_wire::{RawJson, RpcError, code};
 use http::HeaderMap;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::caller::Caller;
 use crate::deeds::Slot;
@@ -39,6 +41,23 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// What a tool is called with. What would be read in two ways is refused: what is checked, or shown to
+    /// whoever is to allow it, has to be what is sent.
+    pub(crate) fn arguments(&self) -> Result<Option<RawJson>, RpcError> {
+        #[derive(Deserialize)]
+        struct Params<'a> {
+            #[serde(borrow, default)]
+            arguments: Option<&'a RawValue>,
+        }
+        let Some(params) = self.params.as_ref() else {
+            return Ok(None);
+        };
+        let parts: Params<'_> = params
+            .decode()
+            .map_err(|error| RpcError::new(code::INVALID_PARAMS, error.to_string()))?;
+        Ok(parts.arguments.map(|arguments| params.share(arguments)))
+    }
+
     /// Tells the overseer what came of asking somebody about this call: it was refused, goes on, or its client
     /// is to ask.
     pub(crate) fn unless_refused(

@@ -7,8 +7,6 @@ use cocode_core::{Revision, ServerName, Verdict, nearest};
 use cocode_wire::encode::push_member;
 use cocode_wire::members::{Members, begins_or_ends_with, never_mentions};
 use cocode_wire::{RawJson, RpcError, code};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::Merged;
 use super::pages::with_text;
@@ -118,7 +116,7 @@ impl Merged {
         let Callee { view, entry, tool } = callee;
         let server = &entry.spec.name;
         crate::headers::check(&entry.instance, &request, tool)?;
-        let arguments = arguments(&request)?;
+        let arguments = request.arguments()?;
         let manager = entry.instance.manager();
         let checked = manager.check_arguments(server, tool, arguments.as_ref());
         match checked.await {
@@ -197,23 +195,6 @@ impl Merged {
         }
         NotCalled::Unknown(what)
     }
-}
-
-/// What a tool is called with. What would be read in two ways is refused: what is checked has to be
-/// what is sent.
-pub(super) fn arguments(request: &Request) -> Result<Option<RawJson>, RpcError> {
-    #[derive(Deserialize)]
-    struct Params<'a> {
-        #[serde(borrow, default)]
-        arguments: Option<&'a RawValue>,
-    }
-    let Some(params) = request.params.as_ref() else {
-        return Ok(None);
-    };
-    let parts: Params<'_> = params
-        .decode()
-        .map_err(|error| RpcError::new(code::INVALID_PARAMS, error.to_string()))?;
-    Ok(parts.arguments.map(|arguments| params.share(arguments)))
 }
 
 /// Arguments that do not fit: a result that a model can learn from, for clients that know that these

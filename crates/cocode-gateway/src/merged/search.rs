@@ -14,7 +14,7 @@ use cocode_wire::{RawJson, RpcError, code};
 use http::HeaderMap;
 use serde_json::value::RawValue;
 
-use super::calling::{By, NotCalled, arguments};
+use super::calling::{By, NotCalled};
 use super::snapshot::Snapshot;
 use super::{Merged, lock};
 use crate::deeds::{Watched, not_there};
@@ -79,7 +79,7 @@ impl Merged {
         let era = request.caller.era();
         match own {
             Own::Search => {
-                let given = arguments(&request)?;
+                let given = request.arguments()?;
                 let watched = self.view()?.watch(&request, None, Some(TOOL_SEARCH))?;
                 let reply = match Query::read(given.as_ref()) {
                     Ok(query) => self.search(&query, era).await,
@@ -277,7 +277,7 @@ type Unwrapped = Result<String, String>;
 /// to the same call. The headers that a client mirrors arguments in are those of `tool_call`, which has
 /// none.
 fn unwrap_call(request: &mut Request) -> Result<Unwrapped, RpcError> {
-    let Some(given) = arguments(request)? else {
+    let Some(given) = request.arguments()? else {
         return Ok(Err(format!("`{TOOL_CALL}` needs the `name` of a tool.")));
     };
     let Ok(members) = given.decode::<Members<'_>>() else {
