@@ -1,7 +1,7 @@
 // A client of the TypeScript SDK 1: handshakes only, over streamable HTTP, HTTP+SSE, WebSocket or
 // stdio.
 import { installed } from './installed.mjs';
-import { answers, capabilities, follow, plan } from './visit.mjs';
+import { answers, authorized, capabilities, follow, plan } from './visit.mjs';
 
 const { Client } = installed('@modelcontextprotocol/sdk/client/index.js');
 const { SSEClientTransport } = installed('@modelcontextprotocol/sdk/client/sse.js');
@@ -32,7 +32,7 @@ await follow(async () => {
   const transport =
     plan.transport === 'stdio'
       ? new StdioClientTransport(plan.program)
-      : new TRANSPORTS[plan.transport](new URL(plan.url));
+      : new TRANSPORTS[plan.transport](new URL(plan.url), authorized);
   let agreed;
   // The client tells its transport, and nobody else, which version was agreed upon.
   const tell = transport.setProtocolVersion?.bind(transport);

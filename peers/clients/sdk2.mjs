@@ -1,6 +1,6 @@
 // A client of the TypeScript SDK 2: either era, over streamable HTTP, HTTP+SSE or stdio.
 import { installed } from './installed.mjs';
-import { answers, capabilities, follow, plan } from './visit.mjs';
+import { answers, authorized, capabilities, follow, plan } from './visit.mjs';
 
 const { Client, SSEClientTransport, StreamableHTTPClientTransport } = installed(
   '@modelcontextprotocol/client',
@@ -21,7 +21,7 @@ await follow(async () => {
   const transport =
     plan.transport === 'stdio'
       ? new StdioClientTransport(plan.program)
-      : new TRANSPORTS[plan.transport](new URL(plan.url));
+      : new TRANSPORTS[plan.transport](new URL(plan.url), authorized);
   await client.connect(transport);
   const call = (request, options) => client.callTool(request, options);
   return { client, version: () => client.getNegotiatedProtocolVersion(), call };

@@ -2,6 +2,7 @@
 //
 // The plan is JSON on standard input:
 //   { "url" or "program": { "command", "args", "env", "cwd" }, "transport", "era",
+//     "token": what to send as `Authorization: Bearer TOKEN` over streamable HTTP,
 //     "elicit": content to accept every question with,
 //     "sample": text to answer models' work with, or a list of what the model says, { "content", "stopReason" }
 //       or { "error": why it is not asked },
@@ -17,6 +18,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 
 export const plan = JSON.parse(readFileSync(0, 'utf8'));
+
+/** Options of HTTP transports that send the token of the plan. */
+export const authorized = plan.token && { requestInit: { headers: { Authorization: `Bearer ${plan.token}` } } };
 
 const LISTS = {
   tools: ['listTools', 'tools', 'name'],

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from mcp import Client, MCPError, types
 from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 from visit import Visitor, main, plain
 
 MODES = {"legacy": "legacy", "auto": "auto", "modern": "2026-07-28"}
@@ -27,7 +29,12 @@ class Second(Visitor):
         plan = self.plan
         if plan["transport"] == "stdio":
             return stdio_client(StdioServerParameters(**plan["program"]))
-        return sse_client(plan["url"]) if plan["transport"] == "sse" else plan["url"]
+        if plan["transport"] == "sse":
+            return sse_client(plan["url"])
+        if "token" in plan:
+            http = create_mcp_http_client(headers={"Authorization": f"Bearer {plan['token']}"})
+            return streamable_http_client(plan["url"], http_client=http)
+        return plan["url"]
 
     @asynccontextmanager
     async def connected(self):

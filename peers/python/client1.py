@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 from mcp import ClientSession, McpError, StdioServerParameters, stdio_client, types
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 from visit import Visitor, main, plain
 
 
@@ -40,7 +41,9 @@ class First(Visitor):
     def server(self):
         if self.plan["transport"] == "stdio":
             return stdio_client(StdioServerParameters(**self.plan["program"]))
-        return streamable_http_client(self.plan["url"])
+        token = self.plan.get("token")
+        http = create_mcp_http_client(headers={"Authorization": f"Bearer {token}"}) if token else None
+        return streamable_http_client(self.plan["url"], http_client=http)
 
     @asynccontextmanager
     async def connected(self):

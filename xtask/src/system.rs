@@ -32,6 +32,11 @@ const PACKAGES: &[Package] = &[
         reason: "a real Secret Service, which keeps secrets",
     },
     Package {
+        name: "golang-go",
+        probe: &["go", "version"],
+        reason: "a runtime that makes its own system calls, in the sandbox",
+    },
+    Package {
         name: "nginx-light",
         probe: &["/usr/sbin/nginx", "-v"],
         reason: "reads packaging/nginx, and stands before two gateways",

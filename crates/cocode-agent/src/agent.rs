@@ -1,6 +1,7 @@
 //! The agent: all that its conversations share, and how they begin and go on.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use cocode_client::{Manager, SearchPolicy, ServerName};
@@ -36,6 +37,10 @@ pub struct AgentOptions {
     pub rules: Arc<dyn Rules>,
     /// The complete environment of commands.
     pub environment: Vec<(OsString, OsString)>,
+    /// The directory of our own data, which commands in a sandbox do not see. Their temporary files are below it.
+    pub state_directory: Option<PathBuf>,
+    /// The directory of our own configuration, which commands in a sandbox do not change.
+    pub config_directory: Option<PathBuf>,
     /// What every model is told besides, from the configuration.
     pub instructions: Option<String>,
     /// When models search for tools.
@@ -71,13 +76,6 @@ pub enum AgentError {
     /// The workspace.
     #[error(transparent)]
     Workspace(#[from] HandsError),
-    /// It is somebody else's.
-    // Whose it is, is not said: the names of owners hold their directories.
-    #[error("the conversation `{id}` is not yours")]
-    Foreign {
-        /// Which.
-        id: ConversationId,
-    },
     /// The model did not sum it up.
     #[error("the conversation was not summed up: {0}")]
     NotCompacted(String),
@@ -118,7 +116,7 @@ impl Agent {
         Ok(Conversation::new(self.clone(), lease, transcript))
     }
 
-    /// Goes on with a conversation, of this owner if one is given. What a crash has left open is
+    /// Goes on with a conversation, of this owner if one is given: there is no other for them. What a crash has left open is
     /// closed: calls without an end, a reply that broke off, a turn.
     pub async fn resume(
         &self,
@@ -126,11 +124,13 @@ impl Agent {
         owner: Option<&str>,
     ) -> Result<Conversation, AgentError> {
         let store = &self.options.store;
-        // Whose it is, is looked at first: who may not have it need not know that it is held.
-        let stored = store.load(id).await?;
-        if owner.is_some_and(|owner| owner != stored.summary.owner) {
-            return Err(AgentError::Foreign { id: id.clone() });
+        // A conversation of another owner is answered like one that does not exist.
+        if let Some(owner) = owner
+            && !store.is_owned_by(id, owner).await?
+        {
+            return Err(StoreError::Unknown(id.clone()).into());
         }
+        let stored = store.load(id).await?;
         if stored.summary.is_closed {
             return Err(AgentError::Closed(id.clone()));
         }

@@ -8,26 +8,27 @@ mod waiting;
 use std::sync::Arc;
 
 use cocode_client::{
-    Annotations, CallContext, Catalog, Manager, QualifiedName, RawJson, Said, ServerName, Toolbox,
-    ToolboxOptions,
+    Annotations, CallContext, Catalog, Manager, QualifiedName, RawJson, Said, ServerName,
+    ServerSpec, Toolbox, ToolboxOptions,
 };
 use cocode_core::{
     Dialect, Doing, Hints, OutputLimits, ProviderTool, Ruled, ToolName, ToolRef, Verdict,
 };
+use cocode_tools::HookChanges;
 use serde_json::Value;
 
 use crate::content::{Arguments, Block, ToolCall};
 use crate::rules::Rules;
 
-pub(crate) use hands::Hands;
 pub use hands::HandsError;
+pub(crate) use hands::{Hands, SandboxHost};
 
 /// How far a call is: done, of how much, in words.
 pub(crate) type OnProgress = Arc<dyn Fn(f64, Option<f64>, Option<&str>) + Send + Sync>;
 
 /// The tools of one conversation.
 pub(crate) struct Belt {
-    hands: Hands,
+    pub(crate) hands: Hands,
     manager: Option<Manager>,
     toolbox: Toolbox,
     rules: Arc<dyn Rules>,
@@ -50,6 +51,8 @@ pub(crate) enum Plan {
         server: ServerName,
         tool: ToolName,
         hints: Hints,
+        /// How its server is reached; one that is gone has none.
+        spec: Option<Arc<ServerSpec>>,
         arguments: Value,
     },
     /// Wait for servers.
@@ -75,6 +78,8 @@ pub(crate) struct Outcome {
     pub(crate) is_error: bool,
     /// The sandbox was probably in the way.
     pub(crate) was_confined: bool,
+    /// Files that other programs execute, as the command has changed them.
+    pub(crate) changes: Option<HookChanges>,
 }
 
 impl Outcome {
@@ -83,6 +88,7 @@ impl Outcome {
             content: vec![Block::text(text)],
             is_error: true,
             was_confined: false,
+            changes: None,
         }
     }
 
@@ -95,6 +101,15 @@ impl Outcome {
 }
 
 impl Plan {
+    /// Whether it may read data outside of the workspace: commands and local servers read what the user can.
+    pub(crate) fn reads_outside(&self) -> bool {
+        match self {
+            Self::Own(own) => matches!(own.doing, Doing::Command | Doing::UnconfinedCommand),
+            Self::Server { spec, .. } => spec.as_ref().is_some_and(|spec| !spec.is_remote()),
+            Self::Settled(_) | Self::Wait => false,
+        }
+    }
+
     /// Whether it may be done beside others: what only reads is in nobody's way.
     pub(crate) fn is_parallel(&self) -> bool {
         match self {
@@ -220,7 +235,9 @@ impl Belt {
         let Some(found) = found else {
             return Plan::Settled(Outcome::error(format!("There is no tool `{name}`.")));
         };
+        let manager = self.manager.as_ref();
         Plan::Server {
+            spec: manager.and_then(|manager| manager.spec(found.server)),
             server: found.server.clone(),
             tool: found.tool.name.clone(),
             hints: hints(found.tool.tool.annotations),
@@ -268,6 +285,7 @@ impl Belt {
                 content: results::blocks(&called.result),
                 is_error: called.result.is_error,
                 was_confined: false,
+                changes: None,
             },
             Err(error) => Outcome::error(error.for_model()),
         }

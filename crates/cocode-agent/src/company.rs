@@ -141,7 +141,7 @@ impl Approver for NoApprover {
 }
 
 /// May this be done?
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ApprovalQuestion {
     /// The model's name for the call.
     pub id: String,
@@ -157,6 +157,11 @@ pub struct ApprovalQuestion {
     pub justification: Option<String>,
     /// Whether "always" is an answer.
     pub can_remember: bool,
+    /// Current content of the file that a call of the built-in `write` would replace.
+    pub replaced_text: Option<String>,
+    /// Files that other programs execute and that the command has changed. If there are any, the question is
+    /// whether to keep the changes; otherwise they are undone.
+    pub changed_files: Vec<String>,
 }
 
 /// May it?

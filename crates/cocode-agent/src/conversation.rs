@@ -10,11 +10,12 @@ mod turn;
 use cocode_client::{Manager, SandboxState, Searcher, ToolboxOptions};
 
 use crate::agent::{Agent, AgentError};
-use crate::belt::{Belt, BeltOptions, Hands};
+use crate::belt::{Belt, BeltOptions, Hands, SandboxHost};
 use crate::model::Usage;
 use crate::provider::Chosen;
 use crate::record::{Record, Settings};
 use crate::store::{ConversationId, Lease, StoreError};
+use crate::temporary::{remove_temporary, temporary_directory};
 use crate::transcript::Transcript;
 
 pub use turn::TurnEnd;
@@ -94,6 +95,14 @@ impl Conversation {
     /// Ends it for good: nobody can go on with it, but it can be read.
     pub async fn close(mut self) -> Result<(), AgentError> {
         self.record(Record::Closed).await?;
+        if let Some(state) = self.agent.options().state_directory.clone() {
+            self.belt = None;
+            let id = self.lease.id().clone();
+            let removal = tokio::task::spawn_blocking(move || remove_temporary(&state, &id));
+            if let Err(error) = removal.await {
+                tracing::warn!(%error, "cannot remove temporary directory");
+            }
+        }
         Ok(())
     }
 
@@ -116,15 +125,21 @@ impl Conversation {
             provider: chosen.provider.name().to_owned(),
             window: chosen.model.context_window,
         };
-        let belt = match self.belt.take() {
-            Some((before, belt)) if before == made => belt,
-            _ => {
-                let agent = &self.agent;
-                if let Some(manager) = &agent.options().manager {
-                    tell_sandbox(manager, &self.transcript.settings);
-                }
-                make_belt(agent, &self.transcript.settings, chosen)?
+        // Tools that are not used again are gone before others take their temporary directory.
+        let belt = self.belt.take().filter(|(before, _)| *before == made);
+        let belt = if let Some((_, belt)) = belt {
+            belt
+        } else {
+            let agent = &self.agent;
+            if let Some(manager) = &agent.options().manager {
+                tell_sandbox(manager, &self.transcript.settings);
             }
+            make_belt(
+                agent,
+                Some(self.lease.id()),
+                &self.transcript.settings,
+                chosen,
+            )?
         };
         let (_, belt) = self.belt.insert((made, belt));
         Ok(belt)
@@ -132,8 +147,22 @@ impl Conversation {
 }
 
 /// The tools of a conversation with these settings, made for a model.
-fn make_belt(agent: &Agent, settings: &Settings, chosen: &Chosen) -> Result<Belt, AgentError> {
+fn make_belt(
+    agent: &Agent,
+    id: Option<&ConversationId>,
+    settings: &Settings,
+    chosen: &Chosen,
+) -> Result<Belt, AgentError> {
     let options = agent.options();
+    let state = options.state_directory.as_deref();
+    let host = SandboxHost {
+        environment: &options.environment,
+        state,
+        config: options.config_directory.as_deref(),
+        temporary: state
+            .zip(id)
+            .map(|(state, id)| temporary_directory(state, id)),
+    };
     let mut toolbox = ToolboxOptions::new(chosen.provider.dialect());
     toolbox.policy = options.search;
     toolbox.searcher = Searcher {
@@ -142,7 +171,7 @@ fn make_belt(agent: &Agent, settings: &Settings, chosen: &Chosen) -> Result<Belt
     };
     toolbox.always_load = options.always_load.iter().cloned().collect();
     Ok(Belt::new(BeltOptions {
-        hands: Hands::open(settings, &options.environment)?,
+        hands: Hands::open(settings, &host)?,
         manager: options.manager.clone(),
         toolbox,
         rules: std::sync::Arc::clone(&options.rules),

@@ -1,5 +1,6 @@
 //! A call for people: in one line, and with all that the line leaves out.
 
+use cocode_core::{argument_lines, is_hidden_format};
 use serde_json::Value;
 
 use crate::company::ApprovalQuestion;
@@ -9,6 +10,8 @@ use crate::content::ToolCall;
 const MAX_CHARS: usize = 300;
 /// So many characters of the arguments of a call are shown to whoever decides about it.
 const MAX_DETAIL_CHARS: usize = 4_000;
+/// So many arguments are shown with their values; of further ones only the names are.
+const MAX_DETAIL_VALUES: usize = 1_000;
 
 /// What a call would do: the tool, and the argument that says most.
 pub fn describe(call: &ToolCall) -> String {
@@ -27,24 +30,21 @@ pub fn describe(call: &ToolCall) -> String {
             _ => format!("{} {arguments}", call.name),
         },
     };
-    let line: String = what
-        .chars()
-        .map(|character| {
-            if character.is_control() {
-                ' '
-            } else {
-                character
-            }
-        })
-        .take(MAX_CHARS)
-        .collect();
-    if line.chars().count() == MAX_CHARS {
-        return format!("{line}…");
+    let mut line = String::new();
+    for character in what.chars().take(MAX_CHARS) {
+        match character {
+            control if control.is_control() => line.push(' '),
+            hidden if is_hidden_format(hidden) => line.extend(hidden.escape_unicode()),
+            other => line.push(other),
+        }
+    }
+    if what.chars().nth(MAX_CHARS).is_some() {
+        line.push('…');
     }
     line
 }
 
-/// All arguments, unless the summary is all there is to say: nobody is to agree to half a command.
+/// The lines with all arguments, unless the summary has them. Long values are shortened each by itself.
 pub fn details(question: &ApprovalQuestion) -> Option<String> {
     let members = question.arguments.as_object()?;
     let is_said = match members.values().next() {
@@ -57,16 +57,11 @@ pub fn details(question: &ApprovalQuestion) -> Option<String> {
     if is_said {
         return None;
     }
-    let text = format!("{:#}", question.arguments);
-    let n_chars = text.chars().count();
-    let mut shown: String = text.chars().take(MAX_DETAIL_CHARS).collect();
-    if let Some(more) = n_chars
-        .checked_sub(MAX_DETAIL_CHARS)
-        .filter(|more| *more > 0)
-    {
-        shown.extend(["\n[", &more.to_string(), " more characters are not shown]"]);
-    }
-    Some(format!("with {shown}"))
+    let mut lines = argument_lines(&question.arguments, MAX_DETAIL_CHARS, MAX_DETAIL_VALUES);
+    let replaced = question.replaced_text.as_deref();
+    let replaced = replaced.map(|text| format!("({} lines are replaced)", text.lines().count()));
+    lines.extend(replaced);
+    Some(format!("with these arguments:\n  {}", lines.join("\n  ")))
 }
 
 #[cfg(test)]
@@ -107,6 +102,7 @@ mod tests {
             why: "it writes".to_owned(),
             justification: None,
             can_remember: false,
+            ..ApprovalQuestion::default()
         };
         assert_eq!(details(&question("ls")), None);
         let long = format!("echo {}; rm -r /", "x".repeat(400));

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use cocode_client::boundary_of;
 use cocode_core::{ApprovalPolicy, SandboxMode, split_at_tokens};
 
 use crate::agent::AgentOptions;
@@ -57,9 +58,11 @@ fn surroundings(settings: &Settings, options: &AgentOptions) -> String {
         let _infallible = write!(text, "\nToday: {}", today());
     }
     let sandbox = match settings.sandbox {
-        SandboxMode::ReadOnly => "read-only: files can be read, nothing can be written",
+        SandboxMode::ReadOnly => {
+            "read-only: files can be read, only temporary ones in $TMPDIR can be written"
+        }
         SandboxMode::WorkspaceWrite => {
-            "workspace-write: only the working directory and temporary files can be written"
+            "workspace-write: only the working directory and temporary files in $TMPDIR can be written"
         }
         SandboxMode::DangerFullAccess => "none",
     };
@@ -82,15 +85,20 @@ fn surroundings(settings: &Settings, options: &AgentOptions) -> String {
 fn of_servers(belt: &Belt) -> String {
     let mut text = String::new();
     let told = belt.instructions();
+    let boundary = boundary_of(told.iter().map(|(_, words)| words.as_str()));
     if !told.is_empty() {
-        text.push_str("\n\nWhat MCP servers say about how to use them:");
+        let _infallible = write!(
+            text,
+            "\n\nWhat MCP servers say about how to use them, each between two lines that begin with \
+             `--- {boundary}`. What is between them is the text of that server alone."
+        );
     }
     for (server, words) in told.iter().take(MAX_SERVERS) {
         let (words, rest) = split_at_tokens(words, MAX_SERVER_TOKENS);
         let cut = if rest.is_empty() { "" } else { " […]" };
         let _infallible = write!(
             text,
-            "\n\n<server name=\"{server}\">\n{words}{cut}\n</server>"
+            "\n\n--- {boundary} begin {server}\n{words}{cut}\n--- {boundary} end {server}"
         );
     }
     let coming = belt.on_their_way();

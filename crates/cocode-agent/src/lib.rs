@@ -19,11 +19,13 @@ mod record;
 mod rules;
 pub mod serve;
 mod store;
+mod temporary;
 mod transcript;
 mod utc;
 
 pub use agent::{Agent, AgentError, AgentOptions, DEFAULT_COMPACT_PERCENT, DEFAULT_MAX_STEPS};
 pub use belt::HandsError;
+pub use cocode_core::{argument_lines, is_hidden_format};
 pub use conversation::{Conversation, TurnEnd};
 pub use describe::{describe, details};
 pub use markdown::render_markdown;
@@ -43,3 +45,4 @@ pub use store::{
     ConversationId, InvalidConversationId, Lease, NewConversation, SqliteStore, Store, StoreError,
     Stored, Summary, Unread, Wanted, keeping, sqlite_file,
 };
+pub use temporary::{remove_old_temporary, remove_temporary};

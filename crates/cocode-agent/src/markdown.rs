@@ -101,7 +101,7 @@ impl Writer {
             Record::BrokeOff { content } => {
                 format!("## Agent\n\n{}\n\n*(broke off)*", said(content))
             }
-            Record::CallBegun { call } => {
+            Record::CallBegun { call, .. } => {
                 self.tools.insert(call.id.clone(), call.name.clone());
                 format!("**Calls** {}", code_span(&describe(call)))
             }

@@ -64,7 +64,10 @@ fn a_conversation_reads_from_its_head_to_its_end() {
             model: "m-1".into(),
             provider: "p".into(),
         },
-        Record::CallBegun { call: call() },
+        Record::CallBegun {
+            call: call(),
+            reads_outside: false,
+        },
         Record::ApprovalAsked {
             id: "c".into(),
             why: "it is a command".into(),

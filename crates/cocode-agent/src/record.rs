@@ -43,6 +43,9 @@ pub enum Record {
     CallBegun {
         /// As the model wrote it.
         call: ToolCall,
+        /// Whether it may read data outside of the workspace.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        reads_outside: bool,
     },
     /// A person was asked about a call.
     ApprovalAsked {

@@ -19,6 +19,8 @@ pub trait Rules: Send + Sync {
 pub struct Ruling {
     /// What.
     pub ruled: Ruled,
+    /// Whether a rule or a remembered answer that names the tool or its server says so.
+    pub is_named: bool,
     /// Because of which rule, and where it is written: the end of a sentence.
     pub why: String,
 }
@@ -31,6 +33,7 @@ impl Rules for NoRules {
     fn ruling(&self, _tool: ToolRef<'_>, _hints: Hints) -> Ruling {
         Ruling {
             ruled: Ruled::Nothing,
+            is_named: false,
             why: String::new(),
         }
     }

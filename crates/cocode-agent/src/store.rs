@@ -46,6 +46,13 @@ pub trait Store: Send + Sync + fmt::Debug {
     fn draft<'a>(&'a self, lease: &'a Lease, said: &'a [Block])
     -> Work<'a, Result<(), StoreError>>;
 
+    /// Whether there is a conversation of this owner. Takes no longer for one of another owner than for none.
+    fn is_owned_by<'a>(
+        &'a self,
+        id: &'a ConversationId,
+        owner: &'a str,
+    ) -> Work<'a, Result<bool, StoreError>>;
+
     /// A whole conversation.
     fn load<'a>(&'a self, id: &'a ConversationId) -> Work<'a, Result<Stored, StoreError>>;
 

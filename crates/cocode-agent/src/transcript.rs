@@ -40,6 +40,8 @@ pub(crate) struct Transcript {
     pub(crate) is_open: bool,
     /// Whether nobody can go on with it.
     pub(crate) is_closed: bool,
+    /// Whether it may have read data outside of its workspace.
+    pub(crate) has_read_outside: bool,
 }
 
 /// A message, and the first record that it is made of.
@@ -64,6 +66,7 @@ impl Transcript {
             summary: None,
             is_open: false,
             is_closed: false,
+            has_read_outside: false,
         }
     }
 
@@ -147,9 +150,12 @@ impl Transcript {
                 }
             }
             Record::Closed => self.is_closed = true,
-            Record::CallBegun { .. }
-            | Record::ApprovalAsked { .. }
-            | Record::ApprovalAnswered { .. } => {}
+            // Records of earlier versions say nothing of it.
+            Record::CallBegun {
+                call,
+                reads_outside,
+            } => self.has_read_outside |= *reads_outside || call.name == "shell",
+            Record::ApprovalAsked { .. } | Record::ApprovalAnswered { .. } => {}
         }
     }
 

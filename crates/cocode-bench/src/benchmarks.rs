@@ -9,6 +9,7 @@ mod list;
 mod manager;
 mod memory;
 mod persistent;
+mod sandbox;
 mod search;
 mod start;
 mod startup;
@@ -72,6 +73,10 @@ pub(crate) const ALL: &[Benchmark] = &[
     Benchmark {
         name: "agent",
         run: agent::run,
+    },
+    Benchmark {
+        name: "sandbox",
+        run: sandbox::run,
     },
     Benchmark {
         name: "search",

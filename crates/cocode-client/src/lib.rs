@@ -68,6 +68,7 @@
 
 #![deny(missing_docs)]
 
+mod boundary;
 mod clock;
 mod connect;
 mod connection;
@@ -99,10 +100,11 @@ mod tool_headers;
 mod toolbox;
 mod usage;
 
+pub use boundary::boundary_of;
 pub use options::{ClientInfo, RequestOptions, SessionOptions, Timeouts};
 pub use session::{MAX_IN_FLIGHT, Session};
 pub use target::{
-    RemoteTargetError, confinement, http, legacy_sse, remote, socket_path, stdio, unix, websocket,
+    RemoteTargetError, confine, http, legacy_sse, remote, socket_path, stdio, unix, websocket,
     with_credentials,
 };
 pub use tool_headers::mirrored_mismatch;

@@ -36,7 +36,7 @@ mod wanted;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cocode_core::ServerName;
+use cocode_core::{ServerName, ServerSpec};
 use cocode_wire::RawJson;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinSet;
@@ -125,6 +125,11 @@ impl Manager {
     pub fn reject_configuration(&self, problems: Vec<String>) {
         let event = Event::ConfigurationRejected { problems };
         self.shared().bus.tell(|| event);
+    }
+
+    /// The specification of a server that is managed.
+    pub fn spec(&self, server: &ServerName) -> Option<Arc<ServerSpec>> {
+        Some(self.shared().server(server)?.spec())
     }
 
     /// How every server is, by name.

@@ -20,8 +20,8 @@ use cocode_wire::members::Members;
 pub const MAX_PAGES: usize = 1_000;
 /// Items of one list.
 pub const MAX_ITEMS: usize = 200_000;
-/// Bytes of all pages of one list together.
-pub const MAX_LIST_BYTES: usize = 256 * 1024 * 1024;
+/// Bytes of all pages of one list together, and of all lists of one server in a catalog.
+pub const MAX_LIST_BYTES: usize = 64 * 1024 * 1024;
 /// Bytes of one cursor.
 pub const MAX_CURSOR_BYTES: usize = 64 * 1024;
 /// All pages of one list together.
@@ -77,7 +77,7 @@ impl std::fmt::Display for Incomplete {
             Self::RepeatedCursor => formatter.write_str("the server sent the same cursor twice"),
             Self::TooManyPages => write!(formatter, "more than {MAX_PAGES} pages"),
             Self::TooManyItems => write!(formatter, "more than {MAX_ITEMS} items"),
-            Self::TooManyBytes => write!(formatter, "more than {MAX_LIST_BYTES} bytes"),
+            Self::TooManyBytes => write!(formatter, "more than {} MiB", MAX_LIST_BYTES >> 20),
             Self::CursorTooLarge => write!(formatter, "a cursor over {MAX_CURSOR_BYTES} bytes"),
             Self::TooSlow => write!(formatter, "more than {} s", MAX_LIST_TIME.as_secs()),
         }
@@ -113,14 +113,14 @@ struct Guard {
 }
 
 impl Guard {
-    /// Why the page behind `next` is not to be had any more, after this one.
-    fn objection<T>(
-        &mut self,
-        listing: &Listing<T>,
-        page: &RawJson,
-        next: &RawJson,
-    ) -> Option<Incomplete> {
+    /// Why a page is not to be kept.
+    fn refusal(&mut self, page: &RawJson) -> Option<Incomplete> {
         self.bytes += page.as_bytes().len();
+        (self.bytes > MAX_LIST_BYTES).then_some(Incomplete::TooManyBytes)
+    }
+
+    /// Why the page behind `next` is not to be had any more.
+    fn objection<T>(&mut self, listing: &Listing<T>, next: &RawJson) -> Option<Incomplete> {
         if next.as_bytes().len() > MAX_CURSOR_BYTES {
             Some(Incomplete::CursorTooLarge)
         } else if !self.cursors.insert(next.as_str().to_owned()) {
@@ -129,8 +129,6 @@ impl Guard {
             Some(Incomplete::TooManyPages)
         } else if listing.items.len() + listing.quarantined.len() >= MAX_ITEMS {
             Some(Incomplete::TooManyItems)
-        } else if self.bytes >= MAX_LIST_BYTES {
-            Some(Incomplete::TooManyBytes)
         } else {
             None
         }
@@ -165,14 +163,17 @@ impl Session {
         let mut cursor: Option<RawJson> = None;
         loop {
             let page = self.page(reader.method, cursor.as_ref()).await?;
-            cursor = listing.add(&page, &reader)?;
-            listing.pages.push(page.clone());
-            let Some(next) = &cursor else {
-                listing.log_quarantined(reader.method);
-                return Ok(listing);
-            };
-            let is_slow = || (begun.elapsed() >= MAX_LIST_TIME).then_some(Incomplete::TooSlow);
-            listing.incomplete = guard.objection(&listing, &page, next).or_else(is_slow);
+            listing.incomplete = guard.refusal(&page);
+            if listing.incomplete.is_none() {
+                cursor = listing.add(&page, &reader)?;
+                listing.pages.push(page);
+                let Some(next) = &cursor else {
+                    listing.log_quarantined(reader.method);
+                    return Ok(listing);
+                };
+                let is_slow = || (begun.elapsed() >= MAX_LIST_TIME).then_some(Incomplete::TooSlow);
+                listing.incomplete = guard.objection(&listing, next).or_else(is_slow);
+            }
             if let Some(reason) = &listing.incomplete {
                 tracing::warn!(method = reader.method, %reason, "a list was cut off");
                 listing.log_quarantined(reader.method);
@@ -203,11 +204,15 @@ impl<T> Listing<T> {
         let mut guard = Guard::default();
         let mut is_complete = true;
         for page in pages {
+            listing.incomplete = guard.refusal(&page);
+            if listing.incomplete.is_some() {
+                return Ok(listing);
+            }
             let next = listing.add(&page, reader)?;
-            listing.pages.push(page.clone());
+            listing.pages.push(page);
             is_complete = next.is_none();
             if let Some(next) = next {
-                listing.incomplete = guard.objection(&listing, &page, &next);
+                listing.incomplete = guard.objection(&listing, &next);
             }
             if listing.incomplete.is_some() {
                 return Ok(listing);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cocode_wire::RawJson;
 
-use super::{Incomplete, Listing};
+use super::{Incomplete, Listing, MAX_LIST_BYTES};
 use crate::features::{Prompt, Resource, ResourceTemplate, Tool};
 
 fn pages(texts: &[&str]) -> Vec<RawJson> {
@@ -100,4 +100,17 @@ fn one_private_page_makes_a_list_private() {
     assert_eq!(scope(&[private, public]).as_deref(), Some("private"));
     assert_eq!(scope(&[public]).as_deref(), Some("public"));
     assert_eq!(scope(&[r#"{"tools":[]}"#]), None);
+}
+
+#[test]
+fn page_beyond_the_limit_of_bytes_is_not_kept() {
+    let next = r#""nextCursor":"2""#;
+    let filler = "x".repeat(MAX_LIST_BYTES / 2);
+    let half = format!(r#"{{"tools":[{{"name":"a","inputSchema":{{}}}}],"x":"{filler}",{next}}}"#);
+    let last = half.replace(next, r#""y":1"#);
+    let cut = tools(&[&half, &last]);
+    assert_eq!(cut.incomplete, Some(Incomplete::TooManyBytes));
+    assert_eq!((cut.items.len(), cut.pages.len()), (1, 1));
+    assert_eq!(cut.incomplete.unwrap().to_string(), "more than 64 MiB");
+    assert_eq!(tools(&[&last]).incomplete, None);
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use cocode_core::{RemoteTransport, Sandbox};
 use cocode_wire::limits::DEFAULT_MAX_FRAME_BYTES;
 use cocode_wire::{
-    Confinement, Credentials, HttpClient, HttpTarget, ProcessSpec, StdioTarget, Target, UnixTarget,
-    WebSocketTarget,
+    ConfineError, Confinement, Credentials, HttpClient, HttpTarget, PathHandle, ProcessSpec,
+    StdioTarget, Target, UnixTarget, WebSocketTarget,
 };
 use http::HeaderMap;
 use url::Url;
@@ -29,21 +29,21 @@ pub fn stdio(
     })
 }
 
-/// What confines a program that is to run in a sandbox, started in `directory` (or where we are) with this
-/// environment. Servers keep the network: few are of use without.
-pub fn confinement(
-    sandbox: Sandbox,
-    directory: Option<&Path>,
-    environment: &[(OsString, OsString)],
-) -> Option<Confinement> {
+/// Confines a program that is to run in a sandbox. Its working directory is opened here, without following links.
+/// Servers keep the network: few are of use without.
+pub fn confine(process: &mut ProcessSpec, sandbox: Sandbox) -> Result<(), ConfineError> {
     let confinement = match sandbox {
-        Sandbox::Off => return None,
+        Sandbox::Off => return Ok(()),
         Sandbox::ReadOnly => Confinement::read_only(),
         Sandbox::WorkspaceWrite => {
-            Confinement::workspace_write(directory.unwrap_or(Path::new(".")), environment)
+            let directory = process.cwd.as_deref().unwrap_or(Path::new("."));
+            let directory = PathHandle::open(directory)?;
+            process.directory = Some(directory.clone());
+            Confinement::workspace_write(directory)
         }
     };
-    Some(confinement.with_network())
+    process.confinement = Some(confinement.with_network());
+    Ok(())
 }
 
 /// A server over streamable HTTP, or HTTP+SSE where it knows no better.
@@ -158,24 +158,34 @@ fn http_target(url: Url) -> HttpTarget {
 
 #[cfg(test)]
 mod tests {
-    use std::path::{Path, PathBuf};
+    use std::path::PathBuf;
 
     use cocode_core::Sandbox;
 
-    use super::{confinement, socket_path};
+    use super::{PathHandle, ProcessSpec, confine, socket_path};
 
     #[test]
     fn servers_in_a_sandbox_keep_the_network_and_write_where_they_start() {
-        let environment = [("TMPDIR".into(), "/own/tmp".into())];
-        let of = |sandbox, directory: Option<&Path>| confinement(sandbox, directory, &environment);
-        let start = Path::new("/start");
-        assert_eq!(of(Sandbox::Off, Some(start)), None);
-        let read_only = of(Sandbox::ReadOnly, Some(start)).unwrap();
-        assert!(read_only.network && read_only.writable.is_empty());
-        let writable = |directory| of(Sandbox::WorkspaceWrite, directory).unwrap().writable;
-        let places = |first| [first, "/tmp", "/dev/shm", "/own/tmp"].map(PathBuf::from);
-        assert_eq!(writable(Some(start)), places("/start"));
-        assert_eq!(writable(None), places("."));
+        let directory = tempfile::tempdir().unwrap();
+        let start = directory.path().canonicalize().unwrap();
+        let confined = |sandbox| {
+            let mut process = ProcessSpec::new("server");
+            process.cwd = Some(start.clone());
+            confine(&mut process, sandbox).unwrap();
+            process
+        };
+        assert!(confined(Sandbox::Off).confinement.is_none());
+        let read_only = confined(Sandbox::ReadOnly).confinement.unwrap();
+        assert!(read_only.has_network() && read_only.writable().is_empty());
+        let process = confined(Sandbox::WorkspaceWrite);
+        assert_eq!(process.directory.unwrap().path(), start);
+        let confinement = process.confinement.unwrap();
+        let writable: Vec<_> = confinement
+            .writable()
+            .iter()
+            .map(PathHandle::path)
+            .collect();
+        assert_eq!(writable, [start.as_path()]);
     }
 
     #[test]

@@ -103,6 +103,7 @@ fn full() -> Entry {
         protocol: text("auto"),
         isolation: text("shared"),
         always_load: Some(true),
+        trust_annotations: Some(true),
         idle_stop_sec: Seconds::new(1e18),
         sandbox: text("read-only"),
         description: text("Everything at once"),

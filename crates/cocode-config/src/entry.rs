@@ -69,6 +69,8 @@ pub struct Entry {
     pub isolation: Option<String>,
     /// Always shown to models.
     pub always_load: Option<bool>,
+    /// Its annotations count also after data outside of a workspace was read.
+    pub trust_annotations: Option<bool>,
     /// When an idle server is stopped.
     pub idle_stop_sec: Option<Seconds>,
     /// `off`, `read-only` or `workspace-write`.
@@ -172,6 +174,7 @@ impl Entry {
             protocol,
             isolation,
             always_load,
+            trust_annotations,
             idle_stop_sec,
             sandbox,
             description,
@@ -206,6 +209,7 @@ impl Entry {
         lines.text("protocol", protocol.as_deref());
         lines.text("isolation", isolation.as_deref());
         lines.plain("always_load", *always_load);
+        lines.plain("trust_annotations", *trust_annotations);
         lines.plain("idle_stop_sec", *idle_stop_sec);
         lines.text("sandbox", sandbox.as_deref());
         lines.text("description", description.as_deref());

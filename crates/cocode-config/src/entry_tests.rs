@@ -283,6 +283,7 @@ fn every_word_an_entry_says_is_in_its_hash() {
         with(|entry| entry.enabled_tools = Some(vec![])),
         with(|entry| entry.headers_helper = Some("x".to_owned())),
         with(|entry| entry.sandbox = Some("off".to_owned())),
+        with(|entry| entry.trust_annotations = Some(true)),
         with(|entry| entry.oauth.resource = Some("x".to_owned())),
         with(|entry| entry.oauth.private_key_file = Some("x".to_owned())),
         with(|entry| entry.oauth.assertion_file = Some("x".to_owned())),

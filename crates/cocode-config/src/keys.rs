@@ -230,6 +230,12 @@ pub(crate) const SERVER: &[Key] = &[
         "Whether its tools are always shown to models, whatever tool search decides.",
     ),
     key(
+        "trust_annotations",
+        Kind::Boolean,
+        "Whether its readOnlyHint permits calls of a remote server also after an agent may have read data \
+         outside of its workspace.",
+    ),
+    key(
         "idle_stop_sec",
         Kind::Seconds,
         "How long the server may idle before it is stopped.",

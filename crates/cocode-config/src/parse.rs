@@ -278,6 +278,7 @@ impl Reader<'_> {
             "protocol" => entry.protocol = self.protocol(node),
             "isolation" => entry.isolation = self.one_of(key, name, node),
             "always_load" => entry.always_load = self.boolean(name, node),
+            "trust_annotations" => entry.trust_annotations = self.boolean(name, node),
             "idle_stop_sec" => entry.idle_stop_sec = self.seconds(key, node),
             "sandbox" => entry.sandbox = self.one_of(key, name, node),
             "description" => entry.description = self.text(name, node),

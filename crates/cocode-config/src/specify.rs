@@ -97,6 +97,7 @@ impl Work<'_> {
             protocol,
             isolation,
             always_load,
+            trust_annotations,
             idle_stop_sec,
             sandbox,
             description,
@@ -127,12 +128,9 @@ impl Work<'_> {
                 _ => Isolation::Shared,
             },
             always_load: always_load.unwrap_or(false),
+            trust_annotations: trust_annotations.unwrap_or(false),
             idle_stop: idle_stop_sec.map(Seconds::duration),
-            sandbox: match sandbox.as_deref() {
-                Some("read-only") => Sandbox::ReadOnly,
-                Some("workspace-write") => Sandbox::WorkspaceWrite,
-                _ => Sandbox::Off,
-            },
+            sandbox: sandbox.as_deref().map_or(Sandbox::Off, sandbox_of),
             description: description.clone(),
         })
     }
@@ -372,6 +370,15 @@ fn has_literal(template: &Template, characters: &[char]) -> bool {
 fn is_header_name(name: &str) -> bool {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !name.is_empty() && name.bytes().all(is_token)
+}
+
+/// The sandbox that a word means. Words that are none were refused before.
+pub(crate) fn sandbox_of(word: &str) -> Sandbox {
+    match word {
+        "read-only" => Sandbox::ReadOnly,
+        "workspace-write" => Sandbox::WorkspaceWrite,
+        _ => Sandbox::Off,
+    }
 }
 
 #[cfg(test)]

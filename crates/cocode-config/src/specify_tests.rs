@@ -36,6 +36,18 @@ fn times_of_single_tools_go_along() {
 }
 
 #[test]
+fn annotations_are_trusted_only_if_the_entry_says_so() {
+    for (given, is_trusted) in [(None, false), (Some(false), false), (Some(true), true)] {
+        let entry = Entry {
+            trust_annotations: given,
+            ..program()
+        };
+        let spec = check_entry("x", &entry, &variables).unwrap();
+        assert_eq!(spec.trust_annotations, is_trusted);
+    }
+}
+
+#[test]
 #[expect(
     clippy::too_many_lines,
     reason = "a table of everything that is refused"

@@ -55,6 +55,8 @@ pub enum Doing {
     UnconfinedCommand,
     /// Calls a tool of a server, which no sandbox of ours confines.
     Server(Hints),
+    /// Calls a tool of a remote server after the conversation may have read data outside of its workspace.
+    Disclosure,
 }
 
 /// What the rules of user and organization say of the use of a tool.
@@ -90,6 +92,8 @@ pub enum Why {
     Unconfined,
     /// It is a tool of a server that does not say that it only reads.
     Server,
+    /// It could send data from outside of the workspace to a remote server.
+    Disclosure,
 }
 
 /// Decides about the use of a tool. Rules come first; where they are silent, policy and mode decide.
@@ -124,6 +128,7 @@ fn by_policy(policy: ApprovalPolicy, mode: SandboxMode, doing: Doing) -> Option<
         Doing::Reading | Doing::Command => None,
         Doing::Writing => (mode == SandboxMode::ReadOnly).then_some(Why::ReadOnly),
         Doing::UnconfinedCommand => (!is_free).then_some(Why::Unconfined),
+        Doing::Disclosure => Some(Why::Disclosure),
         Doing::Server(hints) if hints.is_read_only() && !hints.is_destructive() => None,
         // Where nobody can be asked, whoever allows writing has configured these servers for that.
         Doing::Server(_) if policy == ApprovalPolicy::Never => {
@@ -195,6 +200,11 @@ impl fmt::Display for Why {
             Self::ReadOnly => "it writes, and the sandbox mode is `read-only`",
             Self::Unconfined => "it is to run outside of the sandbox",
             Self::Server => "it is a tool of a server that does not say that it only reads",
+            Self::Disclosure => {
+                "its server is remote, and this conversation may have read data outside of its workspace: it \
+                 has run a command or used a local server (an allow rule for the tool, or `trust_annotations = \
+                 true` in the server's entry, permits this unasked)"
+            }
         })
     }
 }
@@ -312,6 +322,26 @@ mod tests {
             SILENT,
             Approval::Granted,
         );
+    }
+
+    #[test]
+    fn disclosure_is_asked_about_or_refused_in_every_mode() {
+        for mode in Mode::ALL {
+            for policy in [Policy::OnRequest, Policy::OnFailure] {
+                check(
+                    policy,
+                    *mode,
+                    Doing::Disclosure,
+                    Approval::Needed(Why::Disclosure),
+                );
+            }
+            check(
+                Policy::Never,
+                *mode,
+                Doing::Disclosure,
+                Approval::Refused(Why::Disclosure),
+            );
+        }
     }
 
     #[test]

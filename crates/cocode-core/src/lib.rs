@@ -31,6 +31,7 @@ mod search;
 mod shown;
 mod spec;
 mod table;
+mod visible;
 mod wildcard;
 
 pub use approval::{
@@ -66,4 +67,5 @@ pub use spec::{
     ServerSpec, Template, TemplatePart, ToolFilter,
 };
 pub use table::NameTable;
+pub use visible::{argument_lines, is_hidden_format, make_visible, member_lines};
 pub use wildcard::Wildcard;

@@ -47,6 +47,8 @@ pub struct ServerSpec {
     pub isolation: Isolation,
     /// Whether its tools are always shown to models, whatever tool search decides.
     pub always_load: bool,
+    /// Whether its `readOnlyHint` counts also after data outside of a workspace was read.
+    pub trust_annotations: bool,
     /// How long it may idle before it is stopped; forever if not given.
     pub idle_stop: Option<Duration>,
     /// What it may touch.
@@ -120,10 +122,16 @@ impl ServerSpec {
             protocol: Protocol::default(),
             isolation: Isolation::default(),
             always_load: false,
+            trust_annotations: false,
             idle_stop: None,
             sandbox: Sandbox::default(),
             description: None,
         }
+    }
+
+    /// Whether it is contacted over a network protocol, rather than started here or reached by a unix socket.
+    pub fn is_remote(&self) -> bool {
+        matches!(&self.reach, Reach::Remote(remote) if remote.transport != RemoteTransport::Unix)
     }
 
     /// How long this tool may be silent: what is said of exactly its name, else of the pattern that

@@ -4,11 +4,12 @@
 //! is asked, and comes back with the answer, which is good for that one call. What a client can put to
 //! nobody goes to the inbox of its view, if somebody reads that.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cocode_core::{Era, ServerName};
+use cocode_core::{Era, ServerName, make_visible, member_lines};
 use cocode_wire::members::Members;
 use cocode_wire::{RawJson, RpcError, code};
 use tokio::time::Instant;
@@ -29,6 +30,10 @@ const MAX_CALLS: usize = 1024;
 const MAX_CALLS_OF_ONE: usize = 256;
 /// What the question is called.
 const KEY: &str = "consent";
+/// Characters that the values of all arguments share in the question.
+const MAX_VALUE_CHARS: usize = 4_000;
+/// Arguments whose values are in the question; of further ones only the names are.
+const MAX_VALUES: usize = 1_000;
 
 /// Calls of stateless clients that somebody is asked about, or has allowed.
 #[derive(Debug, Default)]
@@ -65,7 +70,7 @@ impl Consents {
         tool: &str,
         reason: impl FnOnce() -> Option<String> + Send,
     ) -> Result<Option<Reply>, RpcError> {
-        let question = question(server, tool);
+        let question = question(server, tool, request.arguments()?.as_ref());
         let can_be_asked = request.caller.can.form;
         let answer = if !can_be_asked {
             if self.was_given(request, server) {
@@ -196,10 +201,26 @@ fn with_state(call: &[u8], state: Option<&RawJson>) -> Vec<u8> {
     [call, state].concat()
 }
 
-fn question(server: &ServerName, tool: &str) -> RawJson {
+/// The form that asks about a call. It lists the arguments as they are sent, also those of equal names.
+fn question(server: &ServerName, tool: &str, arguments: Option<&RawJson>) -> RawJson {
+    let tool = make_visible(tool);
+    let mut message = format!("May the tool `{tool}` of server `{server}` be called?");
+    if let Some(arguments) = arguments {
+        let members: Vec<(Cow<'_, str>, &str)> = match arguments.decode::<Members<'_>>() {
+            Ok(members) => members
+                .0
+                .into_iter()
+                .map(|(name, value)| (name, value.get()))
+                .collect(),
+            Err(_no_object) => vec![("arguments".into(), arguments.as_str())],
+        };
+        for line in member_lines(&members, MAX_VALUE_CHARS, MAX_VALUES) {
+            message.extend(["\n  ", &line]);
+        }
+    }
     let question = serde_json::json!({
         "mode": "form",
-        "message": format!("May the tool `{tool}` of server `{server}` be called?"),
+        "message": message,
         "requestedSchema": { "type": "object", "properties": {} },
     });
     RawJson::of(&question)

@@ -262,15 +262,25 @@ impl Drop for Watched {
     }
 }
 
+/// Whether a request is watched from its beginning to its end. Methods that are not known may do
+/// anything at a server.
 fn is_deed(method: &str) -> bool {
-    matches!(
+    !matches!(
         method,
-        "tools/call"
-            | "resources/read"
-            | "prompts/get"
-            | "completion/complete"
-            | "tasks/result"
-            | "tasks/cancel"
+        "initialize"
+            | "ping"
+            | "server/discover"
+            | "tools/list"
+            | "resources/list"
+            | "resources/templates/list"
+            | "resources/subscribe"
+            | "resources/unsubscribe"
+            | "prompts/list"
+            | "logging/setLevel"
+            | "subscriptions/listen"
+            | "tasks/get"
+            | "tasks/list"
+            | "tasks/update"
     )
 }
 
@@ -298,12 +308,13 @@ fn name_in(request: &Request) -> Option<String> {
 }
 
 fn arguments_in(request: &Request) -> Option<RawJson> {
+    let params = request.params.as_ref()?;
     let key = match request.method.as_str() {
         "completion/complete" => "argument",
-        method if method.starts_with("tasks/") => "taskId",
-        _ => "arguments",
+        "tasks/result" | "tasks/cancel" => "taskId",
+        "tools/call" | "resources/read" | "prompts/get" => "arguments",
+        _ => return Some(params.clone()),
     };
-    let params = request.params.as_ref()?;
     let members: Members<'_> = params.decode().ok()?;
     members.get(key).map(|arguments| params.share(arguments))
 }

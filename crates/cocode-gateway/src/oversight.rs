@@ -11,7 +11,7 @@ use cocode_wire::{RawJson, RpcError};
 ///
 /// Asked once for every `tools/call`, `resources/read`, `prompts/get`, `completion/complete`,
 /// `tasks/result` and `tasks/cancel`, before a server hears of it, also if no server has what is asked
-/// for. A call that is answered by a question, and comes back with the answer, is asked about each time.
+/// for; and for every request with a method that the gateway does not know and passes on. A call that is answered by a question, and comes back with the answer, is asked about each time.
 ///
 /// A call that is answered with a task has ended well with that, and how the task ended is told besides:
 /// by its `tasks/result`, or else once, as soon as a `tasks/get` or a notification of the server says that
@@ -28,8 +28,7 @@ pub trait Overseer: Send + Sync + 'static {
     /// difference to whether it is refused: that would tell what there is. Must return at once.
     fn begin(&self, deed: &Deed<'_>) -> Result<Box<dyn Ongoing>, RpcError>;
 
-    /// Something else is about to be passed on to a server: a question for its lists, about a task, or
-    /// any other method. What is refused is not passed on. Must return at once.
+    /// Something else is about to be passed on to a server: a question for its lists, or about a task. What is refused is not passed on. Must return at once.
     fn count(&self, _deed: &Deed<'_>) -> Result<(), RpcError> {
         Ok(())
     }
@@ -47,7 +46,7 @@ pub struct Deed<'a> {
     /// For whom the view is that the client sees.
     pub principal: Option<&'a str>,
     /// `tools/call`, `resources/read`, `prompts/get`, `completion/complete`, `tasks/result` or
-    /// `tasks/cancel`; what has said that a task is over; what else is counted has its own.
+    /// `tasks/cancel`; what has said that a task is over; any other method has its own name.
     pub method: &'a str,
     /// The server that has it, if any has.
     pub server: Option<&'a ServerName>,
@@ -62,7 +61,8 @@ pub struct Deed<'a> {
     /// that is not known. Of what no server has, the name that the client says.
     /// Empty if the client does not say.
     pub name: &'a str,
-    /// What is given with it, as the client wrote it; for a task, its id.
+    /// What is given with it, as the client wrote it; for a task, its id; for a method that is not known,
+    /// all parameters.
     pub arguments: Option<&'a RawJson>,
     /// What the client calls itself.
     pub client: Option<&'a str>,

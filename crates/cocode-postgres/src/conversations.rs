@@ -89,6 +89,16 @@ impl Store for PostgresConversations {
         })
     }
 
+    fn is_owned_by<'a>(
+        &'a self,
+        id: &'a ConversationId,
+        owner: &'a str,
+    ) -> Work<'a, Result<bool, StoreError>> {
+        Box::pin(
+            async move { Ok(again(|| reading::is_owned_by(&self.database, id, owner)).await?) },
+        )
+    }
+
     fn load<'a>(&'a self, id: &'a ConversationId) -> Work<'a, Result<Stored, StoreError>> {
         Box::pin(async move {
             self.locks.settle().await;

@@ -8,7 +8,7 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::confinement::{self, Support};
+use crate::confinement::{self, Confinement, Ruleset, Support};
 use crate::error::SpawnError;
 use crate::exit::ExitReport;
 use crate::guard;
@@ -44,6 +44,8 @@ pub struct GuardedChild {
     stderr_reader: JoinSet<()>,
     policy: StopPolicy,
     report: Option<ExitReport>,
+    /// Its temporary directory is removed with it.
+    _confinement: Option<Confinement>,
 }
 
 /// Starts a program behind a guard.
@@ -69,7 +71,7 @@ fn spawn_where(
     let runtime = tokio::runtime::Handle::try_current().map_err(SpawnError::NoRuntime)?;
 
     let ruleset = match &spec.confinement {
-        Some(asked) => confinement::prepare(asked, spec.cwd.as_deref(), support())
+        Some(asked) => confinement::prepare(asked, support())
             .map(Some)
             .map_err(SpawnError::confinement(spec))?,
         None => None,
@@ -89,7 +91,7 @@ fn spawn_where(
     let stderr_pipe = pipe::Receiver::from_owned_fd(stderr_own.into())
         .map_err(SpawnError::pipe(spec, "stderr"))?;
 
-    let mut command = command(spec);
+    let mut command = Command::from(command(spec, ruleset.as_ref()));
     command
         .stdin(stdin_child)
         .stdout(stdout_child)
@@ -98,6 +100,7 @@ fn spawn_where(
         lifeline: guard_end.descriptor(),
         term_grace: spec.stop.term_grace,
         ruleset,
+        directory: spec.directory.clone(),
     };
     let guard = guard::install(&mut command, orders)
         .and_then(|()| command.spawn())
@@ -128,18 +131,28 @@ fn spawn_where(
         stderr_reader,
         policy: spec.stop,
         report: None,
+        _confinement: spec.confinement.clone(),
     })
 }
 
-fn command(spec: &ProcessSpec) -> Command {
+/// The command of a program, complete but for its standard streams.
+pub(crate) fn command(spec: &ProcessSpec, ruleset: Option<&Ruleset>) -> std::process::Command {
+    use std::process::Command;
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the one place that starts processes"
     )]
-    let mut command = Command::new(&spec.program);
+    let mut command = match ruleset.and_then(Ruleset::launcher) {
+        Some((launcher, args)) => {
+            let mut command = Command::new(launcher);
+            command.args(args).arg(&spec.program);
+            command
+        }
+        None => Command::new(&spec.program),
+    };
     command.args(&spec.args).env_clear();
     command.envs(spec.env.iter().map(|(name, value)| (name, value)));
-    if let Some(cwd) = &spec.cwd {
+    if let (Some(cwd), None) = (&spec.cwd, &spec.directory) {
         command.current_dir(cwd);
     }
     command

@@ -1,47 +1,79 @@
-//! Keeping a program from writing and from the network: what is asked for, and whether this system can do it.
+//! Confinement of a program: which files it may read and write, whether it has the network, and whether this system
+//! can enforce that.
 //!
-//! Who asks for a confined program gets one or gets an error; it never runs with less than was asked for, but
-//! for what [`Support::gaps`] names. `docs/sandbox.md` says what confinement is good for and what not.
+//! A confined program starts confined or does not start; it never runs with less than was asked for, but for what
+//! [`Support::gaps`] names. `docs/sandbox.md` is the reference.
 
-#[cfg(target_os = "linux")]
+mod handle;
+mod temporary;
+
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod filter;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod landlock;
-#[cfg(target_os = "linux")]
-mod sockets;
+#[cfg(any(target_os = "macos", test))]
+mod seatbelt;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod syscalls;
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(
+    target_os = "macos",
+    all(
+        target_os = "linux",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )
+)))]
 #[path = "confinement/elsewhere.rs"]
 mod landlock;
+#[cfg(target_os = "macos")]
+use seatbelt as landlock;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+pub use handle::PathHandle;
 pub(crate) use landlock::{Ruleset, prepare, probe};
+pub use temporary::{TemporaryDirectory, remove_tree};
 
-/// The first version whose rules cover cutting files short. Without that, a program that may not write a file
-/// could still empty it.
+/// Links that are followed one after the other, as the kernel does.
+const MAX_LINKS: usize = 40;
+/// The first version whose rules cover truncation. Without that, a program that may not write a file could empty it.
 const LEAST_ABI: u32 = 3;
 /// The first version with rules for TCP.
+#[cfg(target_os = "linux")]
 const NETWORK_ABI: u32 = 4;
 /// The first version with rules for ioctls of devices.
 const DEVICE_CONTROL_ABI: u32 = 5;
 /// The first version that keeps signals and abstract sockets inside.
 const SCOPES_ABI: u32 = 6;
 
-/// Where every system lets programs write for a while.
-const SHARED_TEMPORARY: [&str; 2] = ["/tmp", "/dev/shm"];
+/// What a program, and everything that it starts, may do.
+///
+/// It may read and execute whatever the user may, but for the hidden directories and for devices. Its files are
+/// descriptors from the beginning: what their paths lead to later does not count.
+#[derive(Clone, Debug, Default)]
+pub struct Confinement(Box<ConfinementRules>);
 
-/// What a program, and everything that it starts, may still do. It may read and execute whatever the user may.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Confinement {
-    /// The directories (and single files) in and below which it may write, make, rename and remove. A relative
-    /// path is one below the working directory of the program. What does not exist when the program starts is
-    /// left out: nothing can be written there, and to make it is to write beside it.
-    pub writable: Vec<PathBuf>,
-    /// Whether it may use the network. Without, it can neither open TCP connections nor wait for them, and has
-    /// no sockets but unix sockets.
-    pub network: bool,
+/// On the heap, because specifications of programs are in many futures.
+#[derive(Clone, Debug, Default)]
+struct ConfinementRules {
+    writable: Vec<PathHandle>,
+    temporary: Option<Arc<TemporaryDirectory>>,
+    protected: Vec<PathBuf>,
+    hidden: Vec<PathBuf>,
+    network: bool,
 }
 
 impl Confinement {
@@ -50,38 +82,127 @@ impl Confinement {
         Self::default()
     }
 
-    /// A workspace may be written, and the places for temporary files: `/tmp`, `/dev/shm`, and `TMPDIR` if the
-    /// environment that the program gets has one. There is no network.
-    pub fn workspace_write(workspace: &Path, environment: &[(OsString, OsString)]) -> Self {
-        let temporary = environment
-            .iter()
-            .rfind(|(name, _)| name == OsStr::new("TMPDIR"))
-            .map(|(_, value)| PathBuf::from(value))
-            // A relative one would be looked for below the workspace, which may be written anyway.
-            .filter(|path| path.is_absolute());
-        let shared = SHARED_TEMPORARY.map(PathBuf::from);
-        let places = [workspace.to_owned()].into_iter().chain(shared);
-        Self {
-            writable: places.chain(temporary).collect(),
-            network: false,
-        }
+    /// A workspace may be written. There is no network.
+    pub fn workspace_write(workspace: PathHandle) -> Self {
+        let mut confinement = Self::default();
+        confinement.0.writable.push(workspace);
+        confinement
     }
 
     /// The same, with the network.
     #[must_use]
-    pub fn with_network(self) -> Self {
-        Self {
-            network: true,
-            ..self
-        }
-    }
-
-    /// The same, with more places that may be written.
-    #[must_use]
-    pub fn with_writable(mut self, places: impl IntoIterator<Item = PathBuf>) -> Self {
-        self.writable.extend(places);
+    pub fn with_network(mut self) -> Self {
+        self.0.network = true;
         self
     }
+
+    /// The same, with more directories (and single files) that may be written. A path that does not exist is left
+    /// out: nothing can be written there, and to create it is to write beside it.
+    pub fn with_writable<P: AsRef<Path>>(
+        mut self,
+        paths: impl IntoIterator<Item = P>,
+    ) -> Result<Self, ConfineError> {
+        for path in paths {
+            match PathHandle::open(path.as_ref()) {
+                Ok(root) => self.0.writable.push(root),
+                Err(error) if error.is_missing() => {
+                    tracing::debug!(%error, "a writable root does not exist");
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self)
+    }
+
+    /// The same, with a directory for temporary files, which may be inside of a hidden one. A
+    /// [`GuardedChild`](crate::GuardedChild) keeps it as long as its program runs.
+    #[must_use]
+    pub fn with_temporary(mut self, directory: Arc<TemporaryDirectory>) -> Self {
+        self.0.temporary = Some(directory);
+        self
+    }
+
+    /// The same, with a directory that is never written, also inside of a writable one. It need not exist yet.
+    #[must_use]
+    pub fn with_protected(mut self, directory: &Path) -> Self {
+        self.0.protected.extend(reserved_paths(directory));
+        self
+    }
+
+    /// The same, with a directory whose files are neither read nor written, also inside of a writable one. It need
+    /// not exist yet.
+    #[must_use]
+    pub fn with_hidden(mut self, directory: &Path) -> Self {
+        self.0.hidden.extend(reserved_paths(directory));
+        self
+    }
+
+    /// Whether the program may use the network.
+    pub fn has_network(&self) -> bool {
+        self.0.network
+    }
+
+    /// The directories whose files are neither read nor written.
+    pub fn hidden(&self) -> &[PathBuf] {
+        &self.0.hidden
+    }
+
+    /// The directories that are not written.
+    pub fn protected(&self) -> &[PathBuf] {
+        &self.0.protected
+    }
+
+    /// The directories and files that may be written, besides that for temporary files.
+    pub fn writable(&self) -> &[PathHandle] {
+        &self.0.writable
+    }
+
+    /// The writable roots with their present paths. None of them is in a hidden or protected directory.
+    fn roots(&self) -> Result<Vec<(&PathHandle, PathBuf)>, ConfineError> {
+        let roots = self.0.writable.iter().map(|root| {
+            let path = root.current_path()?;
+            let mut reserved = self.0.protected.iter().chain(&self.0.hidden);
+            if reserved.any(|reserved| path.starts_with(reserved)) {
+                return Err(ConfineError::Reserved { path });
+            }
+            Ok((root, path))
+        });
+        roots.collect()
+    }
+}
+
+/// The path without links, and every link on the way to it: to replace one of them is to replace what it leads to.
+pub fn reserved_paths(path: &Path) -> Vec<PathBuf> {
+    let mut paths = vec![resolve(path)];
+    for part in path.ancestors() {
+        let (Some(parent), Some(name)) = (part.parent(), part.file_name()) else {
+            continue;
+        };
+        let place = resolve(parent).join(name);
+        if !paths.iter().any(|path| path.starts_with(&place)) {
+            paths.push(place);
+        }
+    }
+    paths
+}
+
+/// The path without links, as far as it exists. A link that leads to nothing yet is followed, too.
+pub fn resolve(path: &Path) -> PathBuf {
+    fn follow(path: &Path, links: usize) -> PathBuf {
+        match (std::fs::canonicalize(path), path.parent(), path.file_name()) {
+            (Ok(resolved), ..) => resolved,
+            (Err(_), Some(parent), Some(name)) => {
+                let parent = follow(parent, links);
+                let place = parent.join(name);
+                match (std::fs::read_link(&place), links.checked_sub(1)) {
+                    (Ok(target), Some(links)) => follow(&parent.join(target), links),
+                    _ => place,
+                }
+            }
+            (Err(_), ..) => path.to_owned(),
+        }
+    }
+    follow(path, MAX_LINKS)
 }
 
 /// What this system can do to confine a program.
@@ -99,7 +220,9 @@ pub enum Support {
     Missing,
     /// Something around this process, such as a container, does not let it ask.
     Forbidden,
-    /// The system is not Linux.
+    /// The system is macOS, which has Seatbelt.
+    Seatbelt,
+    /// Neither Linux on x86-64 or ARM64, nor macOS.
     OtherSystem,
 }
 
@@ -111,7 +234,11 @@ pub fn confinement_support() -> Support {
 impl Support {
     /// Whether confined programs can be started.
     pub fn is_sufficient(self) -> bool {
-        matches!(self, Self::Landlock { abi } if abi >= LEAST_ABI)
+        match self {
+            Self::Landlock { abi } => abi >= LEAST_ABI,
+            Self::Seatbelt => true,
+            Self::SwitchedOff | Self::Missing | Self::Forbidden | Self::OtherSystem => false,
+        }
     }
 
     /// What confined programs can do here that they could not do under a newer kernel. Each is a whole phrase.
@@ -122,24 +249,16 @@ impl Support {
         let all = [
             (
                 DEVICE_CONTROL_ABI,
-                "control devices that they may only read (Linux 6.10 prevents it)",
+                "control device files outside of /dev that they may only read (Linux 6.10 prevents it)",
             ),
             (
                 SCOPES_ABI,
-                "send signals to programs outside, and connect to abstract unix sockets (Linux 6.12 prevents it)",
+                "send signals to programs outside and, with network, connect to their abstract unix sockets \
+                 (Linux 6.12 prevents it)",
             ),
         ];
-        let network = if landlock::filters_sockets() {
-            None
-        } else if abi < NETWORK_ABI {
-            Some("use the network even if they are to have none (Linux 6.7 prevents it for TCP)")
-        } else {
-            Some(
-                "use the network even if they are to have none, but not TCP (prevented on x86-64 and ARM64)",
-            )
-        };
         let by_version = all.into_iter().filter(|(since, _)| abi < *since);
-        by_version.map(|(_, gap)| gap).chain(network).collect()
+        by_version.map(|(_, gap)| gap).collect()
     }
 
     /// An error where confined programs cannot be started.
@@ -168,9 +287,10 @@ impl fmt::Display for Support {
             Self::Forbidden => {
                 formatter.write_str("the container, or what else is around, forbids Landlock")
             }
-            Self::OtherSystem => {
-                formatter.write_str("programs can be confined on Linux only, by Landlock")
-            }
+            Self::Seatbelt => formatter.write_str("Seatbelt"),
+            Self::OtherSystem => formatter.write_str(
+                "programs can be confined on Linux on x86-64 and ARM64, and on macOS only",
+            ),
         }
     }
 }
@@ -188,18 +308,43 @@ pub enum ConfineError {
         /// What it can do.
         support: Support,
     },
-    /// A place that is to be writable cannot be looked at.
-    #[error("cannot let it write to `{}`", path.display())]
+    /// A file or directory of the sandbox cannot be opened.
+    #[error("cannot open `{}` for the sandbox", path.display())]
     Place {
-        /// The place.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// Why.
         #[source]
         source: io::Error,
+    },
+    /// A component of a path is a link, which a program in a sandbox could have made.
+    #[error(
+        "`{}` cannot be given to a sandbox: `{}` in it is a symbolic link; use the path that it leads to",
+        path.display(), name.display()
+    )]
+    Link {
+        /// The path.
+        path: PathBuf,
+        /// The component.
+        name: OsString,
+    },
+    /// A path that is to be writable is in a protected or hidden directory.
+    #[error("`{}` cannot be made writable: it is in a directory of cocode itself", path.display())]
+    Reserved {
+        /// The path.
+        path: PathBuf,
     },
     /// The system did not take the rules.
     #[error("the system did not take the rules of the sandbox")]
     Rules(#[source] io::Error),
+}
+
+impl ConfineError {
+    /// Whether there is no such file.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Place { source, .. }
+            if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
+    }
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, PipeReader};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use crate::child::command;
 use crate::confinement;
 use crate::error::SpawnError;
 use crate::guard;
@@ -17,27 +18,18 @@ use crate::spec::ProcessSpec;
 /// Returns when the program has been executed. Needs no runtime.
 pub fn spawn_detached(spec: &ProcessSpec, stderr: Option<File>) -> Result<PipeReader, SpawnError> {
     let ruleset = match &spec.confinement {
-        Some(asked) => confinement::prepare(asked, spec.cwd.as_deref(), confinement::probe())
+        Some(asked) => confinement::prepare(asked, confinement::probe())
             .map(Some)
             .map_err(SpawnError::confinement(spec))?,
         None => None,
     };
     let (reader, writer) = io::pipe().map_err(SpawnError::pipe(spec, "stdout"))?;
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one place that starts processes without a guard"
-    )]
-    let mut command = Command::new(&spec.program);
-    command.args(&spec.args).env_clear();
-    command.envs(spec.env.iter().map(|(name, value)| (name, value)));
-    if let Some(cwd) = &spec.cwd {
-        command.current_dir(cwd);
-    }
+    let mut command = command(spec, ruleset.as_ref());
     command
         .stdin(Stdio::null())
         .stdout(writer)
         .stderr(stderr.map_or_else(Stdio::null, Stdio::from));
-    guard::install_detachment(&mut command, ruleset);
+    guard::install_detachment(&mut command, spec.directory.clone(), ruleset);
     let spawned = command.spawn();
     // It owns our copy of the writing end: while that is open, the pipe never ends.
     drop(command);

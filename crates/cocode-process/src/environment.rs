@@ -23,7 +23,8 @@ pub fn baseline_environment(
         .collect()
 }
 
-fn is_baseline(name: &OsStr) -> bool {
+/// Whether [`baseline_environment`] keeps a variable of this name.
+pub fn is_baseline(name: &OsStr) -> bool {
     name.as_bytes().starts_with(b"LC_") || BASELINE.iter().any(|known| name == *known)
 }
 

@@ -22,7 +22,7 @@ use std::time::Duration;
 use libc::{c_int, pid_t};
 use tokio::process::Command;
 
-use crate::confinement::Ruleset;
+use crate::confinement::{PathHandle, Ruleset};
 use system::LIFELINE;
 use tree::Tree;
 
@@ -48,6 +48,8 @@ pub(crate) struct Given {
     pub(crate) term_grace: Duration,
     /// What confines the program, but not the guard.
     pub(crate) ruleset: Option<Ruleset>,
+    /// The working directory of the program, if it was opened before.
+    pub(crate) directory: Option<PathHandle>,
 }
 
 /// What the system said when it refused to confine a program, if this error is about that.
@@ -94,18 +96,26 @@ pub(crate) fn install(command: &mut Command, given: Given) -> io::Result<()> {
 
 /// Makes the command start its program in a session of its own, as a child of nobody. What is spawned
 /// ends as soon as the program is under way.
-pub(crate) fn install_detachment(command: &mut std::process::Command, ruleset: Option<Ruleset>) {
+pub(crate) fn install_detachment(
+    command: &mut std::process::Command,
+    directory: Option<PathHandle>,
+    ruleset: Option<Ruleset>,
+) {
     use std::os::unix::process::CommandExt as _;
     #[expect(unsafe_code, reason = "the program is let go between fork and exec")]
     // SAFETY: as above: the closure only makes system calls.
     unsafe {
         command.pre_exec(move || {
+            if let Some(directory) = &directory {
+                system::change_directory(directory.as_fd().as_raw_fd())?;
+            }
             system::leave_session();
             // Who is not the leader of its session can never get a terminal.
             if system::fork()?.is_some() {
                 system::exit(0);
             }
             system::close_all_on_exec();
+            system::restore_descriptor_limit();
             system::reset_signals();
             confine(ruleset.as_ref())
         });
@@ -140,6 +150,9 @@ fn split(orders: &Orders) -> io::Result<()> {
     system::catch_child_signal();
     #[cfg(target_os = "linux")]
     system::become_subreaper();
+    if let Some(directory) = &orders.given.directory {
+        system::change_directory(directory.as_fd().as_raw_fd())?;
+    }
     let guard = system::getpid();
     system::setpgid(guard, guard);
     #[cfg(target_os = "linux")]
@@ -172,6 +185,7 @@ fn prepare_program(guard: pid_t, given: &Given) {
     }
     system::write(given.lifeline, &own.to_ne_bytes());
     system::close_all_on_exec();
+    system::restore_descriptor_limit();
     system::reset_signals();
 }
 

@@ -11,7 +11,10 @@
 //! that says, and the guard stays free to end it. [`Restrictions`] tell such a program from others when it connects
 //! to a unix socket.
 //!
-//! Nothing here reads the environment of the own process, and nothing knows what travels through
+//! [`protect_process_memory`], [`clear_environment`] and [`adopt_orphans`] keep what it starts from reading the own
+//! process and from leaving its process tree.
+//!
+//! Nothing here uses the environment of the own process, and nothing knows what travels through
 //! the pipes. `docs/decisions/0002-guard-process.md` explains why the guard exists and what it
 //! costs.
 
@@ -25,17 +28,24 @@ mod environment;
 mod error;
 mod exit;
 mod guard;
+mod hardening;
 mod lifeline;
 mod restrictions;
 mod spec;
 mod stderr;
 
 pub use child::{GuardedChild, spawn};
-pub use confinement::{ConfineError, Confinement, Support, confinement_support};
+pub use confinement::{
+    ConfineError, Confinement, PathHandle, Support, TemporaryDirectory, confinement_support,
+    remove_tree, reserved_paths, resolve,
+};
 pub use detached::spawn_detached;
-pub use environment::baseline_environment;
+pub use environment::{baseline_environment, is_baseline};
 pub use error::{ProgramLookup, SpawnError};
 pub use exit::ExitReport;
-pub use restrictions::{Restrictions, RestrictionsError};
+pub use hardening::{
+    adopt_orphans, clear_environment, protect_process_memory, raise_descriptor_limit,
+};
+pub use restrictions::{Restrictions, RestrictionsError, peer_is_descendant};
 pub use spec::{ProcessSpec, StderrTap, StopPolicy};
 pub use stderr::{STDERR_LINE_BYTES, STDERR_TAIL_BYTES, StderrTail};

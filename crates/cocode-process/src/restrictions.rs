@@ -3,6 +3,9 @@
 //! The system has no way to ask whether a process is in the rules of Landlock. But who enters them gives up new
 //! privileges, and a [`Confinement`](crate::Confinement) sets a filter of system calls besides, always. Both are to
 //! be seen from outside, are passed on to all that is started, and can never be got rid of.
+//!
+//! Service managers set filters, too, so a count of filters can be equal by chance. The sandbox mark cannot: a
+//! `Confinement` sets the hard limit for message queues (`RLIMIT_MSGQUEUE`) to 0, which nothing in it can raise.
 
 #[cfg(target_os = "linux")]
 #[path = "restrictions/linux.rs"]
@@ -24,6 +27,16 @@ pub struct Restrictions {
     pub no_new_privileges: bool,
     /// How many filters its system calls go through.
     pub filters: u32,
+    /// Whether it has the mark of a [`Confinement`](crate::Confinement).
+    pub is_sandboxed: bool,
+}
+
+/// Whether the calling process has started the process at the other end of a unix socket, or one of its ancestors.
+///
+/// A process tree cannot leave its guard, which adopts orphans, nor a process that calls
+/// [`adopt_orphans`](crate::adopt_orphans). Systems other than Linux do not tell: there, nothing is a descendant.
+pub fn peer_is_descendant(socket: impl AsFd) -> Result<bool, RestrictionsError> {
+    system::is_descendant(socket.as_fd())
 }
 
 /// Why it is not known how restricted a process is.
@@ -39,6 +52,9 @@ pub enum RestrictionsError {
     /// Whoever has its number now may be somebody else.
     #[error("its process has ended")]
     Ended,
+    /// Its ancestors changed while they were read, or are too many.
+    #[error("the ancestors of its process cannot be determined")]
+    UnknownAncestors,
     /// What the system says of it cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
@@ -71,6 +87,10 @@ impl Restrictions {
     /// every process has some. To have given up new privileges alone says nothing either: editors start all
     /// that runs in their terminals like that.
     pub fn may_serve(self, other: Self) -> bool {
+        if other.is_sandboxed && !self.is_sandboxed {
+            return false;
+        }
+        // Sandboxes of other tools have no mark.
         if other.filters > self.filters {
             return false;
         }
@@ -82,13 +102,16 @@ impl Restrictions {
 
     /// Reads what the system says of a process. What this kernel does not say is nothing to compare.
     #[cfg(target_os = "linux")]
-    fn read(status: &[u8]) -> Self {
+    fn read(status: &[u8], limits: &[u8]) -> Self {
         let number = |name| number_of(status, name);
         // Kernels before 5.9 say only whether there are any.
         let filters = number("Seccomp_filters:").or_else(|| number("Seccomp:"));
         Self {
             no_new_privileges: number("NoNewPrivs:").is_some_and(|is_set| is_set != 0),
             filters: filters.map_or(0, |filters| u32::try_from(filters).unwrap_or(u32::MAX)),
+            // Soft limit, hard limit, unit.
+            is_sandboxed: value_of(limits, "Max msgqueue size")
+                .is_some_and(|values| values.split_whitespace().nth(1) == Some("0")),
         }
     }
 }
@@ -96,10 +119,16 @@ impl Restrictions {
 /// The number in the line that begins with a name.
 #[cfg(target_os = "linux")]
 fn number_of(text: &[u8], name: &str) -> Option<i64> {
+    value_of(text, name)?.trim().parse().ok()
+}
+
+/// The rest of the line that begins with a name.
+#[cfg(target_os = "linux")]
+fn value_of<'text>(text: &'text [u8], name: &str) -> Option<&'text str> {
     let mut lines = text.split(|byte| *byte == b'\n');
     let value = lines.find_map(|line| line.strip_prefix(name.as_bytes()))?;
     // Names of processes need not be text, but these lines are.
-    std::str::from_utf8(value).ok()?.trim().parse().ok()
+    std::str::from_utf8(value).ok()
 }
 
 impl fmt::Display for Restrictions {
@@ -107,13 +136,18 @@ impl fmt::Display for Restrictions {
         let Self {
             no_new_privileges,
             filters,
+            is_sandboxed,
         } = self;
         // By the names that they have in `/proc`, for who wants to look.
         let privileges = u8::from(*no_new_privileges);
         write!(
             formatter,
             "NoNewPrivs {privileges} and Seccomp_filters {filters}"
-        )
+        )?;
+        if *is_sandboxed {
+            formatter.write_str(" and the mark of a sandbox of cocode")?;
+        }
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ fn restrictions(no_new_privileges: bool, filters: u32) -> Restrictions {
     Restrictions {
         no_new_privileges,
         filters,
+        is_sandboxed: false,
     }
 }
 
@@ -51,8 +52,50 @@ fn a_process_does_not_serve_those_that_are_more_restricted() {
 #[test]
 fn restrictions_are_read_beside_names_that_are_no_text() {
     let status = b"Name:\t\xff\xc3\nSeccomp_filters_x:\t9\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t3\n";
-    assert_eq!(Restrictions::read(status), restrictions(true, 3));
+    assert_eq!(Restrictions::read(status, b""), restrictions(true, 3));
     let older = b"Name:\tsh\nNoNewPrivs:\t0\nSeccomp:\t2\n";
-    assert_eq!(Restrictions::read(older), restrictions(false, 2));
-    assert_eq!(Restrictions::read(b"Name:\tsh\n"), Restrictions::default());
+    assert_eq!(Restrictions::read(older, b""), restrictions(false, 2));
+    assert_eq!(
+        Restrictions::read(b"Name:\tsh\n", b""),
+        Restrictions::default()
+    );
+}
+
+#[test]
+fn marked_process_is_refused_whatever_the_filter_counts() {
+    let marked = |filters| Restrictions {
+        is_sandboxed: true,
+        ..restrictions(true, filters)
+    };
+    // A daemon under a service manager has as many filters as the sandbox sets, or more.
+    for own in [(false, 0), (true, 1), (true, 6)] {
+        assert!(!restrictions(own.0, own.1).may_serve(marked(1)), "{own:?}");
+    }
+    assert!(marked(1).may_serve(marked(1)));
+    assert!(!marked(1).may_serve(marked(2)));
+    assert!(marked(1).may_serve(restrictions(false, 0)));
+}
+
+#[test]
+fn mark_is_read_from_hard_limit_for_message_queues() {
+    let limits = |line: &str| {
+        let text =
+            format!("Limit  Soft Limit  Hard Limit  Units\n{line}\nMax nice priority  0  0\n");
+        Restrictions::read(b"Name:\tsh\n", text.as_bytes()).is_sandboxed
+    };
+    assert!(limits(
+        "Max msgqueue size         0                    0                    bytes"
+    ));
+    assert!(!limits(
+        "Max msgqueue size         819200               819200               bytes"
+    ));
+    assert!(!limits(
+        "Max msgqueue size         0                    819200               bytes"
+    ));
+    assert!(!limits(
+        "Max msgqueue size         unlimited            unlimited            bytes"
+    ));
+    assert!(!limits(
+        "Max file size             0                    0                    bytes"
+    ));
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::confinement::Confinement;
+use crate::confinement::{Confinement, PathHandle};
 
 /// Receives each line of a child's stderr, without its line end, while the child runs.
 ///
@@ -26,6 +26,8 @@ pub struct ProcessSpec {
     pub env: Vec<(OsString, OsString)>,
     /// The working directory; without one, that of the own process.
     pub cwd: Option<PathBuf>,
+    /// The working directory as it was opened before. The program starts in it whatever its path leads to now.
+    pub directory: Option<PathHandle>,
     /// How patient a stop is.
     pub stop: StopPolicy,
     /// What the program may do; without one, whatever the own process may. Where a confinement cannot be
@@ -43,6 +45,7 @@ impl ProcessSpec {
             args: Vec::new(),
             env: Vec::new(),
             cwd: None,
+            directory: None,
             stop: StopPolicy::default(),
             confinement: None,
             stderr_tap: None,
@@ -58,6 +61,7 @@ impl fmt::Debug for ProcessSpec {
             args,
             env,
             cwd,
+            directory,
             stop,
             confinement,
             stderr_tap,
@@ -69,6 +73,7 @@ impl fmt::Debug for ProcessSpec {
             .field("args", &format_args!("{} of them", args.len()))
             .field("env", &names)
             .field("cwd", cwd)
+            .field("directory", directory)
             .field("stop", stop)
             .field("confinement", confinement)
             .field("stderr_tap", &stderr_tap.is_some())

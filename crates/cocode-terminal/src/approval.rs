@@ -1,7 +1,9 @@
 //! The question whether a call may be made. Its keys count only after a pause in typing, so that a
 //! question which comes up in the middle of a word is not answered by the rest of it.
 
-use cocode_agent::{ApprovalAnswer, ApprovalQuestion};
+use std::cell::Cell;
+
+use cocode_agent::{ApprovalAnswer, ApprovalQuestion, argument_lines};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -28,6 +30,9 @@ pub(crate) struct ApprovalBox {
     pause: Pause,
     /// The reason of a refusal, while it is typed.
     reason: Option<Editor>,
+    /// Not every argument was named when it was last drawn: it has to be viewed before it is approved.
+    hides_values: Cell<bool>,
+    is_viewed: bool,
 }
 
 /// What a key meant to the question.
@@ -51,6 +56,8 @@ impl ApprovalBox {
             reply,
             pause: Pause::begin(now),
             reason: None,
+            hides_values: Cell::new(false),
+            is_viewed: false,
         }
     }
 
@@ -106,19 +113,26 @@ impl ApprovalBox {
             }
             return Asked::Open;
         }
+        let is_approval = matches!(key.code, KeyCode::Char('y' | 'a'));
         match key.code {
             KeyCode::Esc => Asked::Answered(ApprovalAnswer::Stopped),
+            _ if is_approval && self.hides_values.get() && !self.is_viewed => self.view(),
             KeyCode::Char('y') => Asked::Answered(ApprovalAnswer::Once),
             KeyCode::Char('a') if self.question.can_remember => {
                 Asked::Answered(ApprovalAnswer::Always)
             }
-            KeyCode::Char('v') => Asked::View,
+            KeyCode::Char('v') => self.view(),
             KeyCode::Char('n') => {
                 self.reason = Some(Editor::default());
                 Asked::Open
             }
             _ => Asked::Open,
         }
+    }
+
+    fn view(&mut self) -> Asked {
+        self.is_viewed = true;
+        Asked::View
     }
 
     /// Text that was pasted belongs to the reason, if one is typed.
@@ -147,8 +161,7 @@ impl ApprovalBox {
             None => 1,
         };
         let room = rows.saturating_sub(lines.len() + below);
-        let arguments = short_arguments(&self.question.arguments, columns);
-        let (shown, is_shortened) = beginning(arguments, room.min(MAX_ARGUMENT_LINES));
+        let (shown, is_shortened) = self.arguments(columns, room.min(MAX_ARGUMENT_LINES));
         lines.extend(shown);
         let Some(reason) = &self.reason else {
             lines.push(self.keys(is_cut || is_shortened, columns, now));
@@ -167,10 +180,43 @@ impl ApprovalBox {
     pub(crate) fn everything(&self, columns: usize) -> Vec<Line> {
         let (mut lines, _) = self.words(columns, usize::MAX);
         // A diff is easier to read, but not all of the arguments are in it.
-        let changed = diff::whole_of_arguments(&self.question.arguments);
+        let ApprovalQuestion {
+            tool, arguments, ..
+        } = &self.question;
+        let changed = diff::whole_of_call(tool, arguments, self.question.replaced_text.as_deref());
         lines.extend(indented(changed.unwrap_or_default(), columns));
-        lines.extend(indented(pretty(&self.question.arguments), columns));
+        lines.extend(indented(pretty(arguments), columns));
         lines
+    }
+
+    /// The arguments in so many rows at most, each of them at least by name, and whether anything is left out.
+    fn arguments(&self, columns: usize, rows: usize) -> (Vec<Line>, bool) {
+        let ApprovalQuestion {
+            tool,
+            arguments,
+            replaced_text,
+            ..
+        } = &self.question;
+        if let Some(changed) = diff::of_call(tool, arguments, replaced_text.as_deref()) {
+            return beginning(indented(changed, columns), rows);
+        }
+        let with_values = |chars, values| {
+            let lines = argument_lines(arguments, chars, values).into_iter();
+            let lines = lines.map(|line| Line::new(&line, Style::PLAIN.dim()));
+            indented(lines.collect(), columns)
+        };
+        let whole = with_values(usize::MAX, usize::MAX);
+        if whole.len() <= rows {
+            return (whole, false);
+        }
+        let count = arguments.as_object().map_or(1, serde_json::Map::len);
+        let mut shortened = (0..=rows)
+            .rev()
+            .map(|values| (values, with_values(0, values)));
+        let fitting = shortened.find(|(_, lines)| lines.len() <= rows);
+        let (values, lines) = fitting.unwrap_or_else(|| (0, with_values(0, 0)));
+        self.hides_values.set(values < count);
+        (beginning(lines, rows).0, true)
     }
 
     /// What is asked and why, each in so many lines at most, and whether anything is left out.
@@ -183,14 +229,21 @@ impl ApprovalBox {
             why,
             justification,
             can_remember: _,
+            replaced_text: _,
+            changed_files,
         } = &self.question;
         let dim = Style::PLAIN.dim();
         let warning = Style::PLAIN.bold().color(Color::Yellow);
+        let (before, after) = if changed_files.is_empty() {
+            ("May ", " be called?")
+        } else {
+            ("Keep what ", " has changed? No undoes it.")
+        };
         let mut lines = vec![
             Line::new("? ", warning)
-                .with("May ", warning)
+                .with(before, warning)
                 .with(&shortened(tool, columns / 2), Style::PLAIN.bold())
-                .with(" be called?", warning),
+                .with(after, warning),
         ];
         let hanging = Line::plain("  ");
         let mut is_cut = false;
@@ -226,12 +279,6 @@ impl ApprovalBox {
         }
         line.with("  Esc", key).with(" stop the turn", Style::PLAIN)
     }
-}
-
-/// The arguments, as a diff where they are an edit.
-fn short_arguments(arguments: &Value, columns: usize) -> Vec<Line> {
-    let changed = diff::of_arguments(arguments);
-    indented(changed.unwrap_or_else(|| pretty(arguments)), columns)
 }
 
 /// All arguments, as they are.
@@ -284,128 +331,10 @@ pub(crate) fn question_for_tests() -> ApprovalQuestion {
         why: "the sandbox does not allow it".to_owned(),
         justification: Some("A clean build is needed.".to_owned()),
         can_remember: true,
+        ..ApprovalQuestion::default()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::pause::PAUSE;
-
-    fn shown() -> (ApprovalBox, oneshot::Receiver<ApprovalAnswer>) {
-        let (reply, answer) = oneshot::channel();
-        let pending = Pending {
-            question: question_for_tests(),
-            reply,
-        };
-        (ApprovalBox::new(pending, Instant::now()), answer)
-    }
-
-    fn press(asked: &mut ApprovalBox, code: KeyCode, now: Instant) -> Asked {
-        asked.key(KeyEvent::from(code), 60, now)
-    }
-
-    fn texts(asked: &ApprovalBox, now: Instant) -> Vec<String> {
-        let (lines, _) = asked.lines(60, 30, now);
-        lines.iter().map(Line::text).collect()
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_question_says_everything() {
-        let (asked, _answer) = shown();
-        let expected = [
-            "? May shell be called?",
-            "  run `rm -r target`",
-            "  asked because the sandbox does not allow it",
-            "  the model says: A clean build is needed.",
-            "  {",
-            "    \"command\": \"rm -r target\"",
-            "  }",
-            "  y yes  a always  n no, and why  Esc stop the turn",
-        ];
-        assert_eq!(texts(&asked, Instant::now() + PAUSE), expected);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn typing_goes_on_until_there_is_a_pause() {
-        let (mut asked, _answer) = shown();
-        let now = Instant::now();
-        assert_eq!(press(&mut asked, KeyCode::Char('y'), now), Asked::NotMine);
-        let later = now + PAUSE / 2;
-        assert_eq!(press(&mut asked, KeyCode::Char('a'), later), Asked::NotMine);
-        let still = now + PAUSE;
-        assert_eq!(press(&mut asked, KeyCode::Char('y'), still), Asked::NotMine);
-        let paused = still + PAUSE;
-        let answered = press(&mut asked, KeyCode::Char('y'), paused);
-        assert_eq!(answered, Asked::Answered(ApprovalAnswer::Once));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn keys_answer() {
-        let now = Instant::now() + PAUSE;
-        for (code, expected) in [
-            (KeyCode::Char('y'), Asked::Answered(ApprovalAnswer::Once)),
-            (KeyCode::Char('a'), Asked::Answered(ApprovalAnswer::Always)),
-            (KeyCode::Esc, Asked::Answered(ApprovalAnswer::Stopped)),
-            (KeyCode::Enter, Asked::Open),
-            (KeyCode::Char(' '), Asked::Open),
-        ] {
-            let (mut asked, _answer) = shown();
-            assert_eq!(press(&mut asked, code, now), expected, "{code:?}");
-        }
-        let (mut asked, _answer) = shown();
-        asked.question.can_remember = false;
-        assert_eq!(press(&mut asked, KeyCode::Char('a'), now), Asked::Open);
-        assert!(
-            !texts(&asked, now)
-                .iter()
-                .any(|line| line.contains("always"))
-        );
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_refusal_has_a_reason_if_one_is_typed() {
-        let now = Instant::now() + PAUSE;
-        for (typed, expected) in [("no!", Some("no!")), ("", None)] {
-            let (mut asked, _answer) = shown();
-            press(&mut asked, KeyCode::Char('n'), now);
-            for character in typed.chars() {
-                press(&mut asked, KeyCode::Char(character), now);
-            }
-            let answered = press(&mut asked, KeyCode::Enter, now);
-            let reason = expected.map(str::to_owned);
-            assert_eq!(answered, Asked::Answered(ApprovalAnswer::Refused(reason)));
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn long_arguments_leave_room_for_the_keys() {
-        let (mut asked, _answer) = shown();
-        asked.question.arguments =
-            serde_json::json!({ "path": "x", "content": "line\n".repeat(300) });
-        let now = Instant::now() + PAUSE;
-        let (lines, _) = asked.lines(60, 12, now);
-        assert_eq!(lines.len(), 12);
-        let keys = lines.last().unwrap().text();
-        assert!(
-            keys.contains("y yes") && keys.contains("v view all"),
-            "{keys}"
-        );
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_is_left_out_can_be_viewed() {
-        let (mut asked, _answer) = shown();
-        let command = format!("{}rm -r /", "true\n".repeat(100));
-        asked.question.arguments = serde_json::json!({ "path": "x", "content": command });
-        let now = Instant::now() + PAUSE;
-        let cut = texts(&asked, now);
-        assert!(!cut.iter().any(|line| line.contains("rm -r /")), "{cut:?}");
-        assert_eq!(press(&mut asked, KeyCode::Char('v'), now), Asked::View);
-        let all: Vec<String> = asked.everything(60).iter().map(Line::text).collect();
-        assert!(all.contains(&"  + rm -r /".to_owned()), "{all:?}");
-        assert!(all.contains(&"    \"path\": \"x\"".to_owned()), "{all:?}");
-        let why = "  asked because the sandbox does not allow it";
-        assert!(all.iter().any(|line| line == why), "{all:?}");
-    }
-}
+#[path = "approval_tests.rs"]
+mod tests;

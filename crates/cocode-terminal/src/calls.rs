@@ -208,7 +208,7 @@ impl Ended<'_> {
         head.append(titled(self.tool, arguments, room));
         let mut lines = vec![head.with(&took, Style::PLAIN.dim())];
         let changed = match arguments {
-            Arguments::Json(value) if !self.is_error => diff::of_arguments(value),
+            Arguments::Json(value) if !self.is_error => diff::of_call(self.tool, value, None),
             _ => None,
         };
         let below = changed.unwrap_or_else(|| self.result(columns));
@@ -380,8 +380,13 @@ mod tests {
         let mut calls = Calls::default();
         let arguments = json!({ "path": "a.rs", "old_string": "x", "new_string": "y" });
         calls.begin(&call("1", "edit", arguments.clone()), Instant::now());
-        let lines = texts(&calls.end(&ended("1", &[Block::text("ok")], false), 60));
-        assert_eq!(lines, ["● shell a.rs 2s", "  - x", "  + y"]);
+        let ok = [Block::text("ok")];
+        let edited = Ended {
+            tool: "edit",
+            ..ended("1", &ok, false)
+        };
+        let lines = texts(&calls.end(&edited, 60));
+        assert_eq!(lines, ["● edit a.rs 2s", "  - x", "  + y"]);
         calls.begin(&call("1", "edit", arguments), Instant::now());
         let lines = texts(&calls.end(&ended("1", &[Block::text("no such text")], true), 60));
         assert_eq!(lines, ["● shell a.rs 2s", "  no such text"]);

@@ -1,5 +1,4 @@
-//! What an edit changes, as a small colored diff. It looks at the shape of the arguments of a call,
-//! so it serves every tool that takes the old text and the new.
+//! What a call of the built-in tools `edit` and `write` changes, as a small colored diff.
 
 use serde_json::Value;
 
@@ -12,16 +11,6 @@ const MAX_LINES: usize = 24;
 /// Pairs of lines that are compared; texts with more are shown as replaced altogether.
 const MAX_COMPARED: usize = 1_000_000;
 
-/// Names under which tools take the old text and the new.
-const REPLACEMENTS: &[(&str, &str)] = &[
-    ("old_string", "new_string"),
-    ("old_str", "new_str"),
-    ("old_text", "new_text"),
-    ("oldText", "newText"),
-];
-const PATHS: &[&str] = &["path", "file_path", "filePath", "file"];
-const CONTENTS: &[&str] = &["content", "contents"];
-
 const REMOVED: Style = Style::PLAIN.color(Color::Red);
 const ADDED: Style = Style::PLAIN.color(Color::Green);
 const KEPT: Style = Style::PLAIN.dim();
@@ -33,38 +22,24 @@ enum Kind {
     Added,
 }
 
-/// What a call changes, if its arguments are those of an edit or of the writing of a file.
-pub(crate) fn of_arguments(arguments: &Value) -> Option<Vec<Line>> {
-    whole_of_arguments(arguments).map(bounded)
+/// What a call changes, if it is one of the built-in `edit` or `write`: arguments of a server's tool may look the
+/// same and mean anything. `replaced` is the current content of the file that `write` replaces.
+pub(crate) fn of_call(tool: &str, arguments: &Value, replaced: Option<&str>) -> Option<Vec<Line>> {
+    whole_of_call(tool, arguments, replaced).map(bounded)
 }
 
 /// The same, however long it is.
-pub(crate) fn whole_of_arguments(arguments: &Value) -> Option<Vec<Line>> {
-    PATHS
-        .iter()
-        .find_map(|name| arguments.get(name)?.as_str())?;
-    if let Some(edits) = arguments.get("edits").and_then(Value::as_array) {
-        let parts: Option<Vec<_>> = edits.iter().map(replacement).collect();
-        let lines = parts?
-            .into_iter()
-            .flat_map(|(old, new)| changed(old, new))
-            .collect();
-        return Some(lines);
+pub(crate) fn whole_of_call(
+    tool: &str,
+    arguments: &Value,
+    replaced: Option<&str>,
+) -> Option<Vec<Line>> {
+    let text = |name: &str| arguments.get(name)?.as_str();
+    match tool {
+        "edit" => Some(changed(text("old_string")?, text("new_string")?)),
+        "write" => Some(changed(replaced.unwrap_or_default(), text("content")?)),
+        _ => None,
     }
-    if let Some((old, new)) = replacement(arguments) {
-        return Some(changed(old, new));
-    }
-    let content = CONTENTS
-        .iter()
-        .find_map(|name| arguments.get(name)?.as_str())?;
-    Some(changed("", content))
-}
-
-fn replacement(edit: &Value) -> Option<(&str, &str)> {
-    REPLACEMENTS.iter().find_map(|(old, new)| {
-        let old = edit.get(old)?.as_str()?;
-        Some((old, edit.get(new)?.as_str()?))
-    })
 }
 
 /// The lines that were removed and added, with a few around them.
@@ -198,8 +173,8 @@ mod tests {
 
     use super::*;
 
-    fn shown(arguments: &Value) -> Vec<String> {
-        let lines = of_arguments(arguments).unwrap_or_default();
+    fn shown(tool: &str, arguments: &Value, replaced: Option<&str>) -> Vec<String> {
+        let lines = of_call(tool, arguments, replaced).unwrap_or_default();
         lines.iter().map(Line::text).collect()
     }
 
@@ -211,44 +186,41 @@ mod tests {
             "new_string": "1\n2\n3\nnew\nmore\n4\n5\n6",
         });
         let expected = ["  2", "  3", "- old", "+ new", "+ more", "  4", "  5"];
-        assert_eq!(shown(&arguments), expected);
+        assert_eq!(shown("edit", &arguments, None), expected);
     }
 
     #[test]
     fn changes_far_apart_have_a_gap_between_them() {
         let arguments = json!({
-            "file_path": "a.rs",
+            "path": "a.rs",
             "old_string": "a\n1\n2\n3\n4\n5\nb",
             "new_string": "A\n1\n2\n3\n4\n5\nB",
         });
         let expected = [
             "- a", "+ A", "  1", "  2", "  ⋮", "  4", "  5", "- b", "+ B",
         ];
-        assert_eq!(shown(&arguments), expected);
+        assert_eq!(shown("edit", &arguments, None), expected);
     }
 
     #[test]
-    fn many_edits_and_whole_files_are_shown_too() {
-        let edits = json!({ "path": "x", "edits": [
-            { "oldText": "a", "newText": "b" }, { "oldText": "c", "newText": "" },
-        ]});
-        assert_eq!(shown(&edits), ["- a", "+ b", "- c"]);
+    fn write_shows_the_lines_that_it_removes_from_a_file() {
+        let arguments = json!({ "path": "x", "content": "a\nnew\n" });
+        let expected = ["  a", "- old", "- more", "+ new"];
+        assert_eq!(shown("write", &arguments, Some("a\nold\nmore\n")), expected);
         let text = "line\n".repeat(100);
-        let written = shown(&json!({ "path": "x", "content": text }));
+        let written = shown("write", &json!({ "path": "x", "content": text }), None);
         assert_eq!(written.len(), MAX_LINES);
         assert_eq!(written.last().unwrap(), "  … 77 more lines");
     }
 
     #[test]
-    fn other_calls_have_no_diff() {
-        for arguments in [
-            json!({ "path": "x" }),
-            json!({ "old_string": "a", "new_string": "b" }),
-            json!({ "path": "x", "old_string": "a" }),
-            json!({ "path": "x", "edits": [1] }),
-            json!(null),
-        ] {
-            assert_eq!(of_arguments(&arguments), None, "{arguments}");
+    fn calls_of_other_tools_have_no_diff() {
+        let edit = json!({ "path": "x", "old_string": "a", "new_string": "b", "content": "c" });
+        for tool in ["mcp__files__edit", "mcp__files__write", "shell"] {
+            assert_eq!(of_call(tool, &edit, None), None, "{tool}");
+        }
+        for arguments in [json!({ "path": "x", "old_string": "a" }), json!(null)] {
+            assert_eq!(of_call("edit", &arguments, None), None, "{arguments}");
         }
     }
 

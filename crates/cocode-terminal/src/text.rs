@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use cocode_agent::is_hidden_format;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -51,7 +52,7 @@ pub(crate) fn first_line(text: &str) -> &str {
 
 /// The same text with nothing in it that a terminal would obey. Line ends stay; tabs become spaces;
 /// sequences for colors and the like are left out; every other control character is shown as the
-/// picture of itself; what turns the direction of writing is shown as its number.
+/// picture of itself; what hides or reorders text is shown as its number.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_special) {
         return Cow::Borrowed(text);
@@ -88,14 +89,7 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
 }
 
 fn is_special(character: char) -> bool {
-    (character.is_control() && character != '\n') || turns_direction(character)
-}
-
-fn turns_direction(character: char) -> bool {
-    matches!(
-        character,
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-    )
+    (character.is_control() && character != '\n') || is_hidden_format(character)
 }
 
 fn push_visible(harmless: &mut String, character: char) {
@@ -103,7 +97,7 @@ fn push_visible(harmless: &mut String, character: char) {
         code @ 0..0x20 => harmless.push(char::from_u32(0x2400 + code).unwrap_or('�')),
         0x7f => harmless.push('␡'),
         code @ 0x80..0xa0 => push_number(harmless, code),
-        code if turns_direction(character) => push_number(harmless, code),
+        code if is_hidden_format(character) => push_number(harmless, code),
         _ => harmless.push(character),
     }
 }
@@ -151,6 +145,8 @@ mod tests {
             ("a\r\nb\rc", "a\nb␍c"),
             ("a\tb\n\tc", "a   b\n    c"),
             ("abc\u{202e}cba", "abc<202E>cba"),
+            ("a\u{200f}b\u{61c}\u{200e}c", "a<200F>b<61C><200E>c"),
+            ("a\u{200b}b\u{2066}\u{e0041}", "a<200B>b<2066><E0041>"),
         ] {
             assert_eq!(harmless(given), expected, "{given:?}");
         }

@@ -19,7 +19,9 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
+use cocode_process::{Confinement, PathHandle};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, stat, statat};
 use rustix::io::Errno;
 
@@ -59,11 +61,20 @@ pub(crate) enum Resolver {
 #[derive(Debug)]
 pub(crate) struct Root {
     descriptor: OwnedFd,
+    handle: PathHandle,
     /// Without links.
     path: PathBuf,
     /// What an absolute path may begin with: the path above, and the one that was asked for.
     prefixes: Vec<PathBuf>,
     resolver: Resolver,
+    reserved: OnceLock<ReservedPaths>,
+}
+
+/// Directories below the root that tools keep out of, relative to it.
+#[derive(Debug)]
+struct ReservedPaths {
+    hidden: Vec<PathBuf>,
+    protected: Vec<PathBuf>,
 }
 
 /// A directory and where it really is, relative to the root.
@@ -102,26 +113,82 @@ impl Root {
             source,
         };
         let path = asked.canonicalize().map_err(failed)?;
-        let descriptor = rustix::fs::open(&path, DIRECTORY, Mode::empty())
-            .map_err(|errno| failed(errno.into()))?;
-        let absolute = std::path::absolute(asked).map_err(failed)?;
+        let mut root = Self::at(PathHandle::open(&path)?, resolver)?;
+        root.prefixes
+            .push(std::path::absolute(asked).map_err(failed)?);
+        Ok(root)
+    }
+
+    /// The root at a directory that is open already.
+    pub(crate) fn at(handle: PathHandle, resolver: Resolver) -> Result<Self, OpenError> {
+        let path = handle.path().to_owned();
+        let descriptor =
+            openat(&handle, ".", DIRECTORY, Mode::empty()).map_err(|errno| OpenError::Root {
+                path: path.clone(),
+                source: errno.into(),
+            })?;
         let root = Self {
             descriptor,
-            prefixes: vec![path.clone(), absolute],
+            handle,
+            prefixes: vec![path.clone()],
             path,
             resolver,
+            reserved: OnceLock::new(),
         };
         if root.is_still_there() {
             Ok(root)
         } else {
-            Err(OpenError::Replaced {
-                path: asked.to_owned(),
-            })
+            Err(OpenError::Replaced { path: root.path })
         }
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Keeps out of the hidden and protected directories of a sandbox from now on.
+    pub(crate) fn reserve(&self, confinement: &Confinement) {
+        let below = |paths: &[PathBuf]| {
+            let below = paths
+                .iter()
+                .filter_map(|path| path.strip_prefix(&self.path).ok());
+            below.map(Path::to_owned).collect()
+        };
+        self.reserved.get_or_init(|| ReservedPaths {
+            hidden: below(confinement.hidden()),
+            protected: below(confinement.protected()),
+        });
+    }
+
+    /// Refuses a path, relative to the root, whose files are hidden.
+    pub(crate) fn check_readable(&self, path: &Path) -> Result<(), Refusal> {
+        self.check_reserved(path, |reserved| reserved.hidden.iter().chain(&[]))
+    }
+
+    /// Refuses a path, relative to the root, that is not to be written.
+    pub(crate) fn check_writable(&self, path: &Path) -> Result<(), Refusal> {
+        self.check_reserved(path, |reserved| {
+            reserved.hidden.iter().chain(&reserved.protected)
+        })
+    }
+
+    fn check_reserved<'a, I: Iterator<Item = &'a PathBuf>>(
+        &'a self,
+        path: &Path,
+        chosen: impl FnMut(&'a ReservedPaths) -> I,
+    ) -> Result<(), Refusal> {
+        let mut chosen = self.reserved.get().into_iter().flat_map(chosen);
+        if chosen.any(|reserved| path.starts_with(reserved)) {
+            let shown = crate::text::shown(path);
+            let message = format!("`{shown}` is in a directory of cocode itself");
+            return Err(Refusal::denied(message));
+        }
+        Ok(())
+    }
+
+    /// The root as other programs are started in it.
+    pub(crate) fn handle(&self) -> &PathHandle {
+        &self.handle
     }
 
     /// Whether the path of the root still leads to the directory that was opened.
@@ -158,6 +225,13 @@ impl Root {
 
     /// Opens a regular file or a directory; what is anything else is refused unopened.
     pub(crate) fn look_up(&self, path: &Inside) -> Result<Found, Refusal> {
+        let found = self.find(path)?;
+        let (Found::File(_, real) | Found::Directory(Directory { path: real, .. })) = &found;
+        self.check_readable(real)?;
+        Ok(found)
+    }
+
+    fn find(&self, path: &Inside) -> Result<Found, Refusal> {
         if self.resolver == Resolver::System
             && let Some(found) = self.open_beneath(path)?
         {

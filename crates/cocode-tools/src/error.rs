@@ -17,6 +17,9 @@ pub enum OpenError {
         #[source]
         source: io::Error,
     },
+    /// A directory cannot be held, or cannot be given to a sandbox.
+    #[error(transparent)]
+    Handle(#[from] cocode_process::ConfineError),
     /// The root was replaced while it was being opened.
     #[error("the workspace `{}` was replaced while it was being opened", path.display())]
     Replaced {

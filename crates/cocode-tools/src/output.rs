@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::hook_files::HookChanges;
 use crate::refusal::Refusal;
 
 /// The answer of a tool, also when it says why it did not do what was asked.
@@ -16,6 +17,8 @@ pub struct ToolOutput {
     /// The sandbox kept the tool from what was asked. Whoever decides may make the call again without:
     /// [`Workspace::unconfined`](crate::Workspace::unconfined).
     pub denial: Option<Denial>,
+    /// What a confined command has changed of the files that other programs execute. Undone when it is dropped.
+    pub changes: Option<HookChanges>,
 }
 
 /// How sure it is that the sandbox was in the way.
@@ -49,6 +52,7 @@ impl ToolOutput {
             structured: None,
             is_error: false,
             denial: None,
+            changes: None,
         }
     }
 

@@ -133,6 +133,7 @@ pub(crate) fn walk(
         ignored.enter_parents(root, &start.path);
     }
     let mut walk = Walk {
+        root,
         job,
         visit,
         ignored: (!include_ignored).then_some(ignored),
@@ -148,6 +149,7 @@ pub(crate) fn walk(
 }
 
 struct Walk<'a> {
+    root: &'a Root,
     job: &'a Job,
     visit: &'a mut dyn FnMut(&Met<'_>) -> Result<ControlFlow<()>, Refusal>,
     ignored: Option<Ignored>,
@@ -196,6 +198,7 @@ impl Walk<'_> {
         }
         let is_directory = kind == Kind::Directory;
         if name == GIT
+            || self.root.check_readable(&self.path).is_err()
             || self
                 .ignored
                 .as_ref()

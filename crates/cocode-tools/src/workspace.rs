@@ -2,17 +2,20 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use cocode_process::Confinement;
+use cocode_process::{Confinement, PathHandle};
 use serde_json::Value;
 use tokio::sync::Semaphore;
+use tokio::task::{JoinError, spawn_blocking};
 
 use crate::confine::{Resolver, Root};
 use crate::definition::ToolDefinition;
 use crate::error::{OpenError, ToolError};
-use crate::limits::{MAX_FILE_CALLS, MAX_SEARCH_CALLS, MAX_SHELL_CALLS};
+use crate::hook_files::HookWatch;
+use crate::limits::{MAX_EDIT_BYTES, MAX_FILE_CALLS, MAX_SEARCH_CALLS, MAX_SHELL_CALLS};
 use crate::output::ToolOutput;
 use crate::progress::Progress;
 use crate::sandbox::{LeaveRequest, Leaving, Sandbox};
@@ -83,6 +86,11 @@ impl Workspace {
         Ok(Self::with(Root::open(root, Resolver::System)?, permissions))
     }
 
+    /// The workspace in a directory that was opened before.
+    pub fn at(root: PathHandle, permissions: Permissions) -> Result<Self, OpenError> {
+        Ok(Self::with(Root::at(root, Resolver::System)?, permissions))
+    }
+
     /// The tools for a root that is open.
     pub(crate) fn with(root: Root, permissions: Permissions) -> Self {
         let environment = vec![(OsString::from("PATH"), OsString::from(SEARCH_PATH))];
@@ -133,6 +141,7 @@ impl Workspace {
     /// `leaving`; it never does so by itself.
     #[must_use]
     pub fn with_confinement(mut self, confinement: Confinement, leaving: Leaving) -> Self {
+        self.shared.root.reserve(&confinement);
         self.sandbox = Sandbox::Confined(Arc::new(confinement), leaving);
         self
     }
@@ -165,6 +174,11 @@ impl Workspace {
     pub fn asks_to_leave(&self, tool: &str, arguments: &Value) -> Option<LeaveRequest> {
         self.confinement()?;
         (tool == SHELL).then(|| LeaveRequest::read(arguments))?
+    }
+
+    /// The root as it was opened.
+    pub fn handle(&self) -> &PathHandle {
+        self.shared.root.handle()
     }
 
     /// The root, without links.
@@ -220,7 +234,36 @@ impl Workspace {
             arguments,
             progress,
         };
-        entry.tool.run(call).await
+        let is_watched = matches!(entry.needs, Need::Shell)
+            && self
+                .confinement()
+                .is_some_and(|given| !given.writable().is_empty());
+        if !is_watched {
+            return entry.tool.run(call).await;
+        }
+        let failed = |source: JoinError| ToolError::Internal {
+            tool: name,
+            source: source.into(),
+        };
+        let shared = Arc::clone(&self.shared);
+        let watch = spawn_blocking(|| HookWatch::begin(shared)).await;
+        let watch = match watch.map_err(failed)? {
+            Ok(watch) => watch,
+            Err(refusal) => return Ok(refusal.into()),
+        };
+        let mut output = entry.tool.run(call).await?;
+        let changes = spawn_blocking(|| watch.finish()).await;
+        output.changes = changes.map_err(failed)?;
+        Ok(output)
+    }
+
+    /// The text of a file that is there, as far as it is worth showing.
+    pub fn current_text(&self, path: &str) -> Option<String> {
+        let path = self.shared.root.inside(path).ok()?;
+        let file = self.shared.root.open_file(&path).ok()?.file;
+        let mut content = Vec::new();
+        file.take(MAX_EDIT_BYTES).read_to_end(&mut content).ok()?;
+        Some(String::from_utf8_lossy(&content).into_owned())
     }
 
     /// The permission that is needed and was not given.

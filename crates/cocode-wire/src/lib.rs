@@ -25,8 +25,8 @@ pub mod serve;
 mod websocket;
 
 pub use cocode_process::{
-    ConfineError, Confinement, ExitReport, ProcessSpec, SpawnError, StderrTail, StderrTap,
-    StopPolicy, baseline_environment,
+    ConfineError, Confinement, ExitReport, PathHandle, ProcessSpec, SpawnError, StderrTail,
+    StderrTap, StopPolicy, baseline_environment,
 };
 pub use http::addresses::{AddressFilter, AddressRefused, Admitted};
 pub use http::client::{HttpClient, HttpSettings, HttpSetupError, chain};

@@ -29,4 +29,4 @@ pub use session_store::{
     Headcount, MAX_TOLD, MAX_TOLD_BYTES, MemorySessionStore, SessionKey, SessionMark, SessionNews,
     SessionStore, SessionStoreError, StoreWork, StoredSession, Whose,
 };
-pub use unix::{UnixClient, UnixServer, UnixServerError};
+pub use unix::{UnixClient, UnixServer, UnixServerError, check_socket_directory};

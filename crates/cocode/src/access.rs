@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cocode_access::{AuditLedger, FileLedger, FileLedgerOptions, TokenStoreError};
 use cocode_config::{Config, SettingOrigin};
 
+use crate::args::gateway::GatewayArgs;
 use crate::error::{CliError, Code};
 use crate::records::{Records, records};
 use crate::workspace::{Workspace, with_problems};
@@ -15,6 +16,8 @@ use crate::workspace::{Workspace, with_problems};
 pub(crate) struct Access {
     has_tokens: bool,
     has_oauth: bool,
+    /// The gateway creates a token when it starts.
+    creates_token: bool,
 }
 
 impl Access {
@@ -28,6 +31,7 @@ impl Access {
         let access = Self {
             has_tokens: !tokens.is_empty(),
             has_oauth: config.settings.gateway.oauth.is_some(),
+            creates_token: false,
         };
         match config.authentication_required() {
             Some(required) if !access.is_asked() => Err(not_asked(&required)),
@@ -37,7 +41,20 @@ impl Access {
 
     /// Whether clients have to say who they are.
     pub(crate) fn is_asked(&self) -> bool {
-        self.has_tokens || self.has_oauth
+        self.has_tokens || self.has_oauth || self.creates_token
+    }
+
+    /// Requires a token where clients could change files or run commands and nothing authenticates them.
+    pub(crate) fn guarding_commands(self, args: &GatewayArgs) -> Self {
+        let can_change = args.tools.allow_write || args.tools.allow_shell || args.agent.agent;
+        Self {
+            creates_token: can_change && !self.is_asked(),
+            ..self
+        }
+    }
+
+    pub(crate) fn creates_token(&self) -> bool {
+        self.creates_token
     }
 }
 

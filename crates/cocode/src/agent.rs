@@ -39,11 +39,10 @@ pub(crate) fn trouble(error: &AgentError) -> CliError {
             told.hints.clone_from(&choice.hints);
             told
         }
-        AgentError::Store(_)
-        | AgentError::Foreign { .. }
-        | AgentError::Closed(_)
-        | AgentError::NotCompacted(_) => CliError::new(Code::ConversationFailed, error.to_string())
-            .hint("`cocode sessions list` shows what there is"),
+        AgentError::Store(_) | AgentError::Closed(_) | AgentError::NotCompacted(_) => {
+            CliError::new(Code::ConversationFailed, error.to_string())
+                .hint("`cocode sessions list` shows what there is")
+        }
         other => CliError::new(Code::FileError, "the agent cannot begin").because(other),
     }
 }

@@ -1,6 +1,7 @@
 //! From the words of the command line to an exit code: parses, and hands on to whoever does it.
 
 use std::ffi::OsString;
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::agent;
 use crate::args::{Cli, Color, Command, McpArgs, McpVerb, OutputArgs};
 use crate::budget;
 use crate::command_line::{self, CommandLine};
-use crate::environment::Environment;
+use crate::environment::{self, Environment};
 use crate::error::{CliError, Code, Exit};
 use crate::explain;
 use crate::gateway;
@@ -31,6 +32,7 @@ use crate::workspace::Workspace;
 /// Runs the program.
 pub(crate) fn main(words: &[OsString]) -> ExitCode {
     let environment = Environment::read();
+    let cleared = environment::clear();
     let command = Cli::command();
     let CommandLine { words, note } = &command_line::understood(words, &command);
     let asked = output_asked_for(words);
@@ -51,6 +53,11 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
     if let Some(note) = note {
         printer.warn(note);
     }
+    if let Err(error) = cleared.and_then(|()| protect(cli.command.as_ref())) {
+        printer.warn(&format!(
+            "this process is not protected from other programs of this user: {error}"
+        ));
+    }
     let outcome = run(cli, environment, &printer);
     exit_code(outcome.unwrap_or_else(|mut error| {
         if error.exit == Exit::Usage {
@@ -59,6 +66,26 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
         printer.error(&error);
         error.exit
     }))
+}
+
+/// Protects a process that acts for its user or for clients from the programs that it starts.
+fn protect(command: Option<&Command>) -> io::Result<()> {
+    let (is_service, has_socket) = match command {
+        None | Some(Command::Exec(_)) => (false, false),
+        Some(Command::Gateway(args)) if args.verb.is_none() => (true, true),
+        Some(Command::Mcp(args)) if args.0.verb.is_daemon() => (true, true),
+        Some(Command::Mcp(args)) if matches!(args.0.verb, McpVerb::Serve(_)) => (true, false),
+        Some(_) => return Ok(()),
+    };
+    cocode_process::protect_process_memory()?;
+    if is_service {
+        cocode_process::raise_descriptor_limit()?;
+    }
+    if has_socket {
+        // What a server leaves behind stays known as its own, and is not served at the socket.
+        cocode_process::adopt_orphans()?;
+    }
+    Ok(())
 }
 
 fn run(cli: Cli, environment: Environment, printer: &Arc<Printer>) -> Result<Exit, CliError> {

@@ -4,6 +4,7 @@
 
 mod asking;
 mod build;
+mod connect;
 mod hello;
 mod host;
 mod place;

@@ -4,15 +4,35 @@
     reason = "this is the one place that reads the environment"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cocode_auth::session_bus_address;
 use cocode_client::{HttpSettings, baseline_environment};
+use cocode_process::is_baseline;
 
 use crate::telemetry::TelemetrySettings;
+
+/// The variables of this process, as they were when the program started.
+static OF_PROCESS: OnceLock<Variables> = OnceLock::new();
+
+/// Variables besides the baseline that stay in the environment of this process, since libraries read them. They hold
+/// no secrets.
+const READ_BY_LIBRARIES: &str = "CI CLICOLOR CLICOLOR_FORCE COLORTERM COLUMNS GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM \
+    NO_COLOR RUST_BACKTRACE SSL_CERT_DIR SSL_CERT_FILE TOKIO_WORKER_THREADS TZDIR XDG_CONFIG_HOME";
+
+/// Variables besides the baseline, `OTEL_*` and `XDG_*` that cocode itself reads as a daemon. `docs/daemon.md` lists
+/// them.
+const READ_BY_DAEMON: &str = "ALL_PROXY CLAUDE_CONFIG_DIR COCODE_CA_FILE COCODE_HOME COCODE_LOG CODEX_HOME \
+    DBUS_SESSION_BUS_ADDRESS ENABLE_TOOL_SEARCH HTTPS_PROXY HTTP_PROXY MAX_MCP_OUTPUT_TOKENS MCP_TOOL_TIMEOUT \
+    NODE_EXTRA_CA_CERTS NO_PROXY SSL_CERT_DIR SSL_CERT_FILE all_proxy http_proxy https_proxy no_proxy";
+
+fn is_in(list: &str, name: &str) -> bool {
+    list.split_whitespace().any(|known| known == name)
+}
 
 /// The variables that matter, as they were when the program started.
 #[derive(Clone, Debug)]
@@ -44,8 +64,22 @@ pub(crate) struct Variables(Arc<BTreeMap<OsString, OsString>>);
 
 impl Variables {
     /// Those of this process.
-    fn of_process() -> Self {
-        std::env::vars_os().collect()
+    fn of_process() -> &'static Self {
+        OF_PROCESS.get_or_init(|| std::env::vars_os().collect())
+    }
+
+    /// The part that the shared daemon is sent: what every server may see, what cocode reads itself, and
+    /// those that are named.
+    pub(crate) fn for_daemon(&self, named: &BTreeSet<String>) -> Self {
+        let is_sent = |name: &OsStr| {
+            let text = name.to_str().unwrap_or_default();
+            is_baseline(name)
+                || is_in(READ_BY_DAEMON, text)
+                || text.starts_with("OTEL_")
+                || text.starts_with("XDG_")
+                || named.contains(text)
+        };
+        self.iter().filter(|(name, _)| is_sent(name)).collect()
     }
 
     /// A variable that the user wants to pass on to a server.
@@ -126,7 +160,7 @@ impl Homes {
 impl Environment {
     pub(crate) fn read() -> Self {
         // The system knows where users without the variable are at home.
-        Self::of(Variables::of_process(), std::env::home_dir())
+        Self::of(Variables::of_process().clone(), std::env::home_dir())
     }
 
     /// What these variables say. Without one of them, the user is at home in `home`.
@@ -175,24 +209,36 @@ impl Environment {
     }
 }
 
+/// Removes from the environment of this process, and from its memory, what no library reads. What was read stays known
+/// here. To be called before there are other threads.
+pub(crate) fn clear() -> io::Result<()> {
+    let _captured = Variables::of_process();
+    cocode_process::clear_environment(|name| {
+        let text = name.to_str().unwrap_or_default();
+        // Where telemetry goes is read by its library, too; headers and addresses of it may hold secrets.
+        let is_telemetry = text.starts_with("OTEL_") && !text.starts_with("OTEL_EXPORTER_");
+        is_baseline(name) || is_telemetry || is_in(READ_BY_LIBRARIES, text)
+    })
+}
+
 /// The part of our environment that every server may see.
 pub(crate) fn for_servers() -> Vec<(OsString, OsString)> {
-    baseline_environment(std::env::vars_os())
+    Variables::of_process().for_servers()
 }
 
 /// All of our environment, for programs that are the user's own, such as a browser.
 pub(crate) fn all() -> Vec<(OsString, OsString)> {
-    std::env::vars_os().collect()
+    Variables::of_process().all()
 }
 
 /// A variable that the user wants to pass on to a server.
 pub(crate) fn variable(name: &OsStr) -> Option<OsString> {
-    std::env::var_os(name)
+    Variables::of_process().get(name)
 }
 
 /// A variable that configuration refers to.
 pub(crate) fn text_variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
+    Variables::of_process().text(name)
 }
 
 fn absolute(path: Option<OsString>) -> Option<PathBuf> {

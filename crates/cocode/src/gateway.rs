@@ -14,7 +14,7 @@ mod management;
 mod occupant;
 mod opening;
 mod oversight;
-mod own_files;
+pub(crate) mod own_files;
 pub(crate) mod plan;
 mod principals;
 mod servers;
@@ -38,6 +38,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::agent::{AgentPlace, Resident};
 use self::builtin::BuiltIn;
+use self::clients::Entry;
 use self::connector::Ways;
 use self::management::Management;
 use self::opening::{Listening, Made, Opened, Within};
@@ -69,8 +70,12 @@ pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, Cli
         let access = Access::of(&*records, workspace).await?;
         Ok((records, access))
     })?;
-    let plan = Plan::new(args, &access, workspace)?;
-    for warning in plan.warnings() {
+    // A token that is created at this start makes no address of others acceptable.
+    let mut plan = Plan::new(args, &access, workspace)?;
+    let access = access.guarding_commands(args);
+    plan.has_principals |= access.is_asked();
+    let sandbox = plan.sandbox_warning(workspace.config()?);
+    for warning in plan.warnings().into_iter().chain(sandbox) {
         workspace.printer.warn(&warning);
     }
     let built_in = BuiltIn::wanted(&args.tools, workspace)?;
@@ -81,7 +86,7 @@ pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, Cli
              program of this machine may do everything; `cocode gateway token add NAME` makes the first token",
         );
     }
-    let withheld = agent.as_ref().and_then(AgentPlace::warning).into_iter();
+    let withheld = agent.iter().flat_map(AgentPlace::warnings);
     let withheld = withheld.chain(built_in.as_ref().and_then(BuiltIn::warning));
     for warning in withheld.filter(|_| access.is_asked()) {
         workspace.printer.warn(&warning);
@@ -205,7 +210,11 @@ fn introduce(
         url: listening.office_url(plan),
         code: management.pages.new_code()?,
     };
-    voice.listening(&plan.search, management.entry(), &office)?;
+    let entry = match &listening.token {
+        Some(token) => Entry::With(token),
+        None => management.entry(),
+    };
+    voice.listening(&plan.search, entry, &office)?;
     if let Some(built_in) = &ways.built_in {
         built_in.introduce(config, &workspace.printer);
     }

@@ -1,6 +1,8 @@
 //! From a server's specification to a target: the one place where variables are passed on, secrets
 //! are looked up, and headers are made, right before the server is contacted, each time anew.
 
+mod sandboxed;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,10 +14,10 @@ use cocode_client::{
     Answer, Connector, HttpSettings, ReachError, ReachErrorKind, Reached, StdioTarget, Target, Url,
     stdio,
 };
-use cocode_core::{
-    Program, Reach, Remote, RemoteTransport, Sandbox, ServerSpec, Template, TemplatePart,
-};
-use cocode_process::{Support, confinement_support};
+use cocode_core::{Program, Reach, Remote, RemoteTransport, ServerSpec, Template, TemplatePart};
+use cocode_process::confinement_support;
+
+pub(crate) use self::sandboxed::refused_sandbox;
 
 use crate::admission::{Admission, Admissions};
 use crate::args::TargetArgs;
@@ -43,6 +45,9 @@ pub(crate) struct Configured {
     variables: Variables,
     /// Where programs start that are told no directory.
     directory: Option<PathBuf>,
+    /// Our own data and configuration, which servers in a sandbox are kept from.
+    state: PathBuf,
+    user: PathBuf,
     /// Everything else that decides as whom, and over which ways, servers are reached.
     ways: Vec<String>,
     printer: Arc<Printer>,
@@ -64,6 +69,8 @@ impl Configured {
             admissions: Arc::clone(workspace.admissions()?),
             variables: workspace.environment.variables.clone(),
             directory: workspace.places.directory.clone(),
+            state: workspace.places.state.clone(),
+            user: workspace.places.user.clone(),
             ways: sharing::ways(workspace)?,
             printer: Arc::clone(&workspace.printer),
         })
@@ -264,23 +271,6 @@ pub(crate) fn for_manager(error: CliError) -> ReachError {
     }
 }
 
-/// A server that wants a sandbox is not started without one, and this system may have none.
-pub(crate) fn refused_sandbox(spec: &ServerSpec, support: Support) -> Option<CliError> {
-    if spec.sandbox == Sandbox::Off || !matches!(spec.reach, Reach::Program(_)) {
-        return None;
-    }
-    let refused = support.check().err()?;
-    let message = format!(
-        "server `{}` is to run in a sandbox, which this system cannot do",
-        spec.name
-    );
-    Some(
-        CliError::new(Code::InvalidConfig, message)
-            .because(&refused)
-            .hint("take the key `sandbox` out to run it without one"),
-    )
-}
-
 struct Work<'a> {
     spec: &'a ServerSpec,
     by: &'a Configured,
@@ -320,7 +310,11 @@ impl Work<'_> {
         let mut target = stdio(program.path(), args, variables);
         if let Target::Stdio(StdioTarget { process, .. }) = &mut target {
             process.cwd = cwd.map(Path::to_owned);
-            process.confinement = cocode_client::confinement(self.spec.sandbox, cwd, &process.env);
+            let sets_temporary = env.contains_key("TMPDIR");
+            sandboxed::confine(process, self.spec, self.by, sets_temporary).map_err(|error| {
+                let message = format!("server `{}` cannot run in a sandbox", self.spec.name);
+                CliError::new(Code::InvalidConfig, message).because(&error)
+            })?;
             if self.by.printer.verbose() {
                 let printer = Arc::clone(&self.by.printer);
                 process.stderr_tap = Some(Arc::new(move |line: &str| {
@@ -451,41 +445,5 @@ impl Work<'_> {
             "`cocode mcp explain {}` shows the file",
             self.spec.name
         ))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-
-    fn spec(sandbox: Sandbox) -> ServerSpec {
-        let program = Program {
-            command: "true".to_owned(),
-            args: Vec::new(),
-            env: BTreeMap::new(),
-            env_vars: Vec::new(),
-            cwd: None,
-            base: None,
-            beside: None,
-        };
-        let mut spec = ServerSpec::new("s".parse().unwrap(), Reach::Program(program));
-        spec.sandbox = sandbox;
-        spec
-    }
-
-    #[test]
-    fn a_sandbox_that_cannot_be_had_is_a_matter_of_the_entry() {
-        for sandbox in [Sandbox::ReadOnly, Sandbox::WorkspaceWrite] {
-            let error = refused_sandbox(&spec(sandbox), Support::Missing).unwrap();
-            assert_eq!(error.code, Code::InvalidConfig.as_str());
-            assert!(error.message.contains("server `s`"), "{error:?}");
-            let why = error.causes.concat();
-            assert!(why.contains("no Landlock") && why.contains("Nothing was started"));
-            let can = Support::Landlock { abi: 7 };
-            assert!(refused_sandbox(&spec(sandbox), can).is_none());
-        }
-        assert!(refused_sandbox(&spec(Sandbox::Off), Support::Missing).is_none());
     }
 }

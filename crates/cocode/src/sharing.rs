@@ -53,15 +53,11 @@ pub(crate) fn key(
     } = spec;
     let times = (connect_timeout, tool_timeout, tool_timeouts, idle_stop);
     fields.add(format!("{times:?}"));
-    let (names, own, runs_something) = match &spec.reach {
-        Reach::Program(program) => (of_program(program), program.directory(), true),
-        Reach::Remote(remote) => (
-            of_remote(remote),
-            remote.base.as_deref(),
-            runs_commands(remote),
-        ),
+    let (own, runs_something) = match &spec.reach {
+        Reach::Program(program) => (program.directory(), true),
+        Reach::Remote(remote) => (remote.base.as_deref(), runs_commands(remote)),
     };
-    for name in names {
+    for name in named_variables(spec) {
         match variables.get(name.as_ref()) {
             Some(value) => fields.add(value).add("set"),
             None => fields.add("unset"),
@@ -93,6 +89,14 @@ pub(crate) fn digest<T: AsRef<OsStr>>(texts: impl IntoIterator<Item = T>) -> Str
         fields.add(text);
     }
     fields.hexadecimal()
+}
+
+/// The variables that an entry names, besides those that it refers to as `${NAME}`.
+pub(crate) fn named_variables(spec: &ServerSpec) -> Vec<&str> {
+    match &spec.reach {
+        Reach::Program(program) => of_program(program),
+        Reach::Remote(remote) => of_remote(remote),
+    }
 }
 
 /// The variables that a program is given by name.

@@ -2,29 +2,39 @@
 
 use std::fmt::Write as _;
 
-/// One line that cannot move the cursor, change colors or ring the bell.
+use cocode_core::is_hidden_format;
+
+/// One line that cannot move the cursor, change colors, ring the bell or reorder what is read.
 pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
             '\n' | '\r' | '\t' => plain.push(' '),
-            control if is_unsafe(control) => plain.push('\u{fffd}'),
-            other => plain.push(other),
+            other => push_safe(&mut plain, other),
         }
     }
     plain
 }
 
 /// A text of many lines that a terminal can show without being steered by it. Unlike [`plain`],
-/// this keeps line breaks, tabs and the marks of scripts that are written from right to left.
+/// this keeps line breaks and tabs.
 pub(crate) fn tame(text: &str) -> String {
-    let text = text.replace("\r\n", "\n");
-    let tame = |character: char| match character {
-        '\n' | '\t' => character,
-        control if control.is_control() => '\u{fffd}',
-        other => other,
-    };
-    text.chars().map(tame).collect()
+    let mut tame = String::with_capacity(text.len());
+    for character in text.replace("\r\n", "\n").chars() {
+        match character {
+            '\n' | '\t' => tame.push(character),
+            other => push_safe(&mut tame, other),
+        }
+    }
+    tame
+}
+
+fn push_safe(safe: &mut String, character: char) {
+    match character {
+        control if control.is_control() => safe.push('\u{fffd}'),
+        hidden if is_hidden_format(hidden) => safe.extend(hidden.escape_unicode()),
+        other => safe.push(other),
+    }
 }
 
 /// The lines of a text, each as [`plain`].
@@ -49,10 +59,9 @@ pub(crate) fn safe_json(json: &str) -> String {
     safe
 }
 
-/// Control characters, ends of lines, and characters that reorder text so that it reads as something else.
+/// Control characters, ends of lines, and characters that hide or reorder text.
 pub(crate) fn is_unsafe(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    character.is_control() || is_hidden_format(character)
 }
 
 /// The first line, or the first paragraph where that is how it is written.
@@ -169,7 +178,7 @@ mod tests {
     fn no_escape_sequence_reaches_a_terminal() {
         assert_eq!(
             plain("a\u{1b}[31mb\tc\nd\u{7}\u{202e}"),
-            "a\u{fffd}[31mb c d\u{fffd}\u{fffd}"
+            "a\u{fffd}[31mb c d\u{fffd}\\u{202e}"
         );
     }
 
@@ -191,7 +200,19 @@ mod tests {
             tame("a\tb\r\nc\rd\u{1b}]0;x\u{7}\u{9b}2J\u{7f}\n"),
             "a\tb\nc\u{fffd}d\u{fffd}]0;x\u{fffd}\u{fffd}2J\u{fffd}\n"
         );
-        assert_eq!(tame("\u{200f}שלום"), "\u{200f}שלום");
+        assert_eq!(tame("שלום 👩\u{200d}👧"), "שלום 👩\u{200d}👧");
+    }
+
+    #[test]
+    fn characters_that_reorder_or_hide_text_are_shown_as_escapes() {
+        for (hidden, shown) in [
+            ("a\u{202e}b\u{2066}", "a\\u{202e}b\\u{2066}"),
+            ("\u{200e}\u{200f}\u{61c}", "\\u{200e}\\u{200f}\\u{61c}"),
+            ("a\u{200b}b\u{e0041}", "a\\u{200b}b\\u{e0041}"),
+        ] {
+            assert_eq!(tame(hidden), shown);
+            assert_eq!(plain(hidden), shown);
+        }
     }
 
     #[test]

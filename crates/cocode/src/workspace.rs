@@ -1,6 +1,8 @@
 //! What a command works in: the environment, the places of configuration, and the configuration
 //! itself, read when somebody needs it.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -13,6 +15,7 @@ use crate::args::{ConfigArgs, OutputArgs};
 use crate::environment::Environment;
 use crate::error::{CliError, Code};
 use crate::printer::Printer;
+use crate::sharing;
 
 /// Where an organization keeps what it fixes. Nothing on the command line and no variable moves
 /// it: who could, could escape it.
@@ -164,6 +167,29 @@ impl Workspace {
     pub(crate) fn reloaded(&self) -> Config {
         let variables = &self.environment.variables;
         Config::load(&self.places, &|name: &str| variables.text(name))
+    }
+
+    /// The names of the variables that the entries of all servers name or refer to, approved or not.
+    pub(crate) fn named_variables(&self) -> BTreeSet<String> {
+        let asked = RefCell::new(BTreeSet::new());
+        let variables = |name: &str| {
+            asked.borrow_mut().insert(name.to_owned());
+            self.environment.variables.text(name)
+        };
+        let config = Config::load(&self.places, &variables);
+        let mut named = BTreeSet::new();
+        for server in config.servers.values() {
+            let others = server.others.iter().map(|(other, _)| other);
+            for candidate in others.chain([&server.winner]) {
+                // What is wrong with an entry is said by whoever uses it.
+                if let Ok(spec) = candidate.specify(&variables) {
+                    let names = sharing::named_variables(&spec).into_iter();
+                    named.extend(names.map(str::to_owned));
+                }
+            }
+        }
+        named.append(&mut asked.borrow_mut());
+        named
     }
 
     /// The configuration as it is now, for whoever reads it again and again.

@@ -88,6 +88,7 @@ const EDGES: &[(&str, Edges)] = &[
             "cocode-client",
             "cocode-core",
             "cocode-gateway",
+            "cocode-process",
             "cocode-testkit",
             "cocode-wire",
         ]),

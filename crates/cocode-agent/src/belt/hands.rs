@@ -1,7 +1,7 @@
 //! The tools of the workspace, as the sandbox lets them work.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cocode_core::{
@@ -9,8 +9,8 @@ use cocode_core::{
     split_at_tokens,
 };
 use cocode_tools::{
-    Block as ToolBlock, Confinement, Leaving, Permissions, ToolDefinition, ToolError, ToolOutput,
-    Workspace,
+    Block as ToolBlock, Confinement, Leaving, OpenError, PathHandle, Permissions,
+    TemporaryDirectory, ToolDefinition, ToolError, ToolOutput, Workspace,
 };
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ use crate::record::Settings;
 
 /// The tools of a workspace.
 pub(crate) struct Hands {
-    workspace: Workspace,
+    pub(crate) workspace: Workspace,
     tools: Vec<Tool>,
 }
 
@@ -35,29 +35,17 @@ struct Tool {
 pub struct HandsError {
     path: std::path::PathBuf,
     #[source]
-    source: cocode_tools::OpenError,
+    source: OpenError,
 }
 
 impl Hands {
     /// The tools for what a conversation works in.
-    pub(crate) fn open(
-        settings: &Settings,
-        environment: &[(OsString, OsString)],
-    ) -> Result<Self, HandsError> {
+    pub(crate) fn open(settings: &Settings, host: &SandboxHost) -> Result<Self, HandsError> {
         let path: &Path = &settings.cwd;
-        let permissions = Permissions {
-            write: true,
-            shell: true,
-        };
-        let workspace = Workspace::open(path, permissions).map_err(|source| HandsError {
+        let workspace = open_workspace(settings, host).map_err(|source| HandsError {
             path: path.to_owned(),
             source,
         })?;
-        let workspace = workspace.with_environment(environment.iter().cloned());
-        let workspace = match confinement(settings, environment) {
-            Some(confinement) => workspace.with_confinement(confinement, leaving(settings)),
-            None => workspace,
-        };
         let tools = workspace.definitions().into_iter();
         Ok(Self {
             tools: tools
@@ -144,21 +132,51 @@ impl Hands {
     }
 }
 
-/// What the sandbox of a conversation lets commands do; nothing if there is none.
-fn confinement(settings: &Settings, environment: &[(OsString, OsString)]) -> Option<Confinement> {
-    let confinement = match settings.sandbox {
-        SandboxMode::DangerFullAccess => return None,
+/// Directories of the host that commands in a sandbox are kept from, and their environment.
+pub(crate) struct SandboxHost<'a> {
+    pub(crate) environment: &'a [(OsString, OsString)],
+    /// Hidden from commands.
+    pub(crate) state: Option<&'a Path>,
+    /// Protected from commands.
+    pub(crate) config: Option<&'a Path>,
+    /// The directory for temporary files of commands.
+    pub(crate) temporary: Option<PathBuf>,
+}
+
+/// Opens the workspace of a conversation, whose path has no links: no directory is looked up again after this.
+fn open_workspace(settings: &Settings, host: &SandboxHost) -> Result<Workspace, OpenError> {
+    let permissions = Permissions {
+        write: true,
+        shell: true,
+    };
+    let workspace = Workspace::at(PathHandle::open(&settings.cwd)?, permissions)?;
+    let mut environment = host.environment.to_vec();
+    let mut confinement = match settings.sandbox {
+        SandboxMode::DangerFullAccess => return Ok(workspace.with_environment(environment)),
         SandboxMode::ReadOnly => Confinement::read_only(),
         SandboxMode::WorkspaceWrite => {
-            let confinement = Confinement::workspace_write(&settings.cwd, environment);
-            confinement.with_writable(settings.writable.iter().cloned())
+            let writable = Confinement::workspace_write(workspace.handle().clone());
+            writable.with_writable(&settings.writable)?
         }
     };
-    Some(if settings.network {
-        confinement.with_network()
-    } else {
-        confinement
-    })
+    if let Some(path) = &host.temporary {
+        let directory = TemporaryDirectory::open(path)?;
+        environment.retain(|(name, _)| name != "TMPDIR");
+        environment.push(("TMPDIR".into(), directory.path().into()));
+        confinement = confinement.with_temporary(Arc::new(directory));
+    }
+    if let Some(state) = host.state {
+        confinement = confinement.with_hidden(state);
+    }
+    if let Some(config) = host.config {
+        confinement = confinement.with_protected(config);
+    }
+    if settings.network {
+        confinement = confinement.with_network();
+    }
+    Ok(workspace
+        .with_environment(environment)
+        .with_confinement(confinement, leaving(settings)))
 }
 
 /// Whether a model may ask to leave the sandbox: not where nobody is asked.
@@ -175,6 +193,7 @@ fn outcome(output: ToolOutput, limits: &OutputLimits) -> Outcome {
         structured: _,
         is_error,
         denial,
+        changes,
     } = output;
     let content = content.into_iter().map(|block| match block {
         ToolBlock::Text(text) => Block::text(cut(text, limits.cap_tokens)),
@@ -184,6 +203,7 @@ fn outcome(output: ToolOutput, limits: &OutputLimits) -> Outcome {
         content: content.collect(),
         is_error,
         was_confined: denial.is_some(),
+        changes,
     }
 }
 

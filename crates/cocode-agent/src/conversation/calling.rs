@@ -1,24 +1,23 @@
 //! The calls of one reply: who is asked about them, and what becomes of them. What only reads is done
 //! side by side; everything else by itself, in the order in which the model wants it.
 
+mod approving;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use cocode_core::{Approval, ApprovalPolicy, Doing, Hints, Ruled, ToolRef, approve};
+use cocode_core::{Approval, ApprovalPolicy, Doing};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 
-use super::allowance::{allowance, resolved};
 use super::turn::Halt;
 use crate::belt::{Belt, OnProgress, Outcome, Own, Plan};
-use crate::company::{ApprovalAnswer, ApprovalQuestion, Company, Notice};
+use crate::company::{Company, Notice};
 use crate::content::{Block, ToolCall, ToolResult};
 use crate::conversation::Conversation;
-use crate::describe::describe;
-use crate::record::{Ending, Record, StoredAnswer};
-use crate::rules::{Rules, Ruling};
+use crate::record::{Ending, Record};
 use crate::store::{Lease, Store, StoreError};
 
 /// Calls that are made side by side.
@@ -181,7 +180,10 @@ impl Shared<'_> {
         plan: &Plan,
     ) -> Result<(Vec<(u64, Record)>, Option<Halt>), StoreError> {
         let mut records = Vec::new();
-        let begun = Record::CallBegun { call: call.clone() };
+        let begun = Record::CallBegun {
+            call: call.clone(),
+            reads_outside: plan.reads_outside(),
+        };
         records.push(self.append(begun).await?);
         self.company.listener.hear(&Notice::CallBegun(call.clone()));
         let started = Instant::now();
@@ -218,7 +220,10 @@ impl Shared<'_> {
                 "Not called: {}. Nobody is asked about it; go on without it.",
                 approval.1
             )),
-            Approval::Needed(_) => self.ask(call, plan, &approval.1, records).await?,
+            Approval::Needed(_) => {
+                let question = self.question(call, plan, &approval.1);
+                self.ask(question, Some(plan), records).await?
+            }
         };
         let outcome = match permission {
             Permission::Granted => self.run(call, plan).await,
@@ -229,7 +234,10 @@ impl Shared<'_> {
                 )));
             }
         };
-        self.outside_after_all(call, plan, outcome, records).await
+        match self.settle_changes(call, plan, outcome, records).await? {
+            Ok(outcome) => self.outside_after_all(call, plan, outcome, records).await,
+            stopped => Ok(stopped),
+        }
     }
 
     /// What failed because of the sandbox is done again without it, if a person wants that.
@@ -268,148 +276,11 @@ impl Shared<'_> {
         if self.is_allowed(&again) {
             return Ok(Ok(self.run(call, &again).await));
         }
-        match self.ask(call, &again, why, records).await? {
+        let question = self.question(call, &again, why);
+        match self.ask(question, Some(&again), records).await? {
             Permission::Granted => Ok(Ok(self.run(call, &again).await)),
             Permission::Refused(_) => Ok(Ok(outcome)),
             Permission::Stopped => Ok(Err(outcome)),
-        }
-    }
-
-    /// What rules, policy and sandbox say, and why.
-    fn approval(&self, plan: &Plan) -> (Approval, String) {
-        let settings = self.conversation.settings();
-        let Some((doing, ruling)) = self.ruling(plan) else {
-            return (Approval::Granted, String::new());
-        };
-        // What a person has allowed for this conversation is not asked again; rules count more.
-        if ruling.ruled == Ruled::Nothing && self.is_allowed(plan) {
-            return (Approval::Granted, String::new());
-        }
-        let approval = approve(settings.approval, settings.sandbox, doing, ruling.ruled);
-        let why = match approval {
-            Approval::Granted => String::new(),
-            Approval::Needed(cocode_core::Why::Rule)
-            | Approval::Refused(cocode_core::Why::Rule) => ruling.why,
-            Approval::Needed(why) | Approval::Refused(why) => why.to_string(),
-        };
-        (approval, why)
-    }
-
-    /// Whether a person has said "always" to this in this conversation, and could say otherwise.
-    fn is_allowed(&self, plan: &Plan) -> bool {
-        let asks = self.conversation.settings().approval != ApprovalPolicy::Never;
-        asks && self.conversation.allowed.contains(&allowance(plan))
-    }
-
-    async fn ask(
-        &self,
-        call: &ToolCall,
-        plan: &Plan,
-        why: &str,
-        records: &mut Vec<(u64, Record)>,
-    ) -> Result<Permission, StoreError> {
-        let _turn = self.asking.acquire().await;
-        let id = call.id.clone();
-        let asked = Record::ApprovalAsked {
-            id: id.clone(),
-            why: why.to_owned(),
-        };
-        records.push(self.append(asked).await?);
-        let question = self.question(call, plan, why);
-        let answer = if self.company.approver.can_ask() {
-            self.company.approver.ask(question).await
-        } else {
-            ApprovalAnswer::Unasked
-        };
-        let (stored, permission) = match answer {
-            ApprovalAnswer::Once => (StoredAnswer::Once, Permission::Granted),
-            ApprovalAnswer::Always => {
-                if self.can_write_down(plan) {
-                    self.remember(plan);
-                }
-                let allowed = allowance(plan);
-                self.newly_allowed.lock().await.push(allowed);
-                (StoredAnswer::Always, Permission::Granted)
-            }
-            ApprovalAnswer::Refused(words) => {
-                let words = words.map(|words| format!(" They say: {words}"));
-                let text = format!("Not called: the user said no.{}", words.unwrap_or_default());
-                (StoredAnswer::Refused, Permission::Refused(text))
-            }
-            ApprovalAnswer::Stopped => (StoredAnswer::Stopped, Permission::Stopped),
-            ApprovalAnswer::Unasked => {
-                let text = format!(
-                    "Not called: a person has to agree first, because {why}, and nobody can be asked. \
-                     Go on without it, or do it in another way."
-                );
-                (StoredAnswer::Unasked, Permission::Refused(text))
-            }
-        };
-        let answered = Record::ApprovalAnswered { id, answer: stored };
-        records.push(self.append(answered).await?);
-        Ok(permission)
-    }
-
-    fn question(&self, call: &ToolCall, plan: &Plan, why: &str) -> ApprovalQuestion {
-        let justification = match plan {
-            Plan::Own(own) => own.justification.clone(),
-            _ => None,
-        };
-        // A rule that wants to be asked would ask again.
-        let is_ruled = self
-            .ruling(plan)
-            .is_some_and(|(_, ruling)| ruling.ruled != Ruled::Nothing);
-        let can_remember = !is_ruled || self.can_write_down(plan);
-        let call = resolved(call, plan);
-        ApprovalQuestion {
-            id: call.id.clone(),
-            tool: call.name.clone(),
-            summary: describe(&call),
-            arguments: call.arguments.to_object(),
-            why: why.to_owned(),
-            justification,
-            can_remember,
-        }
-    }
-
-    /// Whether the answer can be kept beyond this conversation.
-    fn can_write_down(&self, plan: &Plan) -> bool {
-        match plan {
-            Plan::Server { server, tool, .. } => {
-                self.rules().can_remember(ToolRef::Mcp { server, tool })
-            }
-            _ => false,
-        }
-    }
-
-    /// What a call would do, and what rules say about its tool; nothing where no tool is used.
-    fn ruling(&self, plan: &Plan) -> Option<(Doing, Ruling)> {
-        let (doing, tool, hints) = match plan {
-            Plan::Settled(_) | Plan::Wait => return None,
-            Plan::Own(own) => {
-                let tool = ToolRef::BuiltIn { name: own.name };
-                (own.doing, tool, Hints::default())
-            }
-            Plan::Server {
-                server,
-                tool,
-                hints,
-                ..
-            } => {
-                let tool = ToolRef::Mcp { server, tool };
-                (Doing::Server(*hints), tool, *hints)
-            }
-        };
-        Some((doing, self.rules().ruling(tool, hints)))
-    }
-
-    fn remember(&self, plan: &Plan) {
-        let Plan::Server { server, tool, .. } = plan else {
-            return;
-        };
-        if let Err(error) = self.rules().remember(ToolRef::Mcp { server, tool }) {
-            let what = format!("the answer counts for this conversation only: {error}");
-            self.company.listener.hear(&Notice::Warning(what));
         }
     }
 
@@ -465,9 +336,5 @@ impl Shared<'_> {
     async fn append(&self, record: Record) -> Result<(u64, Record), StoreError> {
         let number = self.store.append(self.lease, &record).await?;
         Ok((number, record))
-    }
-
-    fn rules(&self) -> &dyn Rules {
-        &*self.conversation.agent.options().rules
     }
 }

@@ -27,7 +27,7 @@ impl Agent {
         if !chosen.model.tools {
             return Ok(Vec::new());
         }
-        Ok(make_belt(self, settings, &chosen)?.refresh())
+        Ok(make_belt(self, None, settings, &chosen)?.refresh())
     }
 }
 

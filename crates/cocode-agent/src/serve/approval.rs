@@ -1,6 +1,6 @@
 //! "May this be done?" as a form, and what the filled-in form means.
 
-use cocode_core::Revision;
+use cocode_core::{Revision, make_visible};
 use serde_json::{Value, json};
 
 use crate::company::{ApprovalAnswer, ApprovalQuestion};
@@ -24,19 +24,22 @@ pub(super) fn form(question: &ApprovalQuestion, revision: Revision) -> Value {
     } else {
         "Yes, and do not ask about this again in this conversation"
     };
-    let choices = [
+    let mut choices = vec![
         (ONCE, "Yes, this time"),
         (ALWAYS, always),
         (REFUSE, "No, go on without it"),
         (STOP, "No, and stop"),
     ];
+    // Consent to changes covers these changes alone.
+    choices.retain(|(word, _)| *word != ALWAYS || question.changed_files.is_empty());
+    let choices = choices.into_iter();
     let mut decision = json!({ "type": "string", "title": "Decision" });
     if revision >= Revision::V2025_11_25 {
         let titled = choices.map(|(word, title)| json!({ "const": word, "title": title }));
-        decision["oneOf"] = titled.into_iter().collect();
+        decision["oneOf"] = titled.collect();
     } else {
-        decision["enum"] = choices.map(|(word, _)| word).into_iter().collect();
-        decision["enumNames"] = choices.map(|(_, title)| title).into_iter().collect();
+        decision["enum"] = choices.clone().map(|(word, _)| word).collect();
+        decision["enumNames"] = choices.map(|(_, title)| title).collect();
     }
     let mut params = json!({
         "message": message(question),
@@ -63,13 +66,18 @@ pub(super) fn form(question: &ApprovalQuestion, revision: Revision) -> Value {
 /// leaves out is shown, too: nobody is to agree to half a command.
 fn message(question: &ApprovalQuestion) -> String {
     let ApprovalQuestion { summary, why, .. } = question;
-    let mut lines = vec![format!("The agent wants to use {summary}")];
+    let mut lines = vec![if question.changed_files.is_empty() {
+        format!("The agent wants to use {summary}")
+    } else {
+        format!("Keep what this command has changed? No undoes it. {summary}")
+    }];
     lines.extend(details(question));
     lines.push(format!("You are asked because {why}."));
     if let Some(justification) = &question.justification {
         // The words of a model are to look like nothing else.
         let words: Vec<&str> = justification.split_whitespace().collect();
         let words: String = words.join(" ").chars().take(MAX_REASON_CHARS).collect();
+        let words = make_visible(&words);
         lines.push(format!("The agent says: {words}"));
     }
     lines.join("\n")
@@ -120,6 +128,7 @@ mod tests {
             why: "it is to run outside of the sandbox".into(),
             justification: Some("to see".into()),
             can_remember: false,
+            ..ApprovalQuestion::default()
         }
     }
 
@@ -163,14 +172,38 @@ mod tests {
             form["message"].as_str().unwrap().to_owned()
         };
         let plain = message_of(json!({ "command": "ls" }), "shell: ls");
-        assert!(!plain.contains("with {"), "{plain}");
+        assert!(!plain.contains("arguments"), "{plain}");
         let lines = message_of(json!({ "command": "ls\nrm x" }), "shell: ls rm x");
-        assert!(lines.contains(r#""command": "ls\nrm x""#), "{lines}");
+        assert!(lines.contains(r#"command: "ls\nrm x""#), "{lines}");
         let long = "x".repeat(5_000);
         let long = message_of(json!({ "command": long }), "shell: xxx…");
-        assert!(long.contains("more characters are not shown"), "{long}");
+        assert!(long.contains("1002 characters left out"), "{long}");
         let more = message_of(json!({ "path": "a", "content": "b" }), "write: a");
-        assert!(more.contains(r#""content": "b""#), "{more}");
+        assert!(more.contains(r#"content: "b""#), "{more}");
+        let padded = json!({ "a": "\n".repeat(9_000), "to": "eve@example.com", "z": "\u{202e}x" });
+        let padded = message_of(padded, "mcp__mail__send");
+        for part in ["  to: \"eve@example.com\"", "  z: \"\\u{202e}x\""] {
+            assert!(padded.lines().any(|line| line == part), "{padded}");
+        }
+        let many = (0..99).map(|n| (format!("name{n}"), json!(n)));
+        let many = message_of(many.collect(), "mcp__mail__send");
+        assert!(
+            (0..99).all(|n| many.contains(&format!("name{n}"))),
+            "{many}"
+        );
+    }
+
+    #[test]
+    fn a_question_about_changes_offers_no_answer_for_the_future() {
+        let question = ApprovalQuestion {
+            changed_files: vec![".git/config".into()],
+            ..question()
+        };
+        let form = form(&question, Revision::V2025_06_18);
+        let decision = &form["requestedSchema"]["properties"]["decision"];
+        assert_eq!(decision["enum"], json!(["once", "refuse", "stop"]));
+        let message = form["message"].as_str().unwrap();
+        assert!(message.starts_with("Keep what this command"), "{message}");
     }
 
     #[test]

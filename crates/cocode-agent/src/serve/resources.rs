@@ -57,15 +57,18 @@ impl Talk {
             return Err(unknown(&uri, era));
         };
         let options = &self.shared.options;
-        let stored = match options.agent.options().store.load(&id).await {
+        let store = &options.agent.options().store;
+        // A conversation of another owner is answered like one that does not exist.
+        let stored = match store.is_owned_by(&id, &options.owner).await {
+            Ok(true) => store.load(&id).await,
+            Ok(false) => return Err(unknown(&uri, era)),
+            Err(error) => Err(error),
+        };
+        let stored = match stored {
             Ok(stored) => stored,
             Err(StoreError::Unknown(_)) => return Err(unknown(&uri, era)),
             Err(error) => return Err(broken(&error)),
         };
-        // Who may not read it need not know that it is there.
-        if stored.summary.owner != options.owner {
-            return Err(unknown(&uri, era));
-        }
         let text = render_markdown(&stored);
         let contents = json!([{ "uri": uri, "mimeType": MIME, "text": text }]);
         let result = json!({ "contents": contents });

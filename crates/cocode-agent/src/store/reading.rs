@@ -41,6 +41,22 @@ pub(super) fn list(database: &mut Database, wanted: &Wanted) -> Result<Vec<Summa
     Ok(summaries)
 }
 
+/// Whether there is a conversation of this owner.
+pub(super) fn is_owned_by(
+    database: &mut Database,
+    id: &ConversationId,
+    owner: &str,
+) -> Result<bool, Trouble> {
+    let transaction = database.read()?;
+    let found = transaction.query_row(
+        "SELECT EXISTS (SELECT 1 FROM conversations WHERE id = ?1 AND owner = ?2)",
+        params![id.as_str(), owner],
+        |row| row.get(0),
+    )?;
+    transaction.commit()?;
+    Ok(found)
+}
+
 /// A whole conversation.
 pub(super) fn load(database: &mut Database, id: &ConversationId) -> Result<Stored, Trouble> {
     let transaction = database.read()?;

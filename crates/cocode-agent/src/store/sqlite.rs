@@ -163,6 +163,15 @@ impl Store for SqliteStore {
         })
     }
 
+    fn is_owned_by<'a>(
+        &'a self,
+        id: &'a ConversationId,
+        owner: &'a str,
+    ) -> Work<'a, Result<bool, StoreError>> {
+        let (id, owner) = (id.clone(), owner.to_owned());
+        Box::pin(self.run(move |database| reading::is_owned_by(database, &id, &owner)))
+    }
+
     fn load<'a>(&'a self, id: &'a ConversationId) -> Work<'a, Result<Stored, StoreError>> {
         let id = id.clone();
         Box::pin(self.run(move |database| reading::load(database, &id)))

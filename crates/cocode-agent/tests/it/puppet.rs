@@ -256,6 +256,8 @@ impl Scene {
             manager,
             rules: Arc::new(NoRules),
             environment,
+            state_directory: Some(directory.path().join("state")),
+            config_directory: None,
             instructions: None,
             search: SearchPolicy::default(),
             always_load: Vec::new(),

@@ -1,9 +1,14 @@
 //! Turns of conversations, with a model that follows a script and tools that are real.
 
 mod approvals;
+mod disclosure;
 mod endings;
+#[cfg(target_os = "linux")]
+mod hook_files;
 mod interrupts;
 mod servers;
+#[cfg(target_os = "linux")]
+mod temporary;
 mod tools;
 
 use cocode_agent::{Block, Conversation, Ending, TurnEnd};

@@ -29,13 +29,15 @@ macro_rules! asks {
             let session = self.session(server, deadline).await?;
             let _in_use = known.in_use();
             let asked = known.asks((self.shared().options.time_of_day)());
-            let listed = session.$request().await;
+            let listed = session.$request().await.and_then(|listing| {
+                let taken = listing.clone();
+                known.change_lists(|lists| {
+                    lists.take_over((server, $kind), taken, asked, |lists| &mut lists.$list)
+                })?;
+                Ok(listing)
+            });
             match listed {
                 Ok(listing) => {
-                    let taken = listing.clone();
-                    known.change_lists(|lists| {
-                        lists.$list.update(taken, asked);
-                    });
                     listing::note(&known, $kind, None);
                     self.listed(known, session);
                     Ok(listing)

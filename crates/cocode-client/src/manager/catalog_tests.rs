@@ -7,9 +7,10 @@ use cocode_core::{ServerName, ToolFilter};
 use cocode_wire::RawJson;
 
 use super::{Catalog, CatalogChange, ServerCatalog};
-use crate::features::{Resource, Tool};
+use crate::features::{Prompt, Resource, Tool};
+use crate::list_cache::ListKind;
 use crate::manager::lists::{Asked, Lists};
-use crate::pages::Listing;
+use crate::pages::{Listing, MAX_LIST_BYTES};
 
 fn asked() -> Asked {
     Asked {
@@ -133,4 +134,28 @@ fn of_two_tools_with_one_name_the_first_counts() {
     assert_eq!(server.tools.len(), 1);
     assert_eq!(server.tools[0].tool.description.as_deref(), Some("first"));
     assert_eq!(server.quarantined.len(), 1);
+}
+
+#[test]
+fn lists_of_one_server_are_bounded_together() {
+    let most_of = "x".repeat(MAX_LIST_BYTES / 4 * 3);
+    let mut lists = Lists::default();
+    let listing = tools(&[("a", &most_of)]);
+    let tools = |lists: &mut Lists, listing| {
+        lists.take_over((&name("flood"), ListKind::Tools), listing, asked(), |own| {
+            &mut own.tools
+        })
+    };
+    tools(&mut lists, listing.clone()).unwrap();
+    let page = format!(r#"{{"prompts":[{{"name":"p","description":"{most_of}"}}]}}"#);
+    let prompts = Listing::<Prompt>::from_pages(vec![RawJson::parse(page).unwrap()]).unwrap();
+    let whose = (&name("flood"), ListKind::Prompts);
+    let refused = lists.take_over(whose, prompts, asked(), |own| &mut own.prompts);
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("prompts/list"), "{refused}");
+    assert!(refused.contains("server `flood`"), "{refused}");
+    assert!(refused.contains("more than 64 MiB"), "{refused}");
+    assert!(!lists.is_known(ListKind::Prompts));
+    // A list takes the place of the older one.
+    tools(&mut lists, listing).unwrap();
 }

@@ -180,8 +180,8 @@ impl PlainConnector {
         let mut target = stdio(program.path(), &program.args, environment);
         if let Target::Stdio(StdioTarget { process, .. }) = &mut target {
             process.cwd = program.directory().map(Path::to_owned);
-            process.confinement =
-                target::confinement(spec.sandbox, program.directory(), &process.env);
+            target::confine(process, spec.sandbox)
+                .map_err(|error| unusable(spec, &format!("it cannot run in a sandbox: {error}")))?;
         }
         Ok(Reached {
             target,

@@ -154,30 +154,42 @@ async fn read_one(
     match kind {
         ListKind::Tools => {
             let listing = session.tools().await?;
-            server.change_lists(|lists| lists.tools.update(listing, asked));
+            server.change_lists(|lists| {
+                lists.take_over((&server.name, kind), listing, asked, |own| &mut own.tools)
+            })
         }
         ListKind::Resources => {
             let listing = session.resources().await?;
-            server.change_lists(|lists| lists.resources.update(listing, asked));
+            server.change_lists(|lists| {
+                lists.take_over((&server.name, kind), listing, asked, |own| {
+                    &mut own.resources
+                })
+            })
         }
         ListKind::ResourceTemplates => {
             match session.resource_templates().await {
                 // Many servers have resources without knowing what templates are.
                 Err(RequestError::Rpc { error, .. }) if error.code == code::METHOD_NOT_FOUND => {
                     server.change_lists(|lists| lists.templates.clear(asked));
+                    Ok(())
                 }
                 listing => {
                     let listing = listing?;
-                    server.change_lists(|lists| lists.templates.update(listing, asked));
+                    server.change_lists(|lists| {
+                        lists.take_over((&server.name, kind), listing, asked, |own| {
+                            &mut own.templates
+                        })
+                    })
                 }
             }
         }
         ListKind::Prompts => {
             let listing = session.prompts().await?;
-            server.change_lists(|lists| lists.prompts.update(listing, asked));
+            server.change_lists(|lists| {
+                lists.take_over((&server.name, kind), listing, asked, |own| &mut own.prompts)
+            })
         }
     }
-    Ok(())
 }
 
 /// Notes that a list could not be read, or could be again. The older list stays.

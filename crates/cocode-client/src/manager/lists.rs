@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use cocode_core::ToolName;
+use cocode_core::{ServerName, ToolName};
 use cocode_wire::RawJson;
 
+use crate::error::RequestError;
 use crate::features::{Prompt, Resource, ResourceTemplate, Tool};
 use crate::list_cache::{Freshness, ListKind, Remembered, RememberedList};
-use crate::pages::{Listing, Quarantined};
+use crate::pages::{Incomplete, Listing, MAX_LIST_BYTES, Quarantined};
 use crate::schema::SchemaCell;
 use crate::server::{ServerCapabilities, ServerFacts};
 
@@ -275,6 +276,31 @@ impl Lists {
             }
         }
         lists
+    }
+
+    /// Takes over a listing, unless all lists together would be too large. The older list stays then.
+    pub(crate) fn take_over<T: Listed>(
+        &mut self,
+        (server, kind): (&ServerName, ListKind),
+        listing: Listing<T::Item>,
+        asked: Asked,
+        list: impl FnOnce(&mut Self) -> &mut List<T>,
+    ) -> Result<(), RequestError> {
+        let others = ListKind::ALL.into_iter().filter(|other| *other != kind);
+        let pages = others.filter_map(|other| Some(&self.remembered(other)?.pages));
+        let pages = pages.chain([&listing.pages]).flatten();
+        let bytes: usize = pages.map(|page| page.as_bytes().len()).sum();
+        if bytes > MAX_LIST_BYTES || listing.incomplete == Some(Incomplete::TooManyBytes) {
+            return Err(RequestError::Unexpected {
+                method: kind.method().to_owned(),
+                reason: format!(
+                    "the lists of server `{server}` have more than {} MiB together",
+                    MAX_LIST_BYTES >> 20
+                ),
+            });
+        }
+        list(self).update(listing, asked);
+        Ok(())
     }
 
     /// Takes over what a server says about itself.

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
+use cocode_core::is_hidden_format;
+
 use super::{LogSource, MAX_LOG_RECORD_BYTES};
 
 /// Lines of one record; what has more is cut.
@@ -124,7 +126,7 @@ pub(super) fn tame(line: &str) -> String {
             '\t' => tame.push('\t'),
             // How bars of progress return to the beginning of their line.
             '\r' => tame.push(' '),
-            control if control.is_control() || misleads(control) => {
+            control if control.is_control() || is_hidden_format(control) => {
                 tame.push(char::REPLACEMENT_CHARACTER);
             }
             other => tame.push(other),
@@ -133,11 +135,6 @@ pub(super) fn tame(line: &str) -> String {
     let end = tame.trim_end_matches(' ').len();
     tame.truncate(end);
     tame
-}
-
-/// What some take for the end of a line, or what turns the order of what follows.
-fn misleads(character: char) -> bool {
-    matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// What follows the escape sequence whose first character was taken; nothing if it has no end, in

@@ -51,6 +51,7 @@ fn fields(entry: &Entry) -> Vec<(&'static str, Field<'_>)> {
         protocol,
         isolation,
         always_load,
+        trust_annotations,
         idle_stop_sec,
         sandbox,
         description,
@@ -97,6 +98,7 @@ fn fields(entry: &Entry) -> Vec<(&'static str, Field<'_>)> {
         ("protocol", text(protocol.as_ref())),
         ("isolation", text(isolation.as_ref())),
         ("always_load", always_load.map(Field::Boolean)),
+        ("trust_annotations", trust_annotations.map(Field::Boolean)),
         ("idle_stop_sec", idle_stop_sec.map(Field::Seconds)),
         ("sandbox", text(sandbox.as_ref())),
     ];

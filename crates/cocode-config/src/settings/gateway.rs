@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cocode_core::{Authority, Rule, RuleEntry, RuleSet, ToolSearchMode, Verdict, nearest};
+use cocode_core::{Authority, Rule, RuleEntry, RuleSet, Sandbox, ToolSearchMode, Verdict, nearest};
 
 use super::{AuditFailure, Metrics, Prefix, Setting, SettingOrigin};
 use crate::problem::Problem;
@@ -42,12 +42,13 @@ const OWNERS_TABLES: [&str; 4] = [
     "gateway.audit",
 ];
 /// The values of `[gateway]` that belong to its owner.
-const OWNERS_VALUES: [&str; 6] = [
+const OWNERS_VALUES: [&str; 7] = [
     "gateway.admin_listen",
     "gateway.admin_url",
     "gateway.allow_hosts",
     "gateway.allow_origins",
     "gateway.metrics",
+    "gateway.server_sandbox",
     "gateway.store",
 ];
 
@@ -89,6 +90,8 @@ pub struct GatewaySettings {
     pub session_idle: Option<Setting<Duration>>,
     /// How long a shared gateway stays without anybody.
     pub idle_stop: Option<Setting<Duration>>,
+    /// The sandbox of programs whose entry says nothing about it.
+    pub server_sandbox: Option<Setting<Sandbox>>,
     /// Where everything is kept that outlives a request.
     pub store: Setting<GatewayStore>,
     /// Which tokens of authorization servers let clients in; none, if not given.

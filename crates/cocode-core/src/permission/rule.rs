@@ -155,6 +155,13 @@ impl Rule {
         self.condition
     }
 
+    /// Whether it names a server, rather than a pattern of servers, and depends on no hint of the tool.
+    pub fn names_server(&self) -> bool {
+        let is_named = |server: &Wildcard| !server.as_str().contains('*');
+        self.condition == Condition::default()
+            && matches!(&self.pattern, Pattern::Server { server, .. } if is_named(server))
+    }
+
     /// Whether the rule is about this use, if it is a rule of this verdict.
     pub fn matches(&self, verdict: Verdict, tool_use: &ToolUse<'_>) -> bool {
         self.matches_spelled(verdict, tool_use, tool_use.spellings().as_ref())

@@ -264,3 +264,24 @@ fn a_rule_reads_as_it_was_written() {
         "tool c* of server a__b"
     );
 }
+
+#[test]
+fn only_rules_without_pattern_or_condition_name_a_server() {
+    for (text, is_named) in [
+        ("mcp__web__look", true),
+        ("mcp__web__*", true),
+        ("mcp__web", true),
+        ("mcp__*", false),
+        ("mcp__*__look", false),
+        ("mcp__we*__look", false),
+        ("*", false),
+        ("shell", false),
+    ] {
+        assert_eq!(rule(text).names_server(), is_named, "{text}");
+    }
+    let condition = Condition {
+        read_only: Some(true),
+        destructive: None,
+    };
+    assert!(!rule("mcp__web").when(condition).names_server());
+}

@@ -58,6 +58,7 @@ const IN_PLACE: &[Change] = &[
     }),
     ("tools", |spec| spec.tools.disabled.push("a".to_owned())),
     ("always_load", |spec| spec.always_load = true),
+    ("trust_annotations", |spec| spec.trust_annotations = true),
     ("idle_stop", |spec| spec.idle_stop = Some(Duration::ZERO)),
     ("description", |spec| {
         spec.description = Some("d".to_owned());

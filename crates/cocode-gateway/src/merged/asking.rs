@@ -172,8 +172,8 @@ impl Merged {
         self.find_somewhere(shown, era, find).await
     }
 
-    /// Finds what has a URI; if nobody knows it, once more when the servers that are starting have
-    /// told what they have.
+    /// Finds what has a URI, once the servers that are starting have told what they have: which of them
+    /// has it does not depend on which is faster. A URI that names its server waits for no other.
     async fn find_somewhere(
         &self,
         shown: &str,
@@ -184,7 +184,8 @@ impl Merged {
         let kinds = [ListKind::Resources, ListKind::ResourceTemplates];
         let is_known = kinds.iter().all(|kind| snapshot.unknown(*kind).is_empty());
         drop(snapshot);
-        if let Some(found) = find()? {
+        let is_settled = |(_, own): &(ServerName, String)| is_known || own != shown;
+        if let Some(found) = find()?.filter(is_settled) {
             return Ok(found);
         }
         if !is_known {

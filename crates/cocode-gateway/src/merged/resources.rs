@@ -1,6 +1,6 @@
 //! The resources and templates of many servers as one, and the way from a URI to its server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cocode_client::{ListKind, ServerCatalog};
 use cocode_core::ServerName;
@@ -33,8 +33,11 @@ struct Item {
 
 impl Resources {
     /// Of servers, sorted by name.
-    pub(crate) fn of<'a>(servers: impl Iterator<Item = &'a ServerCatalog>) -> Self {
+    pub(crate) fn of<'a>(servers: impl Iterator<Item = &'a ServerCatalog> + Clone) -> Self {
         let mut all = Self::default();
+        let names: BTreeSet<_> = servers.clone().map(|server| &server.name).collect();
+        // A URI that names a server is for that server alone, whoever lists it.
+        let is_free = |uri: &str| uris::split(uri).is_none_or(|(name, _)| !names.contains(&name));
         for server in servers {
             let name = &server.name;
             let capabilities = server.capabilities.as_ref();
@@ -42,13 +45,13 @@ impl Resources {
                 all.owners.push(name.clone());
             }
             for resource in &server.resources {
-                all.single.add(name, &resource.uri, &resource.raw);
+                let uri = &resource.uri;
+                all.single.add(name, uri, &resource.raw, is_free(uri));
             }
             for template in &server.templates {
-                let pattern = Pattern::new(&template.uri_template);
-                all.patterns.push((name.clone(), pattern));
-                all.templates
-                    .add(name, &template.uri_template, &template.raw);
+                let uri = &template.uri_template;
+                all.patterns.push((name.clone(), Pattern::new(uri)));
+                all.templates.add(name, uri, &template.raw, is_free(uri));
             }
         }
         all
@@ -64,15 +67,15 @@ impl Resources {
         )
     }
 
-    /// The server of a resource, and what that server knows it by. Who lists it has it; else the one
-    /// whose name is in it, the one with the template that fits best, or the only one that has
+    /// The server of a resource, and what that server knows it by. The one whose name is in it has it;
+    /// else the first by name that lists it, the one with the template that fits best, or the only one that has
     /// resources at all.
     pub(crate) fn find(
         &self,
         uri: &str,
         is_served: impl Fn(&ServerName) -> bool,
     ) -> Option<(ServerName, String)> {
-        if let Some(found) = self.single.find(uri).or_else(|| named(uri, is_served)) {
+        if let Some(found) = named(uri, is_served).or_else(|| self.single.find(uri)) {
             return Some(found);
         }
         let fitting = self
@@ -95,7 +98,7 @@ impl Resources {
         template: &str,
         is_served: impl Fn(&ServerName) -> bool,
     ) -> Option<(ServerName, String)> {
-        let found = self.templates.find(template);
+        let found = named(template, &is_served).or_else(|| self.templates.find(template));
         found.or_else(|| self.find(template, is_served))
     }
 }
@@ -106,11 +109,11 @@ fn named(uri: &str, is_served: impl Fn(&ServerName) -> bool) -> Option<(ServerNa
 }
 
 impl Shown {
-    fn add(&mut self, server: &ServerName, uri: &str, raw: &RawJson) {
-        let shown = if self.0.contains_key(uri) {
-            uris::named(server, uri)
-        } else {
+    fn add(&mut self, server: &ServerName, uri: &str, raw: &RawJson, is_free: bool) {
+        let shown = if is_free && !self.0.contains_key(uri) {
             uri.to_owned()
+        } else {
+            uris::named(server, uri)
         };
         if self.0.contains_key(&shown) {
             tracing::warn!(%server, uri, "a resource is left out: its URI means another one");

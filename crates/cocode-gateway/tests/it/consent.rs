@@ -60,6 +60,33 @@ async fn a_call_is_made_after_somebody_said_yes() {
 }
 
 #[tokio::test]
+async fn a_question_about_a_call_lists_every_argument() {
+    let (rig, _) = rig(Verdict::Ask).await;
+    let mut client = rig.raw();
+    let arguments = json!({ "a": "\n".repeat(50_000), "path": "x", "other": "y\u{202e}z" });
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "raw", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {} } },
+    });
+    let params = json!({ "name": "echo", "arguments": arguments, "_meta": meta });
+    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    // Which of two equal names counts is up to the server.
+    let request = request.to_string().replace("\"other\"", "\"path\"");
+    client.send(&request).await;
+    let asked = client.json().await;
+    let message = &asked["result"]["inputRequests"]["consent"]["params"]["message"];
+    let lines: Vec<&str> = message.as_str().unwrap().lines().collect();
+    assert!(lines[0].starts_with("May the tool `echo` of server"));
+    assert!(
+        lines[1].starts_with("  a: \"\\n") && lines[1].len() < 2_000,
+        "{}",
+        lines[1]
+    );
+    assert_eq!(lines[2..], ["  path: \"y\\u{202e}z\"", "  path: \"x\""]);
+}
+
+#[tokio::test]
 async fn a_call_is_not_made_where_nobody_can_be_asked() {
     for protocol in [Protocol::Legacy, Protocol::Modern] {
         let (rig, received) = rig(Verdict::Ask).await;

@@ -188,6 +188,28 @@ async fn every_deed_is_begun_and_ended_once_in_both_rooms_and_all_eras() {
 }
 
 #[tokio::test]
+async fn unknown_method_that_is_passed_on_is_begun_and_ended_once() {
+    let (options, ledger) = watched(ViewOptions::default());
+    let script = || {
+        Script::dual()
+            .on("vendor/run")
+            .result(json!({ "resultType": "complete" }))
+    };
+    let house = House::with(&[("s", script())], options, |_| {}).await;
+    for era in BOTH {
+        let params = json!({ "program": "rm" });
+        let answer = request(&house, "s", era, "vendor/run", params).await;
+        assert!(answer["result"].is_object(), "{answer}");
+        let [begun, ended] = &ledger.take()[..] else {
+            panic!("{era:?}");
+        };
+        assert!(begun.starts_with("ann raw vendor/run s  {"), "{begun}");
+        assert!(begun.contains(r#""program":"rm""#), "{begun}");
+        assert_eq!(ended, "ok");
+    }
+}
+
+#[tokio::test]
 async fn failures_of_tools_and_of_servers_are_told_apart() {
     let failing = || {
         with_tools(Script::new(), &["fails", "breaks"])
@@ -388,7 +410,6 @@ async fn what_else_is_passed_on_to_a_server_is_counted_first() {
         ("s", Protocol::Modern, "subscriptions/listen", json!({})),
         ("s", Protocol::Legacy, "resources/subscribe", uri.clone()),
         ("s", Protocol::Legacy, "tasks/get", task.clone()),
-        ("s", Protocol::Legacy, "vendor/anything", json!({})),
         ("", Protocol::Modern, "tasks/get", task),
         ("", Protocol::Legacy, "resources/subscribe", uri),
         (

@@ -62,6 +62,22 @@ pub(super) async fn list(database: &Database, wanted: &Wanted) -> Result<Vec<Sum
     rows.iter().map(summary_of).collect()
 }
 
+/// Whether there is a conversation of this owner.
+pub(super) async fn is_owned_by(
+    database: &Database,
+    id: &ConversationId,
+    owner: &str,
+) -> Result<bool, Trouble> {
+    let query = "SELECT EXISTS (SELECT 1 FROM cocode.conversations WHERE id = $1 AND owner = $2)";
+    let connection = database.connection().await?;
+    let work = async {
+        let row = connection.query_one(query, &[&id.as_str(), &owner]).await;
+        connection.give_back();
+        Ok(row.map_err(Trouble::doing(database, LOAD)))
+    };
+    Ok(database.timely(LOAD, work).await??.get(0))
+}
+
 /// A whole conversation, as it was at one moment.
 pub(super) async fn load(database: &Database, id: &ConversationId) -> Result<Stored, Trouble> {
     let failed = Trouble::doing(database, LOAD);

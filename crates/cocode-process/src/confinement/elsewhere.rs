@@ -1,8 +1,7 @@
-//! Systems without Landlock: nothing is ever confined, and so nothing that wants to be is started.
+//! Systems without a sandbox: a program that is to be confined does not start.
 
 use std::convert::Infallible;
 use std::io;
-use std::path::Path;
 
 use super::{ConfineError, Confinement, Support};
 
@@ -11,13 +10,13 @@ use super::{ConfineError, Confinement, Support};
 pub(crate) struct Ruleset(Infallible);
 
 impl Ruleset {
+    pub(crate) fn launcher(&self) -> Option<(&'static str, Vec<String>)> {
+        match self.0 {}
+    }
+
     pub(crate) fn enter(&self) -> io::Result<()> {
         match self.0 {}
     }
-}
-
-pub(super) fn filters_sockets() -> bool {
-    false
 }
 
 pub(crate) fn probe() -> Support {
@@ -26,7 +25,6 @@ pub(crate) fn probe() -> Support {
 
 pub(crate) fn prepare(
     _confinement: &Confinement,
-    _base: Option<&Path>,
     support: Support,
 ) -> Result<Ruleset, ConfineError> {
     Err(ConfineError::Unsupported { support })

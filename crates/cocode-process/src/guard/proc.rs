@@ -101,10 +101,6 @@ pub(super) fn own_arguments() -> Option<(usize, usize)> {
 
 /// Overwrites the own command line.
 pub(super) fn replace_arguments((start, end): (usize, usize), name: &CStr) {
-    // The system writes, so that a wrong address is an error here and not a crash.
-    let Some(memory) = system::open_for_writing(c"/proc/self/mem") else {
-        return;
-    };
     let zeros = [0; 256];
     let mut rest = name.to_bytes();
     let mut position = start;
@@ -112,13 +108,12 @@ pub(super) fn replace_arguments((start, end): (usize, usize), name: &CStr) {
         let room = end.saturating_sub(position);
         let source = if rest.is_empty() { &zeros[..] } else { rest };
         let piece = source.get(..room).unwrap_or(source);
-        if !system::write_at(memory, piece, position) {
+        if !system::write_at(piece, position) {
             break;
         }
         position = position.saturating_add(piece.len());
         rest = &[];
     }
-    system::close(memory);
 }
 
 /// Visits the own mappings that are private, writable and not backed by a file: heap, stacks, and

@@ -203,6 +203,16 @@ pub(super) fn write(descriptor: c_int, bytes: &[u8]) {
     }
 }
 
+/// Enters a directory by descriptor.
+pub(super) fn change_directory(directory: c_int) -> io::Result<()> {
+    // SAFETY: touches no memory.
+    if unsafe { libc::fchdir(directory) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
 /// Leaves a directory that somebody may want to unmount.
 pub(super) fn enter_root_directory() {
     // SAFETY: the path ends with a zero.
@@ -227,6 +237,17 @@ pub(super) fn keep_only_lifeline(lifeline: c_int) {
             libc::close(descriptor);
         }
     });
+}
+
+/// Gives the program the limit of open files that the owner was started with. Without it, the program has the
+/// raised one.
+pub(super) fn restore_descriptor_limit() {
+    if let Some(limit) = crate::hardening::original_descriptor_limit() {
+        // SAFETY: the pointer is to a live local.
+        unsafe {
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
+    }
 }
 
 /// Lets the program inherit its standard streams and nothing else.
@@ -275,7 +296,7 @@ pub(super) use linux::*;
 /// What only Linux has.
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::ffi::{CStr, c_void};
+    use std::ffi::CStr;
 
     use super::{c_int, ptr};
 
@@ -351,10 +372,6 @@ mod linux {
         open(directory, path, libc::O_RDONLY)
     }
 
-    pub(in crate::guard) fn open_for_writing(path: &CStr) -> Option<c_int> {
-        open(libc::AT_FDCWD, path, libc::O_WRONLY)
-    }
-
     fn open(directory: c_int, path: &CStr, flags: c_int) -> Option<c_int> {
         // SAFETY: the path ends with a zero.
         let descriptor = unsafe { libc::openat(directory, path.as_ptr(), flags | libc::O_CLOEXEC) };
@@ -379,19 +396,21 @@ mod linux {
             .unwrap_or_default()
     }
 
-    /// Writes all of a short piece, or tells that it did not.
-    pub(in crate::guard) fn write_at(descriptor: c_int, bytes: &[u8], position: usize) -> bool {
-        let Ok(position) = position.try_into() else {
-            return false;
+    /// Overwrites memory of the calling process, or tells that it could not. The system writes, so that a wrong
+    /// address is an error here and not a crash. `/proc/self/mem` is closed to processes that cannot be dumped.
+    pub(in crate::guard) fn write_at(bytes: &[u8], address: usize) -> bool {
+        let source = libc::iovec {
+            iov_base: bytes.as_ptr().cast_mut().cast(),
+            iov_len: bytes.len(),
         };
-        // SAFETY: the pointer and length describe a live slice.
+        let target = libc::iovec {
+            iov_base: ptr::with_exposed_provenance_mut(address),
+            iov_len: bytes.len(),
+        };
+        // SAFETY: reads a live slice. The caller owns what it overwrites: its own command line.
         let length = unsafe {
-            libc::pwrite(
-                descriptor,
-                bytes.as_ptr().cast::<c_void>(),
-                bytes.len(),
-                position,
-            )
+            let own = libc::getpid();
+            libc::process_vm_writev(own, &raw const source, 1, &raw const target, 1, 0)
         };
         usize::try_from(length) == Ok(bytes.len())
     }

@@ -19,18 +19,34 @@ use super::{Restrictions, RestrictionsError, number_of};
 /// yet.
 const SO_PEERPIDFD: c_int = 77;
 
+/// Ancestors of a process that are followed. A longer chain is an error, and not the end of the chain.
+const MAX_ANCESTORS: usize = 128;
+/// How often a chain of ancestors is read again that has changed meanwhile.
+const ANCESTRY_ATTEMPTS: usize = 8;
+
 pub(super) fn own() -> Result<Restrictions, RestrictionsError> {
-    Ok(Restrictions::read(&read("/proc/self/status".into())?))
+    of_number(own_number()?)
 }
 
 pub(super) fn of_peer(socket: BorrowedFd<'_>) -> Result<Restrictions, RestrictionsError> {
-    of(peer(socket))
+    of(peer(socket), of_number)
 }
 
-fn of(peer: io::Result<Peer>) -> Result<Restrictions, RestrictionsError> {
+pub(super) fn is_descendant(socket: BorrowedFd<'_>) -> Result<bool, RestrictionsError> {
+    let own = own_number()?;
+    of(peer(socket), |peer| {
+        Ok(peer != own && ancestors(peer)?.contains(&own))
+    })
+}
+
+/// Reads something about the peer by its number in `/proc`.
+fn of<T>(
+    peer: io::Result<Peer>,
+    look: impl Fn(i64) -> Result<T, RestrictionsError>,
+) -> Result<T, RestrictionsError> {
     match peer.map_err(RestrictionsError::Unidentified)? {
-        Peer::Held(process) => of_held(&process),
-        Peer::Number(pid) => of_number(pid.into()),
+        Peer::Held(process, known) => of_held(&process, known, look),
+        Peer::Number(pid) => look(pid.into()),
         Peer::OutOfSight => Err(RestrictionsError::OutOfSight),
         Peer::Ended => Err(RestrictionsError::Ended),
     }
@@ -38,7 +54,8 @@ fn of(peer: io::Result<Peer>) -> Result<Restrictions, RestrictionsError> {
 
 /// The process that was there when the connection was made.
 enum Peer {
-    Held(OwnedFd),
+    /// With its number, where that is known already.
+    Held(OwnedFd, Option<i64>),
     /// This kernel has no descriptors for processes. Nor has it Landlock, unless it is told to say so.
     Number(pid_t),
     OutOfSight,
@@ -49,7 +66,10 @@ fn peer(socket: BorrowedFd<'_>) -> io::Result<Peer> {
     let mut descriptor: RawFd = -1;
     match ask(socket, SO_PEERPIDFD, &mut descriptor) {
         // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
-        Ok(()) => Ok(Peer::Held(unsafe { OwnedFd::from_raw_fd(descriptor) })),
+        Ok(()) => Ok(Peer::Held(
+            unsafe { OwnedFd::from_raw_fd(descriptor) },
+            None,
+        )),
         Err(error) => match error.raw_os_error() {
             Some(libc::ENOPROTOOPT) => peer_by_number(socket),
             // Depends on how much is left of it.
@@ -73,7 +93,7 @@ fn peer_by_number(socket: BorrowedFd<'_>) -> io::Result<Peer> {
         return Ok(Peer::OutOfSight);
     }
     match hold(pid) {
-        Ok(process) => Ok(Peer::Held(process)),
+        Ok(process) => Ok(Peer::Held(process, Some(pid.into()))),
         Err(error) => match error.raw_os_error() {
             Some(libc::ENOSYS) => Ok(Peer::Number(pid)),
             Some(libc::ESRCH) => Ok(Peer::Ended),
@@ -117,18 +137,31 @@ fn hold(pid: pid_t) -> io::Result<OwnedFd> {
     }
 }
 
-fn of_held(process: &OwnedFd) -> Result<Restrictions, RestrictionsError> {
-    // The number that it has in this `/proc`, which may be of other processes than we see ourselves.
+fn of_held<T>(
+    process: &OwnedFd,
+    known: Option<i64>,
+    look: impl Fn(i64) -> Result<T, RestrictionsError>,
+) -> Result<T, RestrictionsError> {
+    // The number that it has in this `/proc`, which may be of other processes than we see ourselves. Kernels before
+    // 5.14 do not let a protected process read it, and give the number with the socket.
     let of_descriptor = PathBuf::from(format!("/proc/self/fdinfo/{}", process.as_raw_fd()));
-    match number_of(&read(of_descriptor)?, "Pid:") {
+    let number = match known {
+        Some(pid) => Some(pid),
+        None => number_of(&read(of_descriptor)?, "Pid:"),
+    };
+    match number {
         None | Some(0) => Err(RestrictionsError::OutOfSight),
         Some(..0) => Err(RestrictionsError::Ended),
         Some(pid) => {
-            let restrictions = of_number(pid)?;
+            let found = look(pid);
             if has_ended(process).map_err(RestrictionsError::Unidentified)? {
                 return Err(RestrictionsError::Ended);
             }
-            Ok(restrictions)
+            match found {
+                // It lives, but `/proc` does not show it.
+                Err(RestrictionsError::Ended) => Err(RestrictionsError::OutOfSight),
+                found => found,
+            }
         }
     }
 }
@@ -136,14 +169,72 @@ fn of_held(process: &OwnedFd) -> Result<Restrictions, RestrictionsError> {
 /// What the first thread of a process has. The others of a confined program have the same, because it was confined
 /// before it was executed.
 fn of_number(pid: i64) -> Result<Restrictions, RestrictionsError> {
-    match read(format!("/proc/{pid}/status").into()) {
-        Ok(status) => Ok(Restrictions::read(&status)),
+    Ok(Restrictions::read(
+        &about(pid, "status")?,
+        &about(pid, "limits")?,
+    ))
+}
+
+/// The number of the calling process in this `/proc`.
+fn own_number() -> Result<i64, RestrictionsError> {
+    let status = read("/proc/self/status".into())?;
+    number_of(&status, "Pid:").ok_or(RestrictionsError::OutOfSight)
+}
+
+/// The numbers of a process and of all its ancestors.
+///
+/// A chain counts if it was the same twice: then each parent was still that of its child when its own parent was
+/// read for the first time, so no number belonged to another process by then.
+fn ancestors(pid: i64) -> Result<Vec<i64>, RestrictionsError> {
+    for _attempt in 0..ANCESTRY_ATTEMPTS {
+        match (chain(pid), chain(pid)) {
+            (Ok(first), Ok(second)) if first == second => return Ok(first),
+            (Err(RestrictionsError::Ended), _)
+            | (_, Err(RestrictionsError::Ended))
+            | (Ok(_), Ok(_)) => {}
+            (Err(error), _) | (_, Err(error)) => return Err(error),
+        }
+    }
+    Err(RestrictionsError::UnknownAncestors)
+}
+
+fn chain(pid: i64) -> Result<Vec<i64>, RestrictionsError> {
+    let mut chain = vec![pid];
+    let mut last = pid;
+    while chain.len() < MAX_ANCESTORS {
+        let status = match about(last, "status") {
+            Err(RestrictionsError::Ended) if last != pid && is_hidden(last)? => return Ok(chain),
+            status => status?,
+        };
+        match number_of(&status, "PPid:") {
+            Some(parent @ 1..) => last = parent,
+            _ => return Ok(chain),
+        }
+        chain.push(last);
+    }
+    Err(RestrictionsError::UnknownAncestors)
+}
+
+/// Whether a process that `/proc` does not show belongs to another user, so that it is nothing that we have started.
+/// `hidepid` hides those, and what cannot be dumped of the same user, which guards are.
+fn is_hidden(pid: i64) -> Result<bool, RestrictionsError> {
+    let number = pid_t::try_from(pid).map_err(|_large| RestrictionsError::UnknownAncestors)?;
+    // SAFETY: touches no memory; signal 0 is only a question.
+    match unsafe { libc::kill(number, 0) } {
+        0 => Err(RestrictionsError::UnknownAncestors),
+        _ => Ok(io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)),
+    }
+}
+
+/// A file of a process in `/proc`.
+fn about(pid: i64, file: &str) -> Result<Vec<u8>, RestrictionsError> {
+    match read(format!("/proc/{pid}/{file}").into()) {
         Err(RestrictionsError::Read { source, .. })
             if matches!(source.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) =>
         {
             Err(RestrictionsError::Ended)
         }
-        Err(error) => Err(error),
+        read => read,
     }
 }
 
@@ -174,17 +265,17 @@ mod tests {
     use std::os::fd::AsFd as _;
     use std::os::unix::net::UnixStream;
 
-    use super::{Peer, of, own, peer_by_number};
+    use super::{Peer, of, of_number, own, peer_by_number};
 
     #[test]
     fn older_kernels_tell_the_same() {
         let (one, _other) = UnixStream::pair().expect("a pair");
         let own = own().expect("this process");
         let held = peer_by_number(one.as_fd());
-        assert!(matches!(held, Ok(Peer::Held(_))));
-        assert_eq!(of(held).expect("this process"), own);
+        assert!(matches!(held, Ok(Peer::Held(..))));
+        assert_eq!(of(held, of_number).expect("this process"), own);
         let number = i32::try_from(std::process::id()).expect("a number");
-        let by_number = of(Ok(Peer::Number(number)));
+        let by_number = of(Ok(Peer::Number(number)), of_number);
         assert_eq!(by_number.expect("this process"), own);
     }
 }

@@ -9,6 +9,10 @@
 mod confinement;
 #[cfg(target_os = "linux")]
 mod detached;
+#[cfg(target_os = "linux")]
+mod escapes;
+#[cfg(target_os = "linux")]
+mod hardening;
 mod lifecycle;
 #[cfg(target_os = "linux")]
 mod memory;

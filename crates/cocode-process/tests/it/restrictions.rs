@@ -5,15 +5,15 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
 use cocode_process::{
-    Confinement, GuardedChild, ProcessSpec, Restrictions, RestrictionsError, confinement_support,
-    spawn,
+    Confinement, GuardedChild, PathHandle, ProcessSpec, Restrictions, RestrictionsError,
+    confinement_support, spawn,
 };
 use tempfile::TempDir;
 
 use crate::read_all;
 
 /// Tells the test program where to connect.
-const CONNECT_ROLE: &str = "COCODE_PROCESS_TEST_CONNECT";
+pub(crate) const CONNECT_ROLE: &str = "COCODE_PROCESS_TEST_CONNECT";
 
 /// A copy of this program that does one test, or plays a role.
 fn copy(test: &str, confinement: Option<Confinement>) -> ProcessSpec {
@@ -72,15 +72,12 @@ async fn whoever_is_in_a_sandbox_is_told_from_others() {
     let confined = Restrictions {
         no_new_privileges: true,
         filters: own.filters + 1,
+        is_sandboxed: true,
     };
     let read_only = Confinement::read_only();
-    let workspace = Confinement::workspace_write(house.path(), &[]);
-    for confinement in [
-        read_only.clone(),
-        workspace.clone(),
-        read_only.with_network(),
-        workspace.with_network(),
-    ] {
+    let workspace = Confinement::workspace_write(PathHandle::open(house.path()).unwrap());
+    // Without network, a program in the sandbox cannot connect at all.
+    for confinement in [read_only.with_network(), workspace.with_network()] {
         let peer = seen(Some(confinement.clone())).await;
         assert_eq!(peer, confined, "{confinement:?}");
         assert!(!own.may_serve(peer), "{confinement:?}");
@@ -92,9 +89,12 @@ async fn they_are_told_apart_inside_of_a_sandbox_too() {
     check_support();
     let house = TempDir::new().unwrap();
     // With network, so that nothing but the mark of the inner sandboxes is new.
-    let sandbox = Confinement::workspace_write(house.path(), &[]).with_network();
+    let sandbox =
+        Confinement::workspace_write(PathHandle::open(house.path()).unwrap()).with_network();
     let test = "restrictions::whoever_is_in_a_sandbox_is_told_from_others";
-    let mut child = spawn(&copy(test, Some(sandbox))).unwrap();
+    let mut spec = copy(test, Some(sandbox));
+    spec.env = vec![("TMPDIR".into(), house.path().into())];
+    let mut child = spawn(&spec).unwrap();
     let output = read_all(&mut child).await;
     assert!(child.wait().await.success(), "{output}");
     assert!(output.contains("1 passed"), "{output}");

@@ -129,6 +129,7 @@ impl Teller<'_> {
             why: "edits are asked about".to_owned(),
             justification: Some("The number is wrong.".to_owned()),
             can_remember: true,
+            ..ApprovalQuestion::default()
         };
         match self.company.approver.ask(question).await {
             ApprovalAnswer::Once | ApprovalAnswer::Always => {

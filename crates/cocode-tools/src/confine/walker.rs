@@ -176,6 +176,9 @@ impl Way<'_> {
     }
 
     fn make(&self, name: &OsStr) -> Result<(), Refusal> {
+        let held = self.held.iter().map(|(_, name)| name.as_os_str());
+        let path: PathBuf = held.chain([name]).collect();
+        self.root.check_writable(&path)?;
         match mkdirat(self.here(), name, Mode::from_raw_mode(0o777)) {
             // Somebody else was quicker; whether it is a directory is seen when it is opened.
             Ok(()) | Err(Errno::EXIST) => Ok(()),

@@ -101,6 +101,7 @@ fn edit(
 ) -> Result<ToolOutput, Refusal> {
     let path = shared.root.inside(&arguments.path)?;
     protection.check(path.relative())?;
+    shared.root.check_writable(path.relative())?;
     // Nothing is left half done by one who panicked: files are replaced whole.
     let _writing = shared
         .writing
@@ -110,6 +111,7 @@ fn edit(
     let place = shared.root.locate(&path, Missing::Refused)?;
     // A link may have led there by another name.
     protection.check(&place.path())?;
+    shared.root.check_writable(&place.path())?;
     let (kept, content) = existing(&place, &path)?;
     let (content, n_replacements) = replaced(&content, arguments, &path)?;
     if content.len() as u64 > MAX_EDIT_BYTES {

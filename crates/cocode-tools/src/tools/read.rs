@@ -141,6 +141,7 @@ fn image(path: &Inside, reader: impl io::Read, mime: &'static str) -> Result<Too
         structured: None,
         is_error: false,
         denial: None,
+        changes: None,
     })
 }
 

@@ -191,6 +191,7 @@ async fn shell(call: &Call<'_>, arguments: &Arguments) -> Result<ToolOutput, Ref
         .into();
     spec.env = call.environment.to_vec();
     spec.cwd = Some(root.path().to_owned());
+    spec.directory = Some(root.handle().clone());
     spec.stop = StopPolicy {
         eof_grace: Duration::ZERO,
         term_grace: SHELL_TERM_GRACE,
@@ -296,7 +297,7 @@ fn output(
     let (text, is_cut) = capture.into_text();
     let is_denial = confinement
         .filter(|_| limit.is_none() && !report.success())
-        .is_some_and(|given| denial::is_likely(&text, given.network));
+        .is_some_and(|given| denial::is_likely(&text, given.has_network()));
     let mut structured = json!({
         "output": text,
         "timed_out": limit.is_some(),

@@ -82,6 +82,7 @@ fn write(
     let Arguments { path, content } = arguments;
     let path = shared.root.inside(path)?;
     protection.check(path.relative())?;
+    shared.root.check_writable(path.relative())?;
     // Nothing is left half done by one who panicked: files are replaced whole.
     let _writing = shared
         .writing
@@ -91,6 +92,7 @@ fn write(
     let place = shared.root.locate(&path, Missing::DirectoriesMade)?;
     // A link may have led there by another name.
     protection.check(&place.path())?;
+    shared.root.check_writable(&place.path())?;
     let kept = Kept::look(&place, &path)?;
     replace(&place, &path, kept.as_ref(), content.as_bytes(), job)?;
 

@@ -5,6 +5,10 @@
     reason = "the helpers of tests fail by panicking"
 )]
 
+#[cfg(target_os = "linux")]
+mod developer_tools;
+#[cfg(target_os = "linux")]
+mod hook_files;
 mod reading;
 #[cfg(target_os = "linux")]
 mod sandbox;

@@ -18,9 +18,7 @@ impl House {
 
     /// Commands may write the workspace, and nothing else.
     fn confined() -> Self {
-        Self::confined_by(|workspace| {
-            Confinement::read_only().with_writable([workspace.root().to_owned()])
-        })
+        Self::confined_by(|workspace| Confinement::workspace_write(workspace.handle().clone()))
     }
 
     /// Runs a command, and gives its exit code and whether the sandbox is blamed.

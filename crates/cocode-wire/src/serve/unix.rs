@@ -2,6 +2,7 @@
 //! else can change, for clients of the same user that are in no sandbox, or in the same.
 
 mod confined;
+mod half_open;
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io;
@@ -20,6 +21,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use self::confined::Complaints;
+use self::half_open::{HalfOpen, Handshake};
 use super::http::{HttpLimits, Site, serve_accepted};
 use super::line::{FirstLineError, LineOptions, read_first_line, serve_lines};
 use super::service::Endpoint;
@@ -38,6 +40,7 @@ pub struct UnixServer {
     /// Whose clients are let in.
     owner: u32,
     slots: Arc<Semaphore>,
+    half_open: HalfOpen,
     complaints: Complaints,
     /// Held for as long as the server lives, so that there is only one. The file stays: removing it
     /// would let two servers hold two files of one name.
@@ -116,6 +119,7 @@ impl UnixServer {
             path: path.clone(),
             owner,
             slots: Arc::new(Semaphore::new(MAX_UNIX_CLIENTS)),
+            half_open: HalfOpen::default(),
             complaints: Complaints::default(),
             _lock: lock,
         };
@@ -131,7 +135,8 @@ impl UnixServer {
     }
 
     /// The next client. Others than the owner are turned away unheard, and so are programs in a sandbox
-    /// that this process is not in, and everybody while there are too many clients.
+    /// that this process is not in, programs that this process has started, and everybody while there are too many
+    /// clients. A client that has not yet said what it wants makes room for the next one.
     ///
     /// Cancel safe.
     pub async fn accept(&self) -> UnixClient {
@@ -168,7 +173,8 @@ impl UnixServer {
             say(&stream, why.told());
             return None;
         }
-        let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
+        let slot = Arc::clone(&self.slots).try_acquire_owned().ok();
+        let Some(slot) = slot.or_else(|| self.half_open.evict_oldest()) else {
             tracing::warn!(limit = MAX_UNIX_CLIENTS, "too many clients");
             say(&stream, TOO_MANY);
             return None;
@@ -177,7 +183,8 @@ impl UnixServer {
             stream,
             unread: Bytes::new(),
             pid: peer.pid(),
-            slot,
+            handshake: self.half_open.add(slot),
+            slot: None,
         })
     }
 }
@@ -203,8 +210,9 @@ pub struct UnixClient {
     stream: UnixStream,
     unread: Bytes,
     pid: Option<i32>,
-    /// Counts among the clients until it is dropped.
-    slot: OwnedSemaphorePermit,
+    handshake: Arc<Handshake>,
+    /// Counts among the clients until it is dropped. Before the client has said what it wants, the handshake has it.
+    slot: Option<OwnedSemaphorePermit>,
 }
 
 impl UnixClient {
@@ -224,14 +232,47 @@ impl UnixClient {
     ///
     /// Cancel safe.
     pub async fn first_byte(&mut self, patience: Duration) -> Result<u8, FirstLineError> {
+        self.read_more(patience).await?;
+        self.unread.first().copied().ok_or(FirstLineError::Ended)
+    }
+
+    /// Waits for the whole head of an HTTP request, of at most `limit` bytes, which must come within `patience`. It
+    /// stays to be read. What is too long is left to whoever reads it.
+    ///
+    /// Not cancel safe.
+    pub async fn http_head(
+        &mut self,
+        limit: usize,
+        patience: Duration,
+    ) -> Result<(), FirstLineError> {
+        let deadline = tokio::time::Instant::now() + patience;
+        while self.unread.len() < limit && !self.unread.windows(4).any(|end| end == b"\r\n\r\n") {
+            let before = self.unread.len();
+            let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+            self.read_more(left).await?;
+            if self.unread.len() == before {
+                return Err(FirstLineError::Ended);
+            }
+        }
+        self.slot = Some(self.handshake.finish()?);
+        Ok(())
+    }
+
+    /// Adds to what is unread, unless the client has ended.
+    async fn read_more(&mut self, patience: Duration) -> Result<(), FirstLineError> {
         let mut buffer = [0; 1024];
-        let reading = tokio::time::timeout(patience, self.stream.read(&mut buffer)).await;
+        let reading = tokio::time::timeout(patience, self.stream.read(&mut buffer));
+        let reading = tokio::select! {
+            biased;
+            () = self.handshake.evicted() => return Err(FirstLineError::Evicted),
+            reading = reading => reading,
+        };
         let n_read = reading
             .map_err(|_elapsed| FirstLineError::TimedOut { after: patience })?
             .map_err(FirstLineError::Io)?;
         let read = buffer.get(..n_read).unwrap_or_default();
-        self.unread = Bytes::copy_from_slice(read);
-        read.first().copied().ok_or(FirstLineError::Ended)
+        self.unread = [&self.unread, read].concat().into();
+        Ok(())
     }
 
     /// Reads one line of at most `limit` bytes, all of which must come within `patience`. What follows
@@ -246,7 +287,12 @@ impl UnixClient {
     ) -> Result<Bytes, FirstLineError> {
         let unread = std::mem::take(&mut self.unread);
         let mut source = (&unread[..]).chain(&mut self.stream);
-        let first = read_first_line(&mut source, limit, patience).await?;
+        let first = tokio::select! {
+            biased;
+            () = self.handshake.evicted() => return Err(FirstLineError::Evicted),
+            first = read_first_line(&mut source, limit, patience) => first?,
+        };
+        self.slot = Some(self.handshake.finish()?);
         // Nobody has read from the socket what had come before.
         let (before, _) = source.into_inner();
         self.unread = if before.is_empty() {
@@ -268,9 +314,14 @@ impl UnixClient {
             stream,
             unread,
             pid: _,
-            slot: _slot,
+            handshake,
+            slot,
         } = self;
         options.unread = unread;
+        // Held until the client leaves, whether it says something or not.
+        let Some(_slot) = slot.or_else(|| handshake.finish().ok()) else {
+            return Closed::ByUs;
+        };
         let (source, sink) = stream.into_split();
         serve_lines(source, sink, endpoint, options, shutdown).await
     }
@@ -289,8 +340,12 @@ impl UnixClient {
             stream,
             unread,
             pid: _,
+            handshake,
             slot,
         } = self;
+        let Some(slot) = slot.or_else(|| handshake.finish().ok()) else {
+            return;
+        };
         let (source, sink) = stream.into_split();
         let source = std::io::Cursor::new(unread).chain(source);
         serve_accepted(tokio::io::join(source, sink), slot, site, limits, shutdown).await;
@@ -316,8 +371,20 @@ fn prepare_directory(path: &Path, owner: u32) -> Result<(), UnixServerError> {
         .mode(0o700)
         .create(directory)
         .map_err(failed("make the directory"))?;
-    let found = std::fs::metadata(directory).map_err(failed("look at"))?;
-    let why = if found.uid() != owner {
+    check_socket_directory(directory, owner)
+}
+
+/// Fails if another user than `owner` can replace a socket in this directory. Servers and
+/// clients check it alike.
+pub fn check_socket_directory(directory: &Path, owner: u32) -> Result<(), UnixServerError> {
+    let found = std::fs::symlink_metadata(directory).map_err(|source| UnixServerError::Io {
+        action: "look at",
+        path: directory.to_owned(),
+        source,
+    })?;
+    let why = if found.is_symlink() {
+        "is a symbolic link"
+    } else if found.uid() != owner {
         "belongs to another user"
     } else if found.mode() & 0o022 != 0 {
         "can be changed by other users"

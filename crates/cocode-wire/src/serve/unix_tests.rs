@@ -137,6 +137,21 @@ fn a_directory_of_somebody_else_is_refused() {
 }
 
 #[tokio::test]
+async fn directory_that_is_a_symbolic_link_is_refused() {
+    let directory = private_directory();
+    let real = directory.path().join("real");
+    std::fs::create_dir(&real).expect("a directory");
+    set_permissions(&real, Permissions::from_mode(0o700)).expect("ours");
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink(&real, &link).expect("a link");
+    let server = UnixServer::bind(link.join("server.sock")).await;
+    let Err(UnixServerError::NotPrivate { path, why }) = server else {
+        panic!("{server:?}");
+    };
+    assert_eq!((path, why), (link, "is a symbolic link"));
+}
+
+#[tokio::test]
 async fn what_is_no_socket_is_not_removed() {
     let directory = private_directory();
     let path = directory.path().join("server.sock");
@@ -192,12 +207,57 @@ async fn clients_beyond_the_limit_are_told_so_and_let_in_when_others_have_left()
     let path = directory.path().join("server.sock");
     let mut server = UnixServer::bind(&path).await.expect("a server");
     server.slots = Arc::new(Semaphore::new(1));
-    let (_first, accepted) = tokio::join!(UnixStream::connect(&path), server.accept());
+    let (first, mut accepted) = tokio::join!(UnixStream::connect(&path), server.accept());
+    let mut first = first.expect("connected");
+    first.write_all(b"hello\n").await.expect("written");
+    let line = accepted.first_line(100, Duration::from_secs(30)).await;
+    line.expect("a line");
     let said = turned_away(&server).await;
     let said = String::from_utf8(said).expect("text");
     assert!(said.contains("too many connections"), "{said}");
     drop(accepted);
     let (_second, _accepted) = tokio::join!(UnixStream::connect(&path), server.accept());
+}
+
+#[tokio::test]
+async fn silent_clients_make_room_for_a_real_one() {
+    const SLOTS: usize = 4;
+    let patience = Duration::from_secs(30);
+    let directory = private_directory();
+    let path = directory.path().join("server.sock");
+    let mut server = UnixServer::bind(&path).await.expect("a server");
+    server.slots = Arc::new(Semaphore::new(SLOTS));
+    let mut silent = JoinSet::new();
+    let mut streams = Vec::new();
+    for beginning in [&b""[..], b"GET / HTTP/1.1\r\n", b"{", b""] {
+        let (stream, mut client) = tokio::join!(UnixStream::connect(&path), server.accept());
+        let mut stream = stream.expect("connected");
+        stream.write_all(beginning).await.expect("written");
+        streams.push(stream);
+        let is_http = beginning.starts_with(b"G");
+        silent.spawn(async move {
+            let waited = match client.first_byte(patience).await {
+                Ok(_) if is_http => client.http_head(1000, patience).await,
+                Ok(_) => client.first_line(1000, patience).await.map(drop),
+                Err(error) => Err(error),
+            };
+            (waited, client)
+        });
+    }
+    let mut served = Vec::new();
+    for _ in 0..SLOTS {
+        let (stream, mut client) = tokio::join!(UnixStream::connect(&path), server.accept());
+        let mut stream = stream.expect("connected");
+        stream.write_all(b"hello\n").await.expect("written");
+        client.first_line(100, patience).await.expect("a line");
+        // The oldest that has not said what it wants was closed for it.
+        let (waited, _client) = silent.join_next().await.expect("one").expect("no panic");
+        assert!(matches!(waited, Err(FirstLineError::Evicted)), "{waited:?}");
+        served.push((stream, client));
+    }
+    // Those who have said what they want stay.
+    let said = String::from_utf8(turned_away(&server).await).expect("text");
+    assert!(said.contains("too many connections"), "{said}");
 }
 
 #[tokio::test]

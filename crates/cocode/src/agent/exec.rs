@@ -5,12 +5,17 @@ mod events;
 mod input;
 mod telling;
 
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use cocode_agent::{
-    Agent, Block, Company, Conversation, ConversationId, Ending, Listener, TurnEnd, Wanted,
+    Agent, Block, Company, Conversation, ConversationId, Ending, Listener, Settings, TurnEnd,
+    Wanted,
 };
+use cocode_process::reserved_paths;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::input::image;
@@ -53,6 +58,18 @@ async fn turn(
     let mut conversation = conversation(args, &said, house).await?;
     let id = conversation.id().clone();
     let is_begun = args.resume.is_none() && !args.last;
+    let output = args.output.as_deref();
+    let output = output.map(|path| open_output(path, conversation.settings()));
+    let output = match output.transpose() {
+        Ok(output) => output,
+        Err(error) => {
+            drop(conversation);
+            if is_begun {
+                forget(&house.agent, &id).await;
+            }
+            return Err(error);
+        }
+    };
     let listener: Arc<dyn Listener> = if printer.json() {
         Arc::new(Events::new(Arc::clone(printer), &conversation))
     } else {
@@ -96,8 +113,8 @@ async fn turn(
         telling::ended(printer, &end)?;
         printer.note(&format!("to go on: cocode exec --resume {id} …"));
     }
-    if let Some(path) = &args.output {
-        write(path, &end.text)?;
+    if let (Some(path), Some(file)) = (&args.output, output) {
+        write(path, file, &end.text)?;
     }
     match signaled {
         Some(exit) => Ok(exit),
@@ -183,11 +200,41 @@ pub(crate) async fn forget(agent: &Agent, id: &ConversationId) -> bool {
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), CliError> {
-    std::fs::write(path, text).map_err(|error| {
-        let message = format!("the last words cannot be written to {}", path.display());
-        CliError::new(Code::FileError, message).because(&error)
-    })
+/// Opens the file for the last message before the turn, because a command could put a link in its place. A link
+/// where commands can write may be theirs already.
+fn open_output(path: &Path, settings: &Settings) -> Result<File, CliError> {
+    let writable = || settings.writable.iter().chain([&settings.cwd]);
+    let absolute = std::path::absolute(path).map_err(|error| output_failed(path, &error))?;
+    let mut links = reserved_paths(&absolute).into_iter().skip(1);
+    if let Some(link) = links.find(|link| writable().any(|root| link.starts_with(root))) {
+        let message = format!("{} is a symbolic link in the workspace", link.display());
+        return Err(output_failed(path, &io::Error::other(message)));
+    }
+    let opened = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path);
+    opened.map_err(|error| output_failed(path, &error))
+}
+
+fn write(path: &Path, mut file: File, text: &str) -> Result<(), CliError> {
+    let mut write = || {
+        let (held, named) = (file.metadata()?, std::fs::metadata(path)?);
+        if (held.dev(), held.ino()) != (named.dev(), named.ino()) {
+            return Err(io::Error::other("it was replaced during the turn"));
+        }
+        if held.is_file() {
+            file.set_len(0)?;
+        }
+        file.write_all(text.as_bytes())
+    };
+    write().map_err(|error| output_failed(path, &error))
+}
+
+fn output_failed(path: &Path, error: &io::Error) -> CliError {
+    let message = format!("the last message cannot be written to {}", path.display());
+    CliError::new(Code::FileError, message).because(error)
 }
 
 /// How the program ends after a turn.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cocode_agent::Store;
+use cocode_agent::Agent;
 use cocode_client::Manager;
 use cocode_config::{Live, Watcher};
 use cocode_core::ServerSpec;
@@ -30,7 +30,7 @@ pub(super) struct Followed {
     pub(super) connector: Option<Arc<Configured>>,
     pub(super) rules: Arc<AgentRules>,
     pub(super) setup: AgentSetup,
-    pub(super) store: Arc<dyn Store>,
+    pub(super) agent: Agent,
     pub(super) allotment: Allotment,
 }
 
@@ -59,7 +59,7 @@ impl Following {
                     },
                     _at = days.tick() => {
                         let days = house::keep_days(live.config());
-                        house::purge(followed.store.as_ref(), days).await;
+                        house::purge(&followed.agent, days).await;
                     }
                 }
             }

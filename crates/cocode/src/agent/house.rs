@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cocode_agent::{Agent, AgentOptions, SqliteStore, Store};
+use cocode_agent::{Agent, AgentOptions, SqliteStore, Store, remove_old_temporary};
 use cocode_client::{Manager, ManagerOptions};
 use cocode_config::Config;
 
@@ -106,6 +106,8 @@ impl House {
             manager: Some(manager.clone()),
             rules: Arc::<AgentRules>::clone(&rules),
             environment: variables.for_servers(),
+            state_directory: Some(workspace.places.state.clone()),
+            config_directory: Some(workspace.places.user.clone()),
             instructions: configured
                 .instructions
                 .map(|instructions| instructions.value),
@@ -139,7 +141,7 @@ impl House {
                 connector: self.connector.clone(),
                 rules: Arc::clone(&self.rules),
                 setup: self.setup.clone(),
-                store: Arc::clone(&self.agent.options().store),
+                agent: self.agent.clone(),
                 allotment: self.allotment.clone(),
             },
         )?);
@@ -149,7 +151,7 @@ impl House {
     /// Ends the servers, and writes down what is still to be written.
     pub(crate) async fn close(self) {
         // At the end nobody waits for anything else.
-        purge(self.agent.options().store.as_ref(), self.keep_days).await;
+        purge(&self.agent, self.keep_days).await;
         let Self {
             agent,
             setup: _,
@@ -177,11 +179,18 @@ pub(super) fn keep_days(config: &Config) -> Option<u64> {
 }
 
 /// Removes conversations that are older than this.
-pub(super) async fn purge(store: &dyn Store, days: Option<u64>) {
+pub(super) async fn purge(agent: &Agent, days: Option<u64>) {
     let Some(days) = days else {
         return;
     };
-    match store.purge(days).await {
+    let options = agent.options();
+    if let Some(state) = options.state_directory.clone() {
+        let removal = tokio::task::spawn_blocking(move || remove_old_temporary(&state, days));
+        if let Ok(Err(error)) = removal.await {
+            tracing::warn!(%error, "cannot remove temporary files of old conversations");
+        }
+    }
+    match options.store.purge(days).await {
         Ok(0) => {}
         Ok(removed) => tracing::info!(removed, days, "old conversations were removed"),
         Err(error) => tracing::warn!(%error, "old conversations were not removed"),

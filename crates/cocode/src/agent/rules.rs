@@ -90,12 +90,21 @@ impl Rules for AgentRules {
             DecidedBy::Default { set: None } => Ruled::Nothing,
             _ => Ruled::By(decision.verdict),
         };
+        let is_named = match decision.by {
+            DecidedBy::Rule { rule, .. } => rule.names_server(),
+            DecidedBy::Answer { .. } => true,
+            DecidedBy::Default { .. } => false,
+        };
         let why = current.reasons.why(&decision);
         let why = match why.place {
             Some(place) => format!("{} ({place})", why.text),
             None => why.text,
         };
-        Ruling { ruled, why }
+        Ruling {
+            ruled,
+            is_named,
+            why,
+        }
     }
 
     fn can_remember(&self, tool: ToolRef<'_>) -> bool {

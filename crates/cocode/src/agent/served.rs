@@ -17,6 +17,7 @@ use self::limits::Limits;
 use super::{AgentSetup, Defaults, Granted, House, Wishes};
 use crate::args::serve::ServeArgs;
 use crate::error::{CliError, Code, Exit};
+use crate::gateway::own_files::OwnFiles;
 use crate::interrupt::Interrupts;
 use crate::serve::options;
 use crate::session::on_runtime;
@@ -62,8 +63,10 @@ fn server(house: &House, args: &ServeArgs, workspace: &Workspace) -> Result<Agen
         CliError::new(Code::SetupFailed, "the current directory is gone")
             .hint("start it in a directory that exists")
     })?;
-    // Whoever bounds what callers may write means the directory that they start this in.
-    let root = args.max_sandbox.map(|_| std::fs::canonicalize(here));
+    // Callers with full access are not bound to a directory either.
+    let ceiling = args.max_sandbox.unwrap_or(SandboxMode::WorkspaceWrite);
+    let ceiling = (ceiling < SandboxMode::DangerFullAccess).then_some(ceiling);
+    let root = ceiling.map(|_| std::fs::canonicalize(here));
     let root = root.transpose().map_err(|error| {
         let message = format!("the agent cannot work in {}", here.display());
         CliError::new(Code::FileError, message).because(&error)
@@ -75,8 +78,9 @@ fn server(house: &House, args: &ServeArgs, workspace: &Workspace) -> Result<Agen
             setup: house.setup.clone(),
             model: args.model.clone(),
             provider: args.provider.clone(),
-            ceiling: args.max_sandbox,
+            ceiling,
             root,
+            withheld: OwnFiles::default(),
         }),
         prompts: saved_prompts(workspace),
     }))
@@ -97,6 +101,8 @@ pub(crate) struct Callers {
     pub(crate) ceiling: Option<SandboxMode>,
     /// The directory that they have to stay in, if any.
     pub(crate) root: Option<PathBuf>,
+    /// What nothing that they write in may expose.
+    pub(crate) withheld: OwnFiles,
 }
 
 impl Setup for Callers {
@@ -107,7 +113,7 @@ impl Setup for Callers {
         {
             return Err(wrong(
                 format!("`sandbox` is `{mode}`, and here it may be `{ceiling}` at most"),
-                "ask for less, or have whoever runs this server allow more",
+                "ask for less, or start this server with a higher `--max-sandbox`",
             ));
         }
         let profile = wishes.profile.as_deref();
@@ -128,6 +134,7 @@ impl Callers {
         Limits {
             ceiling: self.ceiling,
             root: self.root.as_deref(),
+            withheld: &self.withheld,
             configured,
         }
     }

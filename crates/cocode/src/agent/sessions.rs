@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use cocode_agent::{ConversationId, Store, StoreError, Stored, Summary, Wanted};
+use cocode_agent::{
+    ConversationId, Store, StoreError, Stored, Summary, Wanted, remove_old_temporary,
+    remove_temporary,
+};
 use serde_json::{Value, json};
 
 use super::house::store;
@@ -116,6 +119,10 @@ async fn remove(
     let printer = &workspace.printer;
     if let Some(days) = older_than_days {
         let removed = store.purge(days).await.map_err(told)?;
+        remove_old_temporary(&workspace.places.state, days).map_err(|error| {
+            CliError::new(Code::FileError, "temporary files of conversations are left")
+                .because(&error)
+        })?;
         printer.out_line(&format!("removed {removed} conversations"))?;
         return Ok(Exit::Ok);
     }
@@ -126,6 +133,7 @@ async fn remove(
     }
     for id in found {
         store.remove(&id).await.map_err(told)?;
+        remove_temporary(&workspace.places.state, &id);
         printer.out_line(&format!("removed {id}"))?;
     }
     Ok(Exit::Ok)

@@ -17,7 +17,8 @@ All servers that are ready are served as one at /mcp, and each by itself at /mcp
 every protocol revision. Changes of the configuration are applied while it runs. Where no server is \
 configured, tools for the current directory are served: read, list, find and grep. A dashboard and a \
 management API are at the same address, or at another where others can reach it; it is printed at the start \
-with a code to sign in.
+with a code to sign in. With --allow-write, --allow-shell or --agent clients need a token; the first one is \
+made and printed once.
 
 Examples:
   cocode gateway

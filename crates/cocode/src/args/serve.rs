@@ -22,6 +22,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NAME", requires = "agent")]
     pub(crate) provider: Option<String>,
     /// The most that callers may ask for: read-only, workspace-write, danger-full-access
+    /// [default: workspace-write]
     #[arg(long, value_name = "MODE", requires = "agent")]
     pub(crate) max_sandbox: Option<SandboxMode>,
     #[command(flatten)]

@@ -1,17 +1,26 @@
 //! Commands that ask the daemon, or the gateway in its place, by its management API. It is never started
 //! for that.
 
+use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd as _;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cocode_admin::model::{SharedServers, Stopping};
 use cocode_wire::FetchError;
+use cocode_wire::serve::UnixServerError;
 use http::StatusCode;
+#[cfg(target_os = "linux")]
+use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::connect::{LOOK_WITHIN, Sends, connect, connect_at, peer};
 use super::hello::Hello;
 use super::place::Place;
-use super::summon::{LOOK_WITHIN, Unavailable, connect, heard, peer};
+use super::summon::{Unavailable, heard};
 use crate::api_client::{ApiClient, ApiError, ApiEvents};
 use crate::error::{CliError, Code};
 
@@ -21,6 +30,20 @@ pub(crate) struct Asking {
     api: ApiClient,
     place: Place,
     pid: Option<i32>,
+    _held: Option<OwnedFd>,
+}
+
+/// A path to a socket that stays the same, even if another takes its name, and what it needs to do so.
+fn held(socket: &Path) -> io::Result<(PathBuf, Option<OwnedFd>)> {
+    #[cfg(target_os = "linux")]
+    {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let held = rustix::fs::open(socket, flags, Mode::empty())?;
+        let path = format!("/proc/self/fd/{}", held.as_raw_fd());
+        Ok((path.into(), Some(held)))
+    }
+    #[cfg(not(target_os = "linux"))]
+    Ok((socket.to_owned(), None))
 }
 
 /// Whoever is at a place. Nothing if nobody is.
@@ -40,17 +63,20 @@ pub(crate) async fn ask(place: Option<&Place>) -> Result<Option<Asking>, CliErro
 
 impl Asking {
     pub(super) async fn of(place: &Place) -> Result<Self, Unavailable> {
-        // Whoever listens there may be anybody.
-        if let Some(path) = place.distrusted() {
-            return Err(Unavailable::NotPrivate { path });
-        }
-        // Says whose it is, and whether anybody is there. Nobody else can put another in its place.
-        let stream = connect(place).await?;
-        let api = ApiClient::at_socket(&place.socket).ok_or(Unavailable::Nameless)?;
+        place.check_directory()?;
+        // Says whose it is, and whether anybody is there. All connections lead to this socket, whatever has its
+        // name later.
+        let (path, held) = held(&place.socket).map_err(|source| Unavailable::Connect {
+            path: place.socket.clone(),
+            source,
+        })?;
+        let stream = connect_at(&path, place, Sends::Commands).await?;
+        let api = ApiClient::at_socket(&path).ok_or(Unavailable::Nameless)?;
         Ok(Self {
             api,
             place: place.clone(),
             pid: peer(&stream),
+            _held: held,
         })
     }
 
@@ -153,7 +179,7 @@ impl Asking {
         enum Nothing {
             Nothing,
         }
-        let mut stream = connect(&self.place).await.ok()?;
+        let mut stream = connect(&self.place, Sends::Commands).await.ok()?;
         let hello = Hello::new(Nothing::Nothing);
         heard(&mut stream, &hello, LOOK_WITHIN).await.err()
     }
@@ -216,10 +242,10 @@ fn failed(error: &Unavailable) -> CliError {
 pub(super) fn unavailable(error: &Unavailable) -> CliError {
     let told = CliError::new(Code::DaemonUnavailable, "the daemon cannot be asked").because(error);
     match error {
-        Unavailable::NotPrivate { path } => {
+        Unavailable::NotPrivate(UnixServerError::NotPrivate { path, .. }) => {
             let path = path.display();
             told.hint(format!(
-                "`chmod go-w {path}` lets fronts share a daemon there"
+                "make {path} a directory of yours that others cannot change (`chmod go-w {path}`)"
             ))
         }
         Unavailable::Asked(ApiError::Refused { problem, .. }) => {

@@ -164,6 +164,12 @@ pub(crate) fn warning_in(line: &[u8]) -> Option<String> {
     Some(line.cocode.warning)
 }
 
+/// What the socket says to a process that it refuses.
+pub(super) fn refusal_in(line: &[u8]) -> Option<String> {
+    let line: serde_json::Value = serde_json::from_slice(line).ok()?;
+    Some(line.pointer("/error/message")?.as_str()?.to_owned())
+}
+
 /// A line of JSON, with its end.
 pub(super) fn line(message: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;

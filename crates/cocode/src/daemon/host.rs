@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use cocode_admin::Admin;
 use cocode_gateway::Gateway;
-use cocode_wire::serve::{UnixClient, UnixServer, UnixServerError};
+use cocode_wire::serve::{HttpLimits, UnixClient, UnixServer, UnixServerError};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::watch;
@@ -278,7 +278,14 @@ impl Host {
             _order = orders.wait_for(|order| *order >= Order::Leave) => return,
         };
         let line = match first {
-            Ok(first) if is_http(first) => return self.answer(client, orders).await,
+            Ok(first) if is_http(first) => {
+                let limit = HttpLimits::default().max_header_bytes;
+                if let Err(error) = client.http_head(limit, HELLO_WITHIN).await {
+                    tracing::debug!(%error, ?pid, "connection closed before a complete request head");
+                    return;
+                }
+                return self.answer(client, orders).await;
+            }
             Ok(_) => client.first_line(MAX_HELLO_BYTES, HELLO_WITHIN).await,
             Err(error) => Err(error),
         };

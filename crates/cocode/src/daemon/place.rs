@@ -3,10 +3,14 @@
 //! Whoever keeps state elsewhere has another daemon: the name of the socket is made of the place of
 //! the state.
 
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use cocode_wire::serve::{UnixServerError, check_socket_directory};
+
+use super::summon::Unavailable;
 use crate::sharing;
 use crate::workspace::Workspace;
 
@@ -41,21 +45,18 @@ impl Place {
         Some(Self { socket, log, home })
     }
 
-    /// The directory of the socket, if it is there and others can put something in it.
-    pub(super) fn distrusted(&self) -> Option<PathBuf> {
-        let directory = self.socket.parent()?;
-        let is_there = directory.symlink_metadata().is_ok();
-        (is_there && !Self::is_private(directory)).then(|| directory.to_owned())
-    }
-
-    /// Whether nobody else can put something in a directory.
-    pub(super) fn is_private(directory: &Path) -> bool {
-        let user = rustix::process::geteuid().as_raw();
-        // If it is a link, nobody else may have made that either.
-        let name = std::fs::symlink_metadata(directory);
-        let found = std::fs::metadata(directory);
-        name.is_ok_and(|name| name.uid() == user)
-            && found.is_ok_and(|found| found.uid() == user && found.mode() & 0o022 == 0)
+    /// Fails if others could put something else in the place of the socket. A directory that is not there yet is none
+    /// of others.
+    pub(super) fn check_directory(&self) -> Result<(), Unavailable> {
+        let Some(directory) = self.socket.parent() else {
+            return Err(Unavailable::Nameless);
+        };
+        match check_socket_directory(directory, rustix::process::geteuid().as_raw()) {
+            Err(UnixServerError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                Ok(())
+            }
+            checked => checked.map_err(Unavailable::NotPrivate),
+        }
     }
 
     /// Who holds this file starts the daemon; the others wait.

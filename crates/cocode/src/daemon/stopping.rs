@@ -7,8 +7,9 @@ use rustix::process::{Pid, Signal};
 use tokio::net::UnixStream;
 
 use super::asking::{Asking, unavailable};
+use super::connect::{Sends, connect, peer};
 use super::place::Place;
-use super::summon::{Unavailable, connect, peer};
+use super::summon::Unavailable;
 use crate::api_client::ApiError;
 use crate::error::CliError;
 use crate::printer::Printer;
@@ -53,9 +54,7 @@ pub(crate) async fn stop(
     let Some(place) = place else {
         return Ok(None);
     };
-    // Others could have led us to any process of this user, which is not to get a signal.
-    let distrusted = place.distrusted();
-    let stream = match connect(place).await {
+    let stream = match connect(place, Sends::Commands).await {
         Ok(stream) => stream,
         Err(Unavailable::Connect { source, .. }) => {
             tracing::debug!(%source, "no daemon runs");
@@ -66,9 +65,6 @@ pub(crate) async fn stop(
         }
         Err(error) => return Err(unavailable(&error)),
     };
-    if let Some(path) = distrusted {
-        return Err(unavailable(&Unavailable::NotPrivate { path }));
-    }
     let pid = peer(&stream);
     let process = pid.and_then(|pid| Process::of(pid, &stream));
     // Something else may serve one after the other.
@@ -87,7 +83,7 @@ pub(crate) async fn stop(
         // It does not understand what is wanted, and ends in order all the same.
         Err(Unavailable::Refused { .. }) => IN_ORDER_WITHIN,
         Err(Unavailable::Hangs { .. }) => TOLD_WITHIN,
-        Err(error) if connect(place).await.is_err() => {
+        Err(error) if connect(place, Sends::Commands).await.is_err() => {
             tracing::debug!(%error, "the daemon ended by itself");
             return Ok(Some(ended(How::Asked)));
         }
@@ -140,7 +136,7 @@ async fn in_order(process: Option<&Process>, place: &Place, printer: &Printer) -
 /// Waits until nobody listens at a place any more. Whether that was so in time.
 async fn freed(place: &Place, within: Duration) -> bool {
     let ending = async {
-        while connect(place).await.is_ok() {
+        while connect(place, Sends::Commands).await.is_ok() {
             tokio::time::sleep(LOOK_EVERY).await;
         }
     };
@@ -243,7 +239,7 @@ impl Process {
     /// While it listens at its place, its number is nobody else's.
     #[cfg(not(target_os = "linux"))]
     async fn send(&self, signal: Signal, place: &Place) -> rustix::io::Result<()> {
-        match connect(place).await {
+        match connect(place, Sends::Commands).await {
             Ok(stream) if peer(&stream) == Some(self.pid()) => {
                 rustix::process::kill_process(self.pid, signal)
             }

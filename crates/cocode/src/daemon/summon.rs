@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
-use cocode_process::{ProcessSpec, Restrictions, SpawnError, spawn_detached};
-use cocode_wire::serve::{FirstLineError, read_first_line};
+use cocode_process::{ProcessSpec, RestrictionsError, SpawnError, spawn_detached};
+use cocode_wire::serve::{FirstLineError, UnixServerError, read_first_line};
 use serde::Serialize;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
@@ -18,6 +18,7 @@ use tokio::net::unix::pipe;
 
 use super::asking::Asking;
 use super::build::program;
+use super::connect::{LOOK_WITHIN, Sends, connect, peer};
 use super::hello::{self, CHANNEL, Hello, MAX_HELLO_BYTES, Refusal, Welcome};
 use super::place::Place;
 use crate::api_client::ApiError;
@@ -27,8 +28,6 @@ use crate::logging;
 /// How long a daemon may take to let a front in: it reads the configuration before that, and may ask
 /// for credentials.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(20);
-/// How long a daemon may take for what needs nothing but itself. After this it hangs.
-pub(super) const LOOK_WITHIN: Duration = Duration::from_secs(3);
 /// How long a daemon may take until it listens.
 const UP_WITHIN: Duration = Duration::from_secs(10);
 /// How long somebody else may take to start it.
@@ -52,8 +51,24 @@ pub(crate) enum Unavailable {
     #[error("the socket {} belongs to another user", path.display())]
     Foreign { path: std::path::PathBuf },
     /// Somebody else could take its place, so it is not used.
-    #[error("other users could change the directory {}, so no daemon is used there", path.display())]
-    NotPrivate { path: std::path::PathBuf },
+    #[error("{0}, so no daemon is used there")]
+    NotPrivate(UnixServerError),
+    /// A program in a sandbox has taken its place.
+    #[error(
+        "the process that listens at {} is in a sandbox that this one is not in, so it is not used; end it and remove the socket",
+        path.display()
+    )]
+    Confined { path: std::path::PathBuf },
+    /// It may be anything.
+    #[error("the process that listens at {} cannot be checked, so it is not used", path.display())]
+    Unchecked {
+        path: std::path::PathBuf,
+        #[source]
+        source: RestrictionsError,
+    },
+    /// It refuses this process, as it says.
+    #[error("the daemon refuses: {message}")]
+    TurnedAway { message: String },
     /// It would turn us away.
     #[error("this runs in a sandbox that the daemon at {} is not in", path.display())]
     Sandboxed { path: std::path::PathBuf },
@@ -99,7 +114,10 @@ impl Unavailable {
             Self::Refused { .. } => true,
             Self::Connect { .. }
             | Self::Foreign { .. }
-            | Self::NotPrivate { .. }
+            | Self::NotPrivate(_)
+            | Self::Confined { .. }
+            | Self::Unchecked { .. }
+            | Self::TurnedAway { .. }
             | Self::Sandboxed { .. }
             | Self::Silent { .. }
             | Self::Answer(_)
@@ -165,48 +183,6 @@ fn told(refusal: Refusal, build: &str) -> String {
     }
 }
 
-/// Connects to the daemon at this place, if one listens there and is the user's own.
-pub(super) async fn connect(place: &Place) -> Result<UnixStream, Unavailable> {
-    let path = || place.socket.clone();
-    let failed = |source| Unavailable::Connect {
-        path: path(),
-        source,
-    };
-    let connecting = tokio::time::timeout(LOOK_WITHIN, UnixStream::connect(&place.socket)).await;
-    let stream = match connecting {
-        Ok(Ok(stream)) => stream,
-        // Somebody listens, and has not let anybody in for long.
-        Ok(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {
-            return Err(Unavailable::Hangs { pid: None });
-        }
-        Err(_elapsed) => return Err(Unavailable::Hangs { pid: None }),
-        Ok(Err(error)) => return Err(failed(error)),
-    };
-    let peer = stream.peer_cred().map_err(failed)?;
-    if is_foreign(peer.uid(), rustix::process::geteuid().as_raw()) {
-        return Err(Unavailable::Foreign { path: path() });
-    }
-    // Where that cannot be told, the daemon says so.
-    if let (Ok(own), Ok(peer)) = (Restrictions::own(), Restrictions::of_peer(&stream))
-        && !peer.may_serve(own)
-    {
-        return Err(Unavailable::Sandboxed { path: path() });
-    }
-    Ok(stream)
-}
-
-/// The process at the other end, as far as the system tells.
-pub(super) fn peer(stream: &UnixStream) -> Option<i32> {
-    let peer = stream.peer_cred().ok()?;
-    // Nothing if it is not to be seen from here.
-    peer.pid().filter(|pid| *pid > 0)
-}
-
-/// Whoever listens gets to see the environment, and its word is believed.
-fn is_foreign(peer: u32, own: u32) -> bool {
-    peer != own
-}
-
 /// Says what is wanted, and hears whether it is granted, all of it within this time.
 pub(super) async fn greet(
     stream: UnixStream,
@@ -231,8 +207,10 @@ pub(super) async fn heard(
     let line = hello::line(hello).map_err(Unavailable::Answer)?;
     let pid = peer(stream);
     let speaking = async {
-        stream.write_all(&line).await.map_err(FirstLineError::Io)?;
-        read_first_line(stream, MAX_HELLO_BYTES, within).await
+        let sent = stream.write_all(&line).await;
+        // One that refuses says so, and may have closed its end before anything was sent.
+        let first = read_first_line(stream, MAX_HELLO_BYTES, within).await;
+        first.map_err(|error| sent.map_err(FirstLineError::Io).err().unwrap_or(error))
     };
     // A daemon that hangs does not even read.
     let first = match tokio::time::timeout(within, speaking).await {
@@ -245,6 +223,9 @@ pub(super) async fn heard(
     let welcome: Welcome = match serde_json::from_slice(&first.line) {
         Ok(welcome) => welcome,
         Err(error) => {
+            if let Some(message) = hello::refusal_in(&first.line) {
+                return Err(Unavailable::TurnedAway { message });
+            }
             // One of another build may have other things to say, but begins like us.
             let (_channel, build) = Hello::head(&first.line).ok_or(Unavailable::Answer(error))?;
             let refusal = Refusal::OtherBuild;
@@ -301,11 +282,8 @@ pub(crate) async fn summon(
     variables: &Variables,
 ) -> Result<Summoned, Unavailable> {
     for _attempt in 0..MAX_ATTEMPTS {
-        // Others could lead us to another socket of this user, which would get to see everything.
-        if let Some(path) = place.distrusted() {
-            return Err(Unavailable::NotPrivate { path });
-        }
-        let stream = match connect(place).await {
+        place.check_directory()?;
+        let stream = match connect(place, Sends::Environment).await {
             Ok(stream) => stream,
             Err(Unavailable::Connect { .. }) => started(place, variables).await?,
             Err(error) => return Err(error),
@@ -332,14 +310,14 @@ pub(crate) async fn summon(
 async fn started(place: &Place, variables: &Variables) -> Result<UnixStream, Unavailable> {
     let lock = start_lock(place).await.map_err(Unavailable::Start)?;
     // Somebody may have been quicker.
-    if let Ok(stream) = connect(place).await {
+    if let Ok(stream) = connect(place, Sends::Environment).await {
         return Ok(stream);
     }
     let up = start(place, variables).await;
-    let connected = connect(place).await;
+    let connected = connect(place, Sends::Environment).await;
     drop(lock);
     match (connected, up) {
-        (Err(_), Err(error)) => Err(Unavailable::Start(error)),
+        (Err(Unavailable::Connect { .. }), Err(error)) => Err(Unavailable::Start(error)),
         (connected, _) => connected,
     }
 }
@@ -361,9 +339,10 @@ async fn start_lock(place: &Place) -> Result<File, StartError> {
             .mode(0o700)
             .create(directory)
             .map_err(failed("make the directory", directory))?;
-        if !Place::is_private(directory) {
-            let open = io::Error::from(io::ErrorKind::PermissionDenied);
-            return Err(failed("trust the directory", directory)(open));
+        if let Err(error) = place.check_directory() {
+            return Err(failed("trust the directory", directory)(io::Error::other(
+                error,
+            )));
         }
     }
     let file = OpenOptions::new()
@@ -431,7 +410,7 @@ fn open_log(path: &Path) -> Option<File> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Refusal, is_foreign, told};
+    use super::{Refusal, told};
 
     #[test]
     fn whoever_is_refused_hears_whether_it_is_the_version_or_the_build() {
@@ -447,13 +426,5 @@ mod tests {
             older.contains("it is of version 0.0.1, and this is"),
             "{older}"
         );
-    }
-
-    #[test]
-    fn only_the_user_is_believed_not_even_root() {
-        assert!(!is_foreign(1000, 1000));
-        assert!(is_foreign(1001, 1000));
-        assert!(is_foreign(0, 1000));
-        assert!(is_foreign(1000, 0));
     }
 }

@@ -1,7 +1,7 @@
 //! The agent as one of the servers of a gateway. It uses the other servers through the gateway, as any
 //! client does, so that nothing runs twice.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use cocode_gateway::View;
 use cocode_wire::serve::Endpoint;
 
 use super::in_process::Connections;
-use super::own_files::obeyed_below;
+use super::own_files::OwnFiles;
 use crate::agent::served::{Callers, saved_prompts};
 use crate::agent::{Allotment, Defaults, House};
 use crate::args::gateway::GatewayArgs;
@@ -41,8 +41,12 @@ pub(crate) struct AgentPlace {
     spec: ServerSpec,
     root: PathBuf,
     ceiling: SandboxMode,
-    /// What the gateway itself obeys, and whoever may write in the root could change.
+    /// What the gateway itself obeys, which agents of principals must not change.
+    own_files: OwnFiles,
+    /// Which of these agents with this root could change.
     exposed: Option<PathBuf>,
+    /// Directories of `[agent] writable_roots` with what of these is exposed by each.
+    withheld: Vec<(PathBuf, PathBuf)>,
     /// The servers of the gateway.
     selection: Selection,
     conversations: Arc<dyn Store>,
@@ -98,9 +102,21 @@ impl AgentPlace {
         if let Some(reason) = config.refuses_unlisted(&spec) {
             return Err(blocked("the agent", &reason));
         }
+        let own_files = OwnFiles::obeyed(workspace);
+        let home = workspace.environment.homes.home.as_deref();
+        let writable = config
+            .settings
+            .agent
+            .writable_in(home.unwrap_or(Path::new("/")));
+        let withheld = writable.into_iter().filter_map(|directory| {
+            let exposed = own_files.exposed_by(&directory)?.to_owned();
+            Some((directory, exposed))
+        });
         Ok(Some(Self {
             spec,
-            exposed: obeyed_below(&root, workspace),
+            exposed: own_files.exposed_by(&root).map(Path::to_owned),
+            withheld: withheld.collect(),
+            own_files,
             root,
             ceiling: args
                 .agent
@@ -115,16 +131,27 @@ impl AgentPlace {
     }
 
     /// What to say of it where there are principals.
-    pub(super) fn warning(&self) -> Option<String> {
-        let exposed = self.exposed.as_ref()?;
-        (self.ceiling == SandboxMode::WorkspaceWrite).then(|| {
+    pub(super) fn warnings(&self) -> Vec<String> {
+        if self.ceiling != SandboxMode::WorkspaceWrite {
+            return Vec::new();
+        }
+        let read_only = self.exposed.iter().map(|exposed| {
             format!(
                 "agents of principals only read: in {} they could change {}, which the gateway obeys; \
                  `--root DIR` gives them another directory",
                 self.root.display(),
                 exposed.display()
             )
-        })
+        });
+        let withheld = self.withheld.iter().map(|(directory, exposed)| {
+            format!(
+                "agents of principals do not write in {}, which `writable_roots` in [agent] names: they \
+                 could change {}, which the gateway obeys; name another directory",
+                directory.display(),
+                exposed.display()
+            )
+        });
+        read_only.chain(withheld).collect()
     }
 
     /// The same place for a principal: its agent has conversations that are theirs alone, and changes nothing
@@ -138,7 +165,9 @@ impl AgentPlace {
             spec: self.spec.clone(),
             root: self.root.clone(),
             ceiling,
+            own_files: self.own_files.clone(),
             exposed: self.exposed.clone(),
+            withheld: self.withheld.clone(),
             selection: self.selection.clone(),
             conversations: Arc::clone(&self.conversations),
             principal: Some(Arc::clone(principal)),
@@ -198,6 +227,10 @@ impl AgentPlace {
                 provider: None,
                 ceiling: Some(self.ceiling),
                 root: Some(self.root.clone()),
+                withheld: match self.principal {
+                    Some(_) => self.own_files.clone(),
+                    None => OwnFiles::default(),
+                },
             }),
             prompts: saved_prompts(workspace),
         }));

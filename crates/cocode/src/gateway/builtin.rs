@@ -13,7 +13,7 @@ use cocode_tools::{Permissions, Workspace as Tools};
 
 use self::server::ToolServer;
 use super::in_process::Connections;
-use super::own_files::kept_below;
+use super::own_files::OwnFiles;
 use crate::args::gateway::BuiltInArgs;
 use crate::configured::blocked;
 use crate::error::{CliError, Code};
@@ -108,7 +108,9 @@ impl BuiltIn {
         words.extend(args.allow_shell.then(|| "--allow-shell".to_owned()));
         Ok(Self {
             spec: ServerSpec::program(name, PROGRAM, words),
-            kept: kept_below(&root, workspace),
+            kept: OwnFiles::kept(workspace)
+                .exposed_by(&root)
+                .map(Path::to_owned),
             root,
             server: Arc::new(ToolServer::new(tools)),
             connections: Connections::default(),

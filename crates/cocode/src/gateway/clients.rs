@@ -1,5 +1,6 @@
 //! What to type or paste so that other tools use the gateway.
 
+use cocode_access::Token;
 use serde_json::json;
 
 use crate::printer::{Paint, Style};
@@ -33,14 +34,16 @@ pub(crate) const NAME: &str = "cocode";
 const TOKEN: &str = "COCODE_TOKEN";
 
 /// Whether clients have to show a token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Entry<'a> {
     Open,
     ByToken,
+    /// A token that was created at this start.
+    With(&'a Token),
 }
 
 /// The lines for the tools that most people use.
-pub(crate) fn lines(url: &str, entry: Entry) -> [Client; 4] {
+pub(crate) fn lines(url: &str, entry: Entry<'_>) -> [Client; 4] {
     // Shells take brackets and question marks for a pattern, and more for other things.
     let word = if url.contains(['[', '?', '&', ';', '*', '~', '$']) {
         format!("'{url}'")
@@ -49,11 +52,21 @@ pub(crate) fn lines(url: &str, entry: Entry) -> [Client; 4] {
     };
     let mut cursor = json!({ "url": url });
     let mut vscode = json!({ "name": NAME, "type": "http", "url": url });
-    let (mut claude, mut codex) = (String::new(), String::new());
-    if entry == Entry::ByToken {
-        claude = format!(" --header \"Authorization: Bearer ${TOKEN}\"");
+    let (mut claude, mut codex, mut export) = (String::new(), String::new(), String::new());
+    // The token as a shell and as a file name it.
+    let token = match entry {
+        Entry::Open => None,
+        Entry::ByToken => Some((format!("${TOKEN}"), format!("${{env:{TOKEN}}}"))),
+        Entry::With(token) => {
+            // Codex takes tokens from variables only.
+            export = format!("export {TOKEN}={}; ", token.expose());
+            Some((token.expose().to_owned(), token.expose().to_owned()))
+        }
+    };
+    if let Some((in_shell, in_file)) = token {
+        claude = format!(" --header \"Authorization: Bearer {in_shell}\"");
         codex = format!(" --bearer-token-env-var {TOKEN}");
-        let headers = json!({ "Authorization": format!("Bearer ${{env:{TOKEN}}}") });
+        let headers = json!({ "Authorization": format!("Bearer {in_file}") });
         cursor["headers"] = headers.clone();
         vscode["headers"] = headers;
     }
@@ -69,7 +82,7 @@ pub(crate) fn lines(url: &str, entry: Entry) -> [Client; 4] {
             id: "codex",
             title: "Codex",
             file: None,
-            line: format!("codex mcp add {NAME} --url {word}{codex}"),
+            line: format!("{export}codex mcp add {NAME} --url {word}{codex}"),
         },
         Client {
             id: "cursor",
@@ -111,6 +124,10 @@ mod tests {
     fn where_a_token_is_needed_the_lines_have_one() {
         for client in lines("http://127.0.0.1:7777/mcp", Entry::ByToken) {
             assert!(client.line.contains("COCODE_TOKEN"), "{}", client.line);
+        }
+        let token = cocode_access::Token::generate().unwrap();
+        for client in lines("http://127.0.0.1:7777/mcp", Entry::With(&token)) {
+            assert!(client.line.contains(token.expose()), "{}", client.id);
         }
     }
 }

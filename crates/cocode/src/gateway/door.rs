@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cocode_access::{
     Checked, DoorOptions, Doorkeeper, IssuerOptions, OAuthOptions, Principal, PrincipalId,
-    PrincipalKind, Refusal, ResourceServer, Revoked, RevokedToken, TokenKeeper,
+    PrincipalKind, Refusal, ResourceServer, Revoked, RevokedToken, Token, TokenKeeper,
+    TokenStoreError,
 };
 use cocode_admin::{CallBook, TurnedAway, Who};
 use cocode_config::{Config, GatewayOAuth};
@@ -20,11 +21,15 @@ use super::plan::Plan;
 use super::views::{NoView, Views};
 use crate::access::token_trouble;
 use crate::error::{CliError, Code};
+use crate::govern::tokens::{made, parsed};
 use crate::records::Records;
 use crate::workspace::Workspace;
 
 /// How soon to come again where there is no room now.
 const COME_AGAIN_SECONDS: &str = "5";
+
+/// Name of the token that a gateway creates for itself.
+pub(crate) const FIRST_TOKEN: &str = "initial";
 
 /// Lets people in.
 #[derive(Debug)]
@@ -45,8 +50,8 @@ impl FrontDoor {
     /// The door of a gateway, by its settings and tokens.
     pub(crate) fn open(
         plan: &Plan,
-        views: &Arc<Views>,
-        calls: &CallBook,
+        is_asked: bool,
+        (views, calls): (&Arc<Views>, &CallBook),
         tokens: Arc<TokenKeeper>,
         workspace: &Workspace,
     ) -> Result<Self, CliError> {
@@ -57,7 +62,7 @@ impl FrontDoor {
         let keeper = Doorkeeper::new(DoorOptions {
             tokens: Some(Arc::clone(&tokens)),
             oauth: oauth.transpose()?,
-            is_open: !is_required && !is_for_others(&plan.http),
+            is_open: !is_asked && !is_required && !is_for_others(&plan.http),
         });
         Ok(Self {
             keeper,
@@ -65,6 +70,21 @@ impl FrontDoor {
             views: Arc::clone(views),
             calls: calls.clone(),
         })
+    }
+
+    /// Creates and stores the token of a gateway that must not be open. Returns none if another process
+    /// has stored it meanwhile.
+    pub(crate) async fn create_token(&self) -> Result<Option<Token>, CliError> {
+        let (token, record) = made(&parsed(FIRST_TOKEN)?, false, None)?;
+        match self.tokens.store().add(&record).await {
+            Ok(()) => {
+                self.tokens.refresh().await;
+                Ok(Some(token))
+            }
+            Err(TokenStoreError::Taken(_)) => Ok(None),
+            Err(error) => Err(token_trouble(&error)
+                .hint("without `--allow-shell`, `--allow-write` and `--agent` no token is needed")),
+        }
     }
 
     /// Decides about somebody who wants to use servers.

@@ -38,7 +38,7 @@ pub(crate) struct Management {
 
 impl Management {
     /// What clients need to get in. Those that an authorization server knows find out by themselves.
-    pub(crate) fn entry(&self) -> Entry {
+    pub(crate) fn entry(&self) -> Entry<'static> {
         match self.house.facts().authentication {
             Authentication::Tokens => Entry::ByToken,
             _ => Entry::Open,

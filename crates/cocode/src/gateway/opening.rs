@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
+use cocode_access::Token;
 use cocode_admin::Desk;
 use cocode_gateway::{Gateway, View, ViewOptions};
 use cocode_wire::serve::{BindError, Door, HttpServer, HttpServerOptions, Site};
@@ -63,6 +64,8 @@ pub(super) struct Made {
 pub(super) struct Listening {
     server: HttpServer,
     office: Option<HttpServer>,
+    /// The token that was created because there was none.
+    pub(super) token: Option<Token>,
 }
 
 impl Opened {
@@ -73,7 +76,7 @@ impl Opened {
         setup: &Setup,
         workspace: &Workspace,
     ) -> Result<Self, CliError> {
-        let is_asked = within.access.is_asked();
+        let (is_asked, creates_token) = (within.access.is_asked(), within.access.creates_token());
         let (desk, gateway) = (Desk::new(), Gateway::new());
         let records = Arc::clone(&within.records);
         let tokens = FrontDoor::tokens_of(&*records).await?;
@@ -81,12 +84,16 @@ impl Opened {
         watch.begin().await;
         let made = Made::new(plan, within, (&gateway, &watch, &desk), setup, workspace)?;
         let views = Views::new(made.view.clone());
-        let door = FrontDoor::open(plan, &views.0, &desk.calls, tokens, workspace)?;
+        let door = FrontDoor::open(plan, is_asked, (&views.0, &desk.calls), tokens, workspace)?;
         let door = Arc::new(door);
         let about = (&gateway, &made.view, &made.rules);
         let management = Management::new((plan, setup, workspace), about, &door, &watch, desk);
-        let listening = Listening::begin(plan, &*records, &views.0, &door, &management)?;
+        let mut listening = Listening::begin(plan, &*records, &views.0, &door, &management)?;
         made.ways.own.get_or_init(|| listening.address());
+        // Created last: a token that is stored by a start that fails would never be shown.
+        if creates_token {
+            listening.token = door.create_token().await?;
+        }
         Ok(Self {
             gateway,
             made,
@@ -168,6 +175,7 @@ impl Listening {
         Ok(Self {
             server,
             office: office.transpose()?,
+            token: None,
         })
     }
 

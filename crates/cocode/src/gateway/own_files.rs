@@ -2,55 +2,104 @@
 //! neither read the one nor write the other.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cocode_config::{LOCAL_FILE, PROJECT_FILES};
+use cocode_process::{reserved_paths, resolve};
 
 use crate::daemon::Place;
 use crate::workspace::Workspace;
 
-/// What the gateway keeps for itself, if it is below this directory: its tokens, its log, credentials.
-pub(super) fn kept_below(root: &Path, workspace: &Workspace) -> Option<PathBuf> {
-    let places = &workspace.places;
-    first_below(root, [&places.state, &places.user])
-}
+/// The directory of the settings of a work tree.
+const SETTINGS_DIRECTORY: &str = ".cocode";
 
-/// What decides what the gateway does, if it is below this directory: its configuration, also that of the
-/// directory that it was started in, its tokens, its socket.
-pub(super) fn obeyed_below(root: &Path, workspace: &Workspace) -> Option<PathBuf> {
-    let places = &workspace.places;
-    let socket = Place::of(workspace).map(|place| place.socket);
-    let obeyed = [&places.user, &places.state, &places.system].into_iter();
-    first_below(root, obeyed.chain(&places.directory).chain(&socket))
-}
+/// Paths that no directory of a principal may contain or be inside of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OwnFiles(Arc<[PathBuf]>);
 
-fn first_below<'a>(root: &Path, paths: impl IntoIterator<Item = &'a PathBuf>) -> Option<PathBuf> {
-    let mut paths = paths.into_iter().map(|path| real(path));
-    paths.find(|path| path.starts_with(root))
-}
+impl OwnFiles {
+    /// What the gateway keeps for itself: its tokens, its log, credentials.
+    pub(super) fn kept(workspace: &Workspace) -> Self {
+        let places = &workspace.places;
+        Self::of([places.state.clone(), places.user.clone()])
+    }
 
-/// Where a path leads, also if its end is not there yet.
-fn real(path: &Path) -> PathBuf {
-    match (std::fs::canonicalize(path), path.parent(), path.file_name()) {
-        (Ok(real), ..) => real,
-        (Err(_), Some(above), Some(name)) => real(above).join(name),
-        (Err(_), ..) => path.to_owned(),
+    pub(crate) fn of(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self(paths.into_iter().collect())
+    }
+
+    /// What decides what the gateway does: its configuration, also that of the directory that it was
+    /// started in and of those above, its tokens, its socket.
+    pub(super) fn obeyed(workspace: &Workspace) -> Self {
+        let places = &workspace.places;
+        let socket = Place::of(workspace).map(|place| place.socket);
+        let directories = places.directory.iter().flat_map(|here| here.ancestors());
+        let names = PROJECT_FILES.map(|(name, _)| name);
+        let names = [LOCAL_FILE, SETTINGS_DIRECTORY].into_iter().chain(names);
+        let in_tree =
+            directories.flat_map(|directory| names.clone().map(|name| directory.join(name)));
+        let own = [&places.user, &places.state, &places.system];
+        let own = own.into_iter().chain(&places.explicit).cloned();
+        Self::of(own.chain(socket).chain(in_tree))
+    }
+
+    /// The first of these paths that a directory contains or is inside of.
+    pub(crate) fn exposed_by(&self, directory: &Path) -> Option<&Path> {
+        let directory = resolve(directory);
+        let mut paths = self.0.iter().map(PathBuf::as_path);
+        paths.find(|path| {
+            let reserved = reserved_paths(path);
+            reserved
+                .iter()
+                .any(|reserved| reserved.starts_with(&directory) || directory.starts_with(reserved))
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+    use std::path::Path;
 
-    use super::first_below;
+    use super::OwnFiles;
 
     #[test]
-    fn what_is_not_there_yet_is_found_through_links() {
+    fn path_is_exposed_from_above_from_inside_and_through_links() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
-        std::fs::create_dir_all(root.join("home/ana")).unwrap();
-        std::fs::create_dir(root.join("elsewhere")).unwrap();
+        for made in ["home/ana", "elsewhere", "links", "store/plugins"] {
+            std::fs::create_dir_all(root.join(made)).unwrap();
+        }
         symlink(root.join("home/ana"), root.join("me")).unwrap();
-        let state = root.join("me/.local/state/cocode");
-        let real = root.join("home/ana/.local/state/cocode");
-        assert_eq!(first_below(&root.join("home"), [&state]), Some(real));
-        assert_eq!(first_below(&root.join("elsewhere"), [&state]), None);
+        symlink(root.join("store"), root.join("links/config")).unwrap();
+        // The first is not there yet.
+        let (state, user) = (
+            root.join("me/.local/state/cocode"),
+            root.join("links/config"),
+        );
+        let own = OwnFiles::of([state.clone(), user.clone()]);
+        let exposed = |path: &str| own.exposed_by(&root.join(path)).map(Path::to_owned);
+        for above_or_inside in ["home", "me/.local", "home/ana/.local/state/cocode/plugins"] {
+            assert_eq!(
+                exposed(above_or_inside).as_ref(),
+                Some(&state),
+                "{above_or_inside}"
+            );
+        }
+        // Whoever writes in `links` leads the gateway to another directory.
+        for above_or_inside in ["links", "store", "store/plugins", "links/config/plugins"] {
+            assert_eq!(
+                exposed(above_or_inside).as_ref(),
+                Some(&user),
+                "{above_or_inside}"
+            );
+        }
+        for beside in [
+            "elsewhere",
+            "home/ana/work",
+            "home/ana/.local/state/cocoder",
+        ] {
+            assert_eq!(exposed(beside), None, "{beside}");
+        }
     }
 }

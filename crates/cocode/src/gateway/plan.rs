@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use cocode_config::{Config, GatewayProfile, GatewaySettings, Metrics, Prefix, Setting};
-use cocode_core::nearest;
+use cocode_core::{Reach, Sandbox, ServerSpec, nearest};
+use cocode_process::confinement_support;
 use cocode_wire::serve::{HttpServerOptions, tls_from_pem};
 use url::Url;
 
@@ -30,6 +31,8 @@ pub(crate) struct Plan {
     pub(crate) selection: Selection,
     pub(crate) prefix: cocode_gateway::Prefix,
     pub(crate) search: ToolSearch,
+    /// Whether clients are told apart, so that they are not all the owner of the gateway.
+    pub(crate) has_principals: bool,
 }
 
 impl Plan {
@@ -80,6 +83,39 @@ impl Plan {
             selection: selection(args, profile, config)?,
             prefix: of_gateway(prefix.unwrap_or(settings.prefix.value)),
             search,
+            has_principals: access.is_asked() || !settings.principals.is_empty(),
+        })
+    }
+
+    /// A server in the sandbox of `[gateway]`, unless its entry says something about that.
+    pub(crate) fn confined(&self, mut spec: ServerSpec, config: &Config) -> ServerSpec {
+        let entry = config.servers.get(spec.name.as_str());
+        let own = entry.and_then(|server| server.winner.found.entry.sandbox.as_ref());
+        if own.is_none() && matches!(spec.reach, Reach::Program(_)) {
+            spec.sandbox = self.server_sandbox(config);
+        }
+        spec
+    }
+
+    fn server_sandbox(&self, config: &Config) -> Sandbox {
+        match &config.settings.gateway.server_sandbox {
+            Some(set) => set.value,
+            None if self.has_principals && confinement_support().is_sufficient() => {
+                Sandbox::WorkspaceWrite
+            }
+            None => Sandbox::Off,
+        }
+    }
+
+    /// Why the sandbox that is the default for servers cannot be had.
+    pub(crate) fn sandbox_warning(&self, config: &Config) -> Option<String> {
+        let support = confinement_support();
+        let is_wanted = self.has_principals && config.settings.gateway.server_sandbox.is_none();
+        (is_wanted && !support.is_sufficient()).then(|| {
+            format!(
+                "servers run without a sandbox, since this system has none ({support}); \
+                 `server_sandbox = \"off\"` in [gateway] accepts that"
+            )
         })
     }
 

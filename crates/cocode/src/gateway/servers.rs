@@ -24,7 +24,6 @@ use super::principals::Principals;
 use super::views::Wish;
 use super::voice::Voice;
 use crate::manage::overview::view::Line;
-use crate::serving::Selection;
 use crate::serving::gate::Rules;
 use crate::workspace::{Workspace, told_after};
 
@@ -39,7 +38,7 @@ const RECALLED_WITHIN: Duration = Duration::from_secs(2);
 const SWEPT_EVERY: Duration = Duration::from_mins(1);
 
 pub(crate) struct Servers<'a> {
-    selection: &'a Selection,
+    plan: &'a Plan,
     view: View,
     connector: Arc<Ways>,
     rules: Arc<Rules>,
@@ -83,7 +82,7 @@ impl<'a> Servers<'a> {
         let live = workspace.live();
         let before = Present::before(live.shared_config());
         Self {
-            selection: &plan.selection,
+            plan,
             view,
             connector,
             rules,
@@ -114,14 +113,15 @@ impl<'a> Servers<'a> {
         self.principals.follow(self.live.config());
         let built_in = self.connector.built_in.as_deref();
         let specs = self.live.specs();
-        let specs = specs.filter(|spec| self.selection.has(spec.name.as_str()));
+        let specs = specs.filter(|spec| self.plan.selection.has(spec.name.as_str()));
         // A name that was free at the start stays with whoever has it.
         let specs = specs.filter(|spec| built_in.is_none_or(|own| own.spec().name != spec.name));
         let agent = self.connector.agent.as_ref();
         let specs = specs.filter(|spec| agent.is_none_or(|own| own.spec().name != spec.name));
-        let specs = specs.chain(built_in.map(BuiltIn::spec));
-        let specs = specs.chain(agent.map(AgentPlace::spec));
-        self.specs = specs.cloned().collect();
+        let config = self.live.config();
+        let specs = specs.cloned().map(|spec| self.plan.confined(spec, config));
+        let specs = specs.chain(built_in.map(BuiltIn::spec).cloned());
+        self.specs = specs.chain(agent.map(AgentPlace::spec).cloned()).collect();
         let configured = &self.connector.configured;
         configured.recall_within(RECALLED_WITHIN, &self.specs).await;
         self.view.apply(self.specs.clone()).await;
@@ -190,7 +190,7 @@ impl<'a> Servers<'a> {
         }
         for (name, server) in &self.live.config().servers {
             let is_served = self.specs.iter().any(|spec| spec.name.as_str() == name);
-            if self.selection.has(name) && !is_served {
+            if self.plan.selection.has(name) && !is_served {
                 lines.insert(name.clone(), Line::withheld(name, server));
             }
         }
@@ -243,7 +243,7 @@ impl<'a> Servers<'a> {
             problems,
         } = reload;
         let changes = changes.iter();
-        let changes = changes.filter(|change| self.selection.has(&change.server));
+        let changes = changes.filter(|change| self.plan.selection.has(&change.server));
         let mut changes: Vec<String> = changes.map(ToString::to_string).collect();
         if *settings_changed {
             changes.push(

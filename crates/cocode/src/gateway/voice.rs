@@ -8,6 +8,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::clients::{self, Entry};
+use super::door::FIRST_TOKEN;
 use super::listen::found_at;
 use super::plan::Plan;
 use crate::error::{CliError, Code};
@@ -44,6 +45,25 @@ struct Happened<'a> {
     what: What<'a>,
 }
 
+/// A token that is shown this once.
+#[derive(Serialize)]
+struct FirstToken<'a> {
+    name: &'static str,
+    token: &'a str,
+}
+
+impl<'a> FirstToken<'a> {
+    fn of(entry: Entry<'a>) -> Option<Self> {
+        match entry {
+            Entry::Open | Entry::ByToken => None,
+            Entry::With(token) => Some(Self {
+                name: FIRST_TOKEN,
+                token: token.expose(),
+            }),
+        }
+    }
+}
+
 #[derive(Serialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 enum What<'a> {
@@ -51,6 +71,9 @@ enum What<'a> {
         url: &'a str,
         /// Where it is looked after, and what to sign in with there, once.
         dashboard: &'a Office,
+        /// The token that was created because there was none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        token: Option<FirstToken<'a>>,
         /// What to type or paste, by tool.
         clients: BTreeMap<&'static str, &'a str>,
         tool_search: ToolSearchReport,
@@ -82,7 +105,7 @@ impl<'a> Voice<'a> {
     pub(crate) fn listening(
         &self,
         search: &ToolSearch,
-        entry: Entry,
+        entry: Entry<'_>,
         office: &Office,
     ) -> Result<(), CliError> {
         let url = self.url();
@@ -95,6 +118,7 @@ impl<'a> Voice<'a> {
                 What::Listening {
                     url: &url,
                     dashboard: office,
+                    token: FirstToken::of(entry),
                     clients: clients.collect(),
                     tool_search: search.report(),
                 },
@@ -106,6 +130,20 @@ impl<'a> Voice<'a> {
             "listening at {}, each server by itself at {url}/NAME\n",
             bold(&url)
         );
+        let token = match entry {
+            Entry::Open => None,
+            Entry::ByToken => (!self.printer.quiet()).then(|| {
+                "clients need a token: `cocode gateway token list` shows their names, `cocode gateway token add NAME` \
+                 makes another one\n"
+                    .to_owned()
+            }),
+            // Not shown again, so that `--quiet` does not hide it.
+            Entry::With(token) => Some(format!(
+                "clients need the token `{FIRST_TOKEN}`, because they could change files or run commands; it is shown \
+                 this once: {}\n",
+                bold(token.expose())
+            )),
+        };
         let clients = clients.iter().filter(|_| !self.printer.quiet());
         let clients = clients.map(|client| format!("  {}\n", client.told(paint)));
         let rest = (!self.printer.quiet()).then(|| {
@@ -113,7 +151,8 @@ impl<'a> Voice<'a> {
             let (url, code) = (bold(url), bold(code));
             format!("dashboard at {url}, sign in with {code}\n{search}\n")
         });
-        let text: String = std::iter::once(head).chain(clients).chain(rest).collect();
+        let lines = std::iter::once(head).chain(token).chain(clients);
+        let text: String = lines.chain(rest).collect();
         self.printer.out(text)
     }
 

@@ -214,7 +214,7 @@ async fn revoke(name: &PrincipalName, workspace: &Workspace) -> Result<Exit, Cli
     if left.is_ok_and(|left| left.is_empty()) && !has_oauth {
         printer.note(
             "that was the last token: a gateway that runs lets nobody in, and one that is started now \
-             lets in every program of this machine",
+             lets in every program of this machine, or makes a token if clients could change files or run commands",
         );
     }
     Ok(Exit::Ok)

@@ -134,6 +134,7 @@ fn entry(args: &AddArgs, workspace: &Workspace) -> Result<Entry, CliError> {
         protocol: protocol.as_ref().map(|protocol| protocol_name(*protocol)),
         isolation: None,
         always_load: None,
+        trust_annotations: None,
         idle_stop_sec: None,
         sandbox: None,
         description: description.clone(),

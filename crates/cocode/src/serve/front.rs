@@ -30,6 +30,7 @@ use crate::args::serve::ServeArgs;
 use crate::daemon::{
     Front, Hello, LEFT, Place, Refusal, Summoned, Unavailable, Wants, summon, world,
 };
+use crate::environment::Variables;
 use crate::error::{CliError, Exit};
 use crate::interrupt::Interrupts;
 use crate::printer::Printer;
@@ -57,11 +58,13 @@ async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Option<Exit>, 
         printer.warn(&format!("there is no place for a shared daemon; {alone}"));
         return Ok(None);
     };
-    let hello = Hello::new(Wants::Front(Box::new(front(args, workspace))));
+    let named = workspace.named_variables();
+    let variables = workspace.environment.variables.for_daemon(&named);
+    let hello = Hello::new(Wants::Front(Box::new(front(args, workspace, &variables))));
     let summoned = tokio::select! {
         biased;
         exit = interrupts.next() => return Ok(Some(exit)),
-        summoned = summon(&place, &hello, &workspace.environment.variables) => summoned,
+        summoned = summon(&place, &hello, &variables) => summoned,
     };
     let daemon = match summoned {
         Ok(summoned) => summoned,
@@ -93,6 +96,7 @@ async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Option<Exit>, 
         workspace,
         place,
         hello,
+        variables,
         talk,
         local: None,
     };
@@ -100,14 +104,14 @@ async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Option<Exit>, 
 }
 
 /// What the daemon has to know of this front.
-fn front(args: &ServeArgs, workspace: &Workspace) -> Front {
+fn front(args: &ServeArgs, workspace: &Workspace, variables: &Variables) -> Front {
     let Workspace {
         environment,
         places,
         store,
         ..
     } = workspace;
-    let variables = environment.variables.all().into_iter();
+    let variables = variables.all().into_iter();
     Front {
         world: world(),
         directory: places.directory.as_ref().map(Into::into),
@@ -195,6 +199,8 @@ struct Relay<'a> {
     workspace: &'a Workspace,
     place: Place,
     hello: Hello<Wants>,
+    /// The part of the environment that daemons are given.
+    variables: Variables,
     talk: Talk,
     /// Serves when no daemon can be had.
     local: Option<Local>,
@@ -285,8 +291,7 @@ impl Relay<'_> {
             return local.connect().map(|stream| Daemon::new(stream, b""));
         }
         let why = if useless < MAX_USELESS {
-            let variables = &self.workspace.environment.variables;
-            match summon(&self.place, &self.hello, variables).await {
+            match summon(&self.place, &self.hello, &self.variables).await {
                 Ok(summoned) => {
                     if was_stopped {
                         printer.note("the shared daemon was stopped in order; another one goes on");

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::gateway::Running;
 use crate::gateway_access::token;
-use crate::harness::{Finished, mcp_at};
+use crate::harness::{Finished, mcp_by};
 use crate::home::Home;
 use crate::http::ByHand;
 use crate::status::entry;
@@ -20,9 +20,9 @@ fn with_agent(home: &Home, model: &ScriptedModel, words: &[&str]) -> Running {
     Running::of(&mut command)
 }
 
-fn call(url: &str, words: &[&str]) -> Finished {
+fn call(url: &str, token: &str, words: &[&str]) -> Finished {
     let words: Vec<&str> = ["call", "--json"].iter().chain(words).copied().collect();
-    mcp_at(&words, url)
+    mcp_by(token, &words, url)
 }
 
 fn json(answer: &Finished) -> Value {
@@ -52,7 +52,9 @@ fn it_works_with_the_servers_of_the_gateway_and_goes_on_after_a_restart() {
         .start(ModelFormat::Anthropic);
     let mut gateway = with_agent(&home, &model, &[]);
     gateway.until_ready(&["one", "cocode"]);
-    let answer = call(&gateway.server("cocode"), &["cocode", "prompt=say hello"]).with_code(0);
+    let token = gateway.token();
+    let words = ["cocode", "prompt=say hello"];
+    let answer = call(&gateway.server("cocode"), &token, &words).with_code(0);
     let id = session_id(&answer);
     assert_eq!(
         json(&answer)["structuredContent"]["response"],
@@ -67,7 +69,8 @@ fn it_works_with_the_servers_of_the_gateway_and_goes_on_after_a_restart() {
     gateway.until_ready(&["cocode"]);
     let id = format!("session_id={id}");
     let words = ["mcp__cocode__cocode-reply", &id, "message=and now?"];
-    let answer = call(&gateway.url, &words).with_code(0);
+    assert!(gateway.first["token"].is_null(), "it is shown once");
+    let answer = call(&gateway.url, &token, &words).with_code(0);
     assert_eq!(
         json(&answer)["structuredContent"]["response"],
         "Still here."
@@ -96,7 +99,7 @@ fn callers_get_no_more_than_whoever_runs_it_allows() {
         ),
     ];
     for (words, part) in refused {
-        let answer = call(&url, &words).with_code(1);
+        let answer = call(&url, &gateway.token(), &words).with_code(1);
         let text = json(&answer)["content"][0]["text"].to_string();
         assert!(text.contains(part), "{words:?}: {text}");
     }
@@ -174,6 +177,70 @@ fn the_agent_of_a_principal_writes_nothing_that_the_gateway_obeys() {
     }
 }
 
+#[test]
+fn the_agent_of_a_principal_writes_in_no_root_with_files_of_the_gateway() {
+    let home = Home::new();
+    home.project_file("work/hello.txt", "good morning\n");
+    // Every sandbox lets commands write in the directory for temporary files.
+    let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (user, free) = (scratch.path().join("user"), scratch.path().join("free"));
+    let plugins = user.join("state/plugins");
+    for made in [&plugins, &free] {
+        std::fs::create_dir_all(made).unwrap();
+    }
+    let roots = [&user, &plugins, &free].map(|root| root.display().to_string());
+    let config = format!("[agent]\nwritable_roots = {roots:?}\n");
+    std::fs::write(user.join("config.toml"), config).unwrap();
+    let mut script = ModelScript::new();
+    for root in &roots {
+        let command = serde_json::json!({ "command": format!("echo x > {root}/made") });
+        script = script
+            .turn(ModelTurn::new().call("c1", "shell", &command))
+            .turn(ModelTurn::new().text("Tried."));
+    }
+    let model = script.start(ModelFormat::Anthropic);
+    let start = |root: &str| {
+        let words = [
+            "gateway", "--listen", ":0", "--json", "--agent", "--root", root,
+        ];
+        let mut command = home.command(words);
+        command
+            .env("COCODE_HOME", &user)
+            .env("ANTHROPIC_BASE_URL", model.base_url())
+            .env("ANTHROPIC_API_KEY", "key");
+        let mut gateway = Running::of(&mut command);
+        gateway.until_ready(&["cocode"]);
+        gateway
+    };
+    let gateway = start("work");
+    let token = gateway.token();
+    let client = ByHand::new(&gateway.server("cocode"), Some(&token)).initialized();
+    let prompt = serde_json::json!({
+        "prompt": "write", "sandbox": "workspace-write", "approval-policy": "never",
+    });
+    for _ in &roots {
+        let answer = client.call("cocode", &prompt);
+        assert!(answer["result"]["isError"] != true, "{answer}");
+    }
+    for (root, could) in roots.iter().zip([false, false, true]) {
+        let is_made = std::path::Path::new(root).join("made").exists();
+        assert_eq!(is_made, could, "{root}");
+    }
+    let (code, said) = gateway.end("-TERM");
+    assert_eq!(code, Some(0), "{said}");
+    let warnings = said.matches("agents of principals do not write in").count();
+    assert_eq!(warnings, 2, "{said}");
+    // A root inside of what the gateway keeps is no better than one around it.
+    let gateway = start(&roots[1]);
+    let client = ByHand::new(&gateway.server("cocode"), Some(&token)).initialized();
+    let answer = client.call("cocode", &prompt).to_string();
+    assert!(answer.contains("`read-only` at most"), "{answer}");
+    let (code, said) = gateway.end("-TERM");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("agents of principals only read"), "{said}");
+    assert!(said.contains("the built-in tools for"), "{said}");
+}
+
 /// Asks at a socket who one is, and prints what is said.
 const WHO_AM_I: &str = "import socket, sys
 s = socket.socket(socket.AF_UNIX)
@@ -222,7 +289,6 @@ fn no_command_of_the_agent_is_served_at_the_socket_of_the_gateway() {
     let answer = client.call("cocode", &serde_json::json!({ "prompt": "who are you?" }));
     assert!(answer["result"].is_object(), "{answer}");
     let told = model.bodies()[1].to_string();
-    assert!(told.contains("ANSWER"), "{told}");
-    assert!(told.contains("not for programs in a sandbox"), "{told}");
+    assert!(told.contains("Operation not permitted"), "{told}");
     assert!(!told.contains("isAdmin"), "{told}");
 }

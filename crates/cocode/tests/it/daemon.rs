@@ -395,7 +395,7 @@ fn a_place_that_others_can_change_is_not_trusted() {
     assert_eq!(front.call(1, "echo"), r#"{"n":1}"#);
     let (code, told) = front.leave();
     assert_eq!(code, Some(0));
-    assert!(told.contains("other users could change"), "{told}");
+    assert!(told.contains("can be changed by other users"), "{told}");
     assert_eq!(std::fs::read_dir(&open).unwrap().count(), 0);
     // As it should be, it is used.
     std::fs::set_permissions(&open, Permissions::from_mode(0o700)).unwrap();

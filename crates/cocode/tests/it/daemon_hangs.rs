@@ -82,7 +82,7 @@ fn a_place_that_is_not_trusted_is_said_by_whoever_looks() {
         let mut command = site.home.command(["mcp"].iter().chain(words));
         Finished::of(command.env("XDG_RUNTIME_DIR", &runtime).output().unwrap())
     };
-    let why = "other users could change the directory";
+    let why = "can be changed by other users";
     look(&["status"]).with_code(0).complains(&[why, "chmod"]);
     look(&["daemon", "status"]).with_code(3).complains(&[why]);
     look(&["daemon", "stop"]).with_code(0);
@@ -106,7 +106,7 @@ fn nobody_is_ended_who_may_be_no_daemon() {
     let listener = UnixListener::bind(socket).unwrap();
     let directory = socket.parent().unwrap();
     let_others(directory, 0o777);
-    let why = "other users could change the directory";
+    let why = "can be changed by other users";
     for words in [["daemon", "stop"], ["daemon", "status"]] {
         let refused = site.home.mcp(&words).with_code(3);
         refused.complains(&[why, "chmod"]);

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use cocode_testkit::{Gate, Script};
 use serde_json::Value;
 
-use crate::harness::{Finished, mcp_at, program, start};
+use crate::harness::{Finished, mcp_at, mcp_by, program, start};
 use crate::home::Home;
 use crate::interrupting::signal;
 use crate::status::{entry, hostile};
@@ -116,6 +116,15 @@ impl Running {
         format!("{}/{name}", self.url)
     }
 
+    /// The token that it has created.
+    #[track_caller]
+    pub(crate) fn token(&self) -> String {
+        let token = self.first["token"]["token"].as_str();
+        token
+            .unwrap_or_else(|| panic!("{}", self.first["event"]))
+            .to_owned()
+    }
+
     /// The names of the tools at an address.
     #[track_caller]
     pub(crate) fn tools(url: &str) -> Vec<String> {
@@ -143,7 +152,8 @@ impl Running {
         self.wait()
     }
 
-    fn wait(&mut self) -> (Option<i32>, String) {
+    /// Waits until it has ended, and gives its exit code and what it complained about.
+    pub(crate) fn wait(&mut self) -> (Option<i32>, String) {
         let mut rest = String::new();
         self.lines.read_to_string(&mut rest).unwrap();
         let mut stderr = String::new();
@@ -261,10 +271,11 @@ fn the_built_in_tools_join_configured_servers_if_a_root_is_given() {
     let ready = gateway.until_state("workspace", "ready");
     assert_eq!(ready["server"]["tools"], 7);
     let words = ["call", "write", "path=new.txt", "content=text"];
-    mcp_at(&words, &gateway.server("workspace")).with_code(0);
+    mcp_by(&gateway.token(), &words, &gateway.server("workspace")).with_code(0);
     let written = std::fs::read_to_string(home.project().join("sub/new.txt")).unwrap();
     assert_eq!(written, "text");
-    assert_eq!(Running::tools(&gateway.server("one")), ["echo"]);
+    let listed = mcp_by(&gateway.token(), &["tools"], &gateway.server("one"));
+    assert!(listed.clean().starts_with("echo"));
     assert_eq!(gateway.end("-TERM"), good());
     let refused = home
         .run(["gateway", "--allow-write", "--json"])

@@ -209,3 +209,26 @@ fn a_server_is_restarted_and_disconnected_with_the_processes_of_all_principals()
     call();
     assert!(processes() >= 2);
 }
+
+#[test]
+fn unknown_method_that_is_passed_to_a_server_is_in_the_audit_log() {
+    let server = Script::new()
+        .on("vendor/run")
+        .result(json!({ "done": true }))
+        .stdio();
+    let place = Place::new(&server, "", "");
+    let client = place.client("bob", "/s");
+    let answer = client.request("vendor/run", &json!({ "program": "rm" }));
+    assert_eq!(answer.with_status(200).json()["result"]["done"], true);
+    client.request("vendor/none", &json!({})).with_status(200);
+    client.request("tools/list", &json!({})).with_status(200);
+    let lines = place.audit();
+    let lines: Vec<_> = lines.iter().filter(|line| line[0] == "bob").collect();
+    assert_eq!(
+        lines,
+        [
+            &["bob", "vendor/run", "-", "ok"],
+            &["bob", "vendor/none", "-", "error"],
+        ]
+    );
+}

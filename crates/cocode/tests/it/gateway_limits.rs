@@ -120,3 +120,36 @@ fn where_nothing_can_be_written_down_calls_are_refused_or_made_as_the_settings_s
         }
     }
 }
+
+/// Lists pages of tools without end, each of 4 MiB.
+const FLOOD: &str = r#"import json, sys
+filler, page = "x" * (4 << 20), 0
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" not in request:
+        continue
+    result = {}
+    if request["method"] == "initialize":
+        version = request["params"]["protocolVersion"]
+        result = {"protocolVersion": version, "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "flood", "version": "1"}}
+    elif request["method"] == "tools/list":
+        page += 1
+        tool = {"name": f"t{page}", "description": filler, "inputSchema": {"type": "object"}}
+        result = {"tools": [tool], "nextCursor": str(page)}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"#;
+
+#[test]
+fn server_that_lists_without_end_is_cut_off_and_named() {
+    let home = Home::new();
+    let program = home.project_file("flood.py", FLOOD);
+    let entry = format!(
+        "[mcp_servers.flood]\ncommand = 'python3'\nargs = ['{}']\n",
+        program.display()
+    );
+    home.user_file("mcp.toml", &entry);
+    let refused = home.mcp(&["tools", "flood", "--protocol", "legacy"]);
+    let refused = refused.with_code(3);
+    refused.complains(&["flood", "tools/list", "more than 64 MiB"]);
+}

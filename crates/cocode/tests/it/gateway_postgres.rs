@@ -9,7 +9,7 @@ use cocode_testkit::{ModelFormat, ModelScript, ModelTurn, PostgresPeer, Script};
 use serde_json::{Value, json};
 
 use crate::gateway::Running;
-use crate::harness::{Finished, mcp_at};
+use crate::harness::{Finished, mcp_by};
 use crate::home::Home;
 use crate::http::ByHand;
 use crate::status::entry;
@@ -203,6 +203,7 @@ fn system_a_conversation_goes_on_at_another_gateway() {
         .turn(ModelTurn::new().text("Noted."))
         .turn(ModelTurn::new().text("Still here."))
         .start(ModelFormat::Anthropic);
+    let token = machines[0].token("ana");
     let ask = |machine: &Machine, words: &[&str]| {
         let start = ["gateway", "--listen", ":0", "--json", "--agent"];
         let mut command = machine.command(&start);
@@ -214,7 +215,7 @@ fn system_a_conversation_goes_on_at_another_gateway() {
         let mut gateway = Running::of(&mut command);
         gateway.until_ready(&["cocode"]);
         let words: Vec<&str> = ["call", "--json"].iter().chain(words).copied().collect();
-        let answer = mcp_at(&words, gateway.url()).with_code(0).stdout;
+        let answer = mcp_by(&token, &words, gateway.url()).with_code(0).stdout;
         machine.end(gateway);
         let answer: Value = serde_json::from_str(&answer).unwrap();
         answer["structuredContent"].clone()

@@ -236,7 +236,7 @@ fn a_gateway_elsewhere_is_asked_with_the_token_of_an_administrator() {
     other.with_code(0).complains(&["nobody is connected"]);
     let stopped = asking(&["stop"], "COCODE_TOKEN", Some(&ana)).with_code(0);
     assert!(stopped.stdout.contains("the gateway ends"), "{stopped:?}");
-    assert_eq!(gateway.end("-TERM").0, Some(0));
+    assert_eq!(gateway.wait().0, Some(0));
     let gone = asking(&["status"], "COCODE_TOKEN", Some(&ana)).with_code(3);
     gone.complains(&["cannot be reached", "gateway-unavailable"]);
 }
@@ -299,7 +299,7 @@ fn programs_of_another_build_look_after_the_same_gateway() {
     run(&["gateway", "status"]).with_code(0);
     run(&["mcp", "daemon", "status"]).with_code(0);
     run(&["gateway", "stop"]).with_code(0);
-    assert_eq!(gateway.end("-TERM").0, Some(0));
+    assert_eq!(gateway.wait().0, Some(0));
 }
 
 #[test]

@@ -115,6 +115,17 @@ pub(crate) fn mcp_at(words: &[&str], url: &str) -> Finished {
     run(["mcp"].iter().chain(words).chain(&["--url", url]))
 }
 
+/// Runs `cocode mcp WORDS… --url URL` as a client that has this token.
+pub(crate) fn mcp_by(token: &str, words: &[&str], url: &str) -> Finished {
+    let header = format!("Authorization: Bearer {token}");
+    let words: Vec<&str> = words
+        .iter()
+        .chain(&["--header", &header])
+        .copied()
+        .collect();
+    mcp_at(&words, url)
+}
+
 /// Runs `cocode mcp WORDS… -- SERVER` with this on stdin.
 pub(crate) fn mcp_with_stdin(words: &[&str], server: &StdioServer, stdin: &str) -> Finished {
     let mut child = start(command(words, server).stdin(Stdio::piped()));

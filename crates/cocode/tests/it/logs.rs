@@ -233,7 +233,7 @@ fn a_log_does_not_steer_a_terminal_whoever_wrote_it() {
         assert!(child.wait().unwrap().success());
         seen
     };
-    let text = "\u{fffd}]0;owned\u{fffd}\u{fffd}txt\r\n";
+    let text = "\u{fffd}]0;owned\u{fffd}\\u{202e}txt\r\n";
     assert_eq!(
         shown("never"),
         format!("2026-11-16T03:04:05.123Z stderr {text}")

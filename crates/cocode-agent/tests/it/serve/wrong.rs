@@ -38,7 +38,16 @@ async fn names_of_conversations_that_do_not_fit_get_clear_errors() {
         let other = stage.server_of("bob");
         let mut bob = Hand::of(era, &other, json!({})).await;
         let foreign = refused(&mut bob, "cocode-reply", reply(&id)).await;
-        assert!(foreign.contains("is not yours"), "{foreign}");
+        let hidden = id.as_str().unwrap();
+        let same = told.replace(unknown.as_str().unwrap(), hidden);
+        assert_eq!(foreign, same, "it is answered like one that does not exist");
+        let read = |id: &str| json!({ "uri": format!("cocode://conversations/{id}") });
+        let foreign = bob.ask("resources/read", read(hidden)).await;
+        let none = bob
+            .ask("resources/read", read(unknown.as_str().unwrap()))
+            .await;
+        let (foreign, none) = (foreign["error"].to_string(), none["error"].to_string());
+        assert_eq!(foreign, none.replace(unknown.as_str().unwrap(), hidden));
         let parsed = id.as_str().unwrap().parse().unwrap();
         let held = stage.scene.agent.resume(&parsed, None).await.unwrap();
         let told = refused(&mut hand, "cocode-reply", reply(&id)).await;

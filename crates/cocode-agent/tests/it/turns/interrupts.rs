@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cocode_agent::{AgentError, Block, Ending, Notice, Record, Store as _};
+use cocode_agent::{AgentError, Block, Ending, Notice, Record, Store as _, StoreError};
 use serde_json::json;
 
 use super::{begin, say, words};
@@ -127,7 +127,10 @@ async fn nobody_goes_on_with_what_is_anothers_finished_or_held() {
     let conversation = begin(&scene).await;
     let id = conversation.id().clone();
     let foreign = scene.agent.resume(&id, Some("bob")).await.unwrap_err();
-    assert!(matches!(foreign, AgentError::Foreign { .. }), "{foreign}");
+    assert!(
+        matches!(foreign, AgentError::Store(StoreError::Unknown(_))),
+        "{foreign}"
+    );
     let held = scene.agent.resume(&id, Some("ann")).await.unwrap_err();
     assert!(held.to_string().contains("in use"), "{held}");
     conversation.close().await.unwrap();

@@ -1,6 +1,7 @@
 //! The keys of `[gateway]`, in settings and in a policy.
 
 use super::{Kind, SettingKey, key};
+use crate::keys::SANDBOXES;
 use crate::settings::gateway::{ALGORITHMS, LEEWAY_SECONDS};
 use crate::settings::{AuditFailure, Metrics, Prefix};
 
@@ -68,6 +69,12 @@ pub(super) const GATEWAY: &[SettingKey] = &[
         "idle_stop_sec",
         Kind::Seconds,
         "How long a gateway that was started by `cocode mcp serve` stays after the last one left.",
+    ),
+    key(
+        "server_sandbox",
+        Kind::OneOf(SANDBOXES),
+        "The sandbox of programs whose own entry has no key `sandbox` (workspace-write as soon as clients need a \
+         token, else off). Only in your own config.toml and in that of the organization.",
     ),
     key(
         "store",

@@ -14,6 +14,7 @@ use crate::settings::{
     LayerTrust, LimitSettings, Metrics, Prefix, PrincipalSettings, ServerLimits, SettingOrigin,
     SettingsLayer, is_owners_alone,
 };
+use crate::specify::sandbox_of;
 
 const OAUTH: &str = "gateway.oauth.";
 
@@ -109,6 +110,9 @@ impl Values<'_> {
             max_sessions: self.count("gateway.max_sessions"),
             session_idle: self.get("gateway.session_idle_sec", duration),
             idle_stop: self.get("gateway.idle_stop_sec", duration),
+            server_sandbox: self.get("gateway.server_sandbox", |given| {
+                word(given).map(sandbox_of)
+            }),
             store: self.or("gateway.store", GatewayStore::Sqlite, |given| match given {
                 Given::Store(store) => Some(store.clone()),
                 _ => None,

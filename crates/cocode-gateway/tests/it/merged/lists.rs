@@ -49,8 +49,13 @@ async fn what_servers_say_about_their_use_is_told_under_their_names() {
     let mut client = house.raw().await;
     result(&mut client, "tools/list", json!({})).await;
     let (_, told) = house.raw_of("2025-11-25").await;
-    let expected = "## a\n\nA scripted server.\n\n## b\n\nA scripted server.";
-    assert_eq!(told["instructions"], expected);
+    let told = told["instructions"].as_str().unwrap();
+    let (_, told) = told.split_once('`').unwrap();
+    let (line, told) = told.split_once('`').unwrap();
+    for name in ["a", "b"] {
+        let section = format!("\n\n{line} begin {name}\nA scripted server.\n{line} end {name}");
+        assert!(told.contains(&section), "{told}");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! Resources, templates, prompts and completions of many servers.
 
-use cocode_testkit::Script;
+use cocode_client::ManagerOptions;
+use cocode_gateway::ViewOptions;
+use cocode_testkit::{Gate, Script};
 use serde_json::{Value, json};
 
 use super::house::{House, ask, keys, result};
@@ -63,6 +65,90 @@ async fn resources_keep_their_uris_and_of_two_equal_ones_both_can_be_read() {
             assert_eq!(read["contents"][0]["uri"], uri);
         }
     }
+}
+
+#[tokio::test]
+async fn uri_is_looked_for_only_at_servers_of_the_view() {
+    let script = |who| {
+        let script = with_resources(reading(Script::new(), who), &["x://same"], &["t://{same}"]);
+        let answer = format!(r#"{{"completion":{{"values":["{who}"]}}}}"#);
+        script.on("completion/complete").result(answer)
+    };
+    let scripts = ["a", "b", "c"].map(|who| (who, script(who)));
+    let house = House::of(&scripts).await;
+    let bobs = house.gateway.view(ViewOptions {
+        manager: ManagerOptions::with_environment(std::env::vars_os()),
+        principal: Some("bob".into()),
+        ..ViewOptions::default()
+    });
+    let theirs = [(1, "b"), (2, "c")].map(|(number, name)| house.servers[number].spec_as(name));
+    bobs.apply(theirs).await;
+    for (view, who) in [(&house.view, "a"), (&bobs, "b")] {
+        let mut client = house.raw_at(view.all()).await;
+        let same = json!({ "uri": "x://same" });
+        let read = result(&mut client, "resources/read", same.clone()).await;
+        assert_eq!(read["contents"][0]["text"], who);
+        result(&mut client, "resources/subscribe", same).await;
+        let reference = json!({ "type": "ref/resource", "uri": "t://{same}" });
+        let argument = json!({ "name": "same", "value": "" });
+        let params = json!({ "ref": reference, "argument": argument });
+        let completed = result(&mut client, "completion/complete", params).await;
+        assert_eq!(completed["completion"]["values"], json!([who]));
+        let uri = json!({ "uri": "cocode://c/x://same" });
+        let read = result(&mut client, "resources/read", uri).await;
+        assert_eq!(read["contents"][0]["text"], "c");
+    }
+    // A server that bob may not use is as unknown as one that is none.
+    let mut client = house.raw_at(bobs.all()).await;
+    for method in ["resources/read", "resources/subscribe"] {
+        let mut refusals = Vec::new();
+        for server in ["a", "z"] {
+            let uri = format!("cocode://{server}/x://other");
+            let refused = error(&mut client, method, json!({ "uri": uri })).await;
+            refusals.push(refused.to_string().replace(&uri, "URI"));
+        }
+        assert_eq!(refusals[0], refusals[1]);
+    }
+}
+
+#[tokio::test]
+async fn uri_that_names_a_server_is_never_that_of_another() {
+    let listed = ["cocode://b/x://b", "cocode://conversations/1"];
+    let a = with_resources(reading(Script::new(), "a"), &listed, &["cocode://b/{+any}"]);
+    let b = with_resources(reading(Script::new(), "b"), &["x://b"], &[]);
+    let house = House::of(&[("a", a), ("b", b)]).await;
+    let mut client = house.raw().await;
+    let shown = result(&mut client, "resources/list", json!({})).await;
+    let own = "cocode://a/cocode://b/x://b";
+    let uris = keys(&shown["resources"], "uri");
+    assert_eq!(uris, [own, "cocode://conversations/1", "x://b"]);
+    for (uri, who) in [
+        ("cocode://b/x://b", "b"),
+        ("cocode://b/x://unlisted", "b"),
+        (own, "a"),
+        ("cocode://conversations/1", "a"),
+    ] {
+        let read = result(&mut client, "resources/read", json!({ "uri": uri })).await;
+        assert_eq!(read["contents"][0]["text"], who, "{uri}");
+    }
+}
+
+#[tokio::test]
+async fn uri_of_two_servers_does_not_depend_on_which_starts_faster() {
+    let gate = Gate::new();
+    let a = Script::new().on("initialize").hold(&gate).as_usual();
+    let a = with_resources(reading(a, "a"), &["x://same"], &[]);
+    let b = with_resources(reading(Script::new(), "b"), &["x://same"], &[]);
+    let house = House::of(&[("a", a), ("b", b)]).await;
+    let mut client = house.raw().await;
+    gate.reached().await;
+    // This one waits for nobody else.
+    let named = json!({ "uri": "cocode://b/x://same" });
+    let read = result(&mut client, "resources/read", named).await;
+    assert_eq!(read["contents"][0]["text"], "b");
+    let same = result(&mut client, "resources/read", json!({ "uri": "x://same" }));
+    let (read, ()) = tokio::join!(same, async { gate.open() });
+    assert_eq!(read["contents"][0]["text"], "a");
 }
 
 #[tokio::test]

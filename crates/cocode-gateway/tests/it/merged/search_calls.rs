@@ -158,7 +158,8 @@ async fn somebody_is_asked_about_the_tool_that_is_meant() {
         let called = call(&client, "mcp__s__echo", RequestOptions::default()).await;
         assert_eq!(text_of(&called), "done");
         let asked = person.asked.lock().unwrap().clone();
-        assert_eq!(asked, ["May the tool `echo` of server `s` be called?"]);
+        let expected = "May the tool `echo` of server `s` be called?\n  word: \"hello\"";
+        assert_eq!(asked, [expected]);
         // Searching is nothing to be asked about.
         let query = RawJson::parse(r#"{"query":"echo"}"#).unwrap();
         let options = RequestOptions::default();

@@ -59,6 +59,8 @@ fn agent(address: &str, model: &ScriptedModel) -> Agent {
         manager: None,
         rules: Arc::new(NoRules),
         environment: Vec::new(),
+        state_directory: None,
+        config_directory: None,
         instructions: None,
         search: Default::default(),
         always_load: Vec::new(),
@@ -185,7 +187,10 @@ async fn all_is_known(agent: &Agent, id: &ConversationId, model: &ScriptedModel)
 
 async fn nobody_else_has_it(agent: &Agent, id: &ConversationId) {
     let foreign = agent.resume(id, Some("bob")).await;
-    assert!(matches!(foreign, Err(AgentError::Foreign { .. })));
+    assert!(matches!(
+        foreign,
+        Err(AgentError::Store(StoreError::Unknown(_)))
+    ));
     let of = |owner: &str| Wanted {
         owner: Some(owner.to_owned()),
         limit: 10,

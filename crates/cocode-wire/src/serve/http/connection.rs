@@ -187,6 +187,18 @@ impl Connections {
         }
     }
 
+    /// Ends the oldest connection that has not sent the whole head of a request, if there is one.
+    pub(super) fn evict_half_open(&self) -> bool {
+        let mut open = self.open();
+        let mut half_open = open.entries.values_mut().filter_map(|(pulse, abort)| {
+            let is_half_open = pulse.phase.load(Ordering::Relaxed) == HEAD;
+            // Taken, so that the next one is another.
+            is_half_open.then(|| abort.take()).flatten()
+        });
+        let oldest = half_open.next();
+        oldest.inspect(AbortHandle::abort).is_some()
+    }
+
     fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -7,6 +7,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use http::{Request, header};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -14,7 +16,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
 use tokio_rustls::TlsAcceptor;
@@ -136,11 +138,23 @@ impl HttpServer {
         loop {
             let permit = match Arc::clone(&self.permits).try_acquire_owned() {
                 Ok(permit) => Permit::Welcome(permit),
-                Err(_none) => match Arc::clone(&self.refusals).acquire_owned().await {
-                    Ok(permit) => Permit::TooMany(permit),
-                    // Nobody closes the semaphore.
-                    Err(_closed) => std::future::pending().await,
-                },
+                Err(_none) => {
+                    // Whoever is to be told and says nothing must not keep others from being told.
+                    if self.refusals.available_permits() == 0 {
+                        self.connections.evict_half_open();
+                    }
+                    tokio::select! {
+                        biased;
+                        Ok(permit) = Arc::clone(&self.permits).acquire_owned() => {
+                            Permit::Welcome(permit)
+                        }
+                        Ok(permit) = Arc::clone(&self.refusals).acquire_owned() => {
+                            Permit::TooMany(permit)
+                        }
+                        // Nobody closes the semaphores.
+                        else => std::future::pending().await,
+                    }
+                }
             };
             match self.listener.accept().await {
                 Ok((stream, _)) => return (stream, self.latest(permit)),
@@ -153,10 +167,18 @@ impl HttpServer {
         }
     }
 
-    /// There may be room again by the time that somebody comes.
+    /// There may be room again by the time that somebody comes, or there is once a half-open connection is gone.
     fn latest(&self, permit: Permit) -> Permit {
         match (permit, Arc::clone(&self.permits).try_acquire_owned()) {
             (Permit::TooMany(_), Ok(permit)) => Permit::Welcome(permit),
+            (Permit::TooMany(refusal), Err(_none)) if self.connections.evict_half_open() => {
+                let mut freed = Arc::clone(&self.permits).acquire_owned().boxed();
+                // Asked once here: whoever is accepted later is behind in the queue.
+                match (&mut freed).now_or_never() {
+                    Some(Ok(permit)) => Permit::Welcome(permit),
+                    _ => Permit::Freed(refusal, freed),
+                }
+            }
             (permit, _) => permit,
         }
     }
@@ -249,6 +271,11 @@ pub(super) enum Permit {
     Welcome(OwnedSemaphorePermit),
     /// Only to be told that there are too many.
     TooMany(OwnedSemaphorePermit),
+    /// The permit of a half-open connection, as soon as that has ended.
+    Freed(
+        OwnedSemaphorePermit,
+        BoxFuture<'static, Result<OwnedSemaphorePermit, AcquireError>>,
+    ),
 }
 
 /// A connection that was accepted.
@@ -269,8 +296,15 @@ impl Connection {
         } = self;
         let io = TokioIo::new(Watched::new(stream, Arc::clone(&place.pulse)));
         let permit = match permit {
+            Permit::Freed(refusal, freed) => match timeout(GOODBYE, freed).await {
+                Ok(Ok(permit)) => Permit::Welcome(permit),
+                _ => Permit::TooMany(refusal),
+            },
+            other => other,
+        };
+        let permit = match permit {
             Permit::Welcome(permit) => permit,
-            Permit::TooMany(permit) => {
+            Permit::TooMany(permit) | Permit::Freed(permit, _) => {
                 let refuse = service_fn(|_request| async { Ok::<_, Infallible>(too_many()) });
                 let served = http.keep_alive(false).serve_connection(io, refuse).await;
                 drop(permit);

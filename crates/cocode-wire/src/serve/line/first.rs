@@ -34,6 +34,9 @@ pub enum FirstLineError {
     /// The connection ended before the end of the line.
     #[error("the connection ended before its first line did")]
     Ended,
+    /// There were too many connections without a complete first line, and this was the oldest.
+    #[error("the connection was closed for a newer one")]
+    Evicted,
     /// Reading failed.
     #[error("cannot read the first line")]
     Io(#[source] std::io::Error),

@@ -1,10 +1,10 @@
-//! Clients in a sandbox that the server is not in. They are of the same user, but whoever made the sandbox did not
-//! mean them to do what the server does for its user.
+//! Clients of the same user that are refused all the same: programs in a sandbox that the server is not in, and
+//! programs that the server has started. Neither is meant to have the power that the server has for its user.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use cocode_process::{Restrictions, RestrictionsError};
+use cocode_process::{Restrictions, RestrictionsError, peer_is_descendant};
 use tokio::net::UnixStream;
 
 /// A program in a sandbox can come as often as it likes, and is not to fill the log.
@@ -16,6 +16,9 @@ const CONFINED: &[u8] =
 const UNKNOWN: &[u8] =
     b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"this socket serves only processes that can be seen from where it is served, and not those of another container\"}}\n";
 
+const DESCENDANT: &[u8] =
+    b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"this socket does not serve programs that its own process has started\"}}\n";
+
 /// Why a client is not let in.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TurnedAway {
@@ -25,8 +28,11 @@ pub(super) enum TurnedAway {
         client: Restrictions,
         own: Restrictions,
     },
-    /// It may be in a sandbox.
-    #[error("whether it is in a sandbox is not known")]
+    /// It is a server, or a command of an agent, of this process.
+    #[error("this process has started it, or one of its ancestors")]
+    Descendant,
+    /// It may be in a sandbox, or a descendant.
+    #[error("whether it is in a sandbox, or was started by this process, is not known")]
     Unknown(#[source] RestrictionsError),
 }
 
@@ -35,20 +41,24 @@ impl TurnedAway {
     pub(super) fn told(&self) -> &'static [u8] {
         match self {
             Self::Confined { .. } => CONFINED,
+            Self::Descendant => DESCENDANT,
             Self::Unknown(_) => UNKNOWN,
         }
     }
 }
 
-/// Lets those in that are no more confined than this process. Reads a few small files of the system.
+/// Admits clients that are no more confined than this process, and that it has not started. Reads a few small files
+/// of the system.
 pub(super) fn check(stream: &UnixStream) -> Result<(), TurnedAway> {
     let own = Restrictions::own().map_err(TurnedAway::Unknown)?;
     let client = Restrictions::of_peer(stream).map_err(TurnedAway::Unknown)?;
-    if own.may_serve(client) {
-        Ok(())
-    } else {
-        Err(TurnedAway::Confined { client, own })
+    if !own.may_serve(client) {
+        return Err(TurnedAway::Confined { client, own });
     }
+    if peer_is_descendant(stream).map_err(TurnedAway::Unknown)? {
+        return Err(TurnedAway::Descendant);
+    }
+    Ok(())
 }
 
 /// What is said of those who are not let in, once in a while.

@@ -5,9 +5,12 @@ use std::os::unix::net::UnixStream as StdStream;
 use std::path::Path;
 use std::time::Instant;
 
-use cocode_process::{Confinement, ProcessSpec, confinement_support, spawn};
+use cocode_process::{
+    Confinement, PathHandle, ProcessSpec, confinement_support, spawn, spawn_detached,
+};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::unix::pipe;
 
 use super::super::UnixServer;
 use super::{Complaints, TOLD_EVERY};
@@ -35,15 +38,19 @@ fn connect() {
     println!("\nheard {heard}");
 }
 
-/// A copy of this program that does one test, or plays a role, and what it wrote.
-async fn copy(test: &str, socket: Option<&Path>, confinement: Option<Confinement>) -> String {
+fn copy_spec(test: &str, socket: Option<&Path>, confinement: Option<Confinement>) -> ProcessSpec {
     let mut spec = ProcessSpec::new(std::env::current_exe().expect("this program"));
     let name = format!("serve::unix::confined::tests::{test}");
     spec.args = ["--exact", &name, "--nocapture"].map(Into::into).into();
     let role = socket.map(|socket| (CONNECT_ROLE.into(), socket.into()));
     spec.env = role.into_iter().collect();
     spec.confinement = confinement;
-    let mut child = spawn(&spec).expect("started");
+    spec
+}
+
+/// Output of a copy of this program that does one test, or plays a role.
+async fn output_of(spec: &ProcessSpec) -> String {
+    let mut child = spawn(spec).expect("started");
     let mut output = String::new();
     let mut stdout = child.take_stdout().expect("piped");
     stdout.read_to_string(&mut output).await.expect("text");
@@ -52,8 +59,20 @@ async fn copy(test: &str, socket: Option<&Path>, confinement: Option<Confinement
     output
 }
 
-/// What a client hears of the server.
+/// What a client hears of the server that is no descendant of it.
 async fn heard(server: &UnixServer, confinement: Option<Confinement>) -> String {
+    let spec = copy_spec("connect", Some(server.path()), confinement);
+    let stdout = spawn_detached(&spec, None).expect("started");
+    let mut stdout = pipe::Receiver::from_owned_fd(stdout.into()).expect("a pipe");
+    let output = async {
+        let mut output = String::new();
+        stdout.read_to_string(&mut output).await.expect("text");
+        output
+    };
+    heard_by(server, output).await
+}
+
+async fn heard_by(server: &UnixServer, output: impl Future<Output = String>) -> String {
     let serving = async {
         loop {
             let mut client = server.accept().await;
@@ -62,7 +81,7 @@ async fn heard(server: &UnixServer, confinement: Option<Confinement>) -> String 
         }
     };
     let output = tokio::select! {
-        output = copy("connect", Some(server.path()), confinement) => output,
+        output = output => output,
         () = serving => unreachable!("it serves for ever"),
     };
     let mut lines = output.lines();
@@ -83,13 +102,9 @@ async fn programs_in_a_sandbox_are_turned_away_and_others_are_let_in() {
     let server = UnixServer::bind(&path).await.expect("a server");
     let read_only = Confinement::read_only();
     // It may even write beside the socket.
-    let workspace = Confinement::workspace_write(house.path(), &[]);
-    for confinement in [
-        read_only.clone(),
-        workspace.clone(),
-        read_only.with_network(),
-        workspace.with_network(),
-    ] {
+    let workspace = Confinement::workspace_write(PathHandle::open(house.path()).unwrap());
+    // Without network, a program in the sandbox cannot connect at all.
+    for confinement in [read_only.with_network(), workspace.with_network()] {
         let heard = heard(&server, Some(confinement.clone())).await;
         assert!(heard.contains("in a sandbox"), "{confinement:?}: {heard}");
         assert!(!heard.contains(WELCOME), "{confinement:?}: {heard}");
@@ -102,10 +117,24 @@ async fn programs_in_a_sandbox_are_turned_away_and_others_are_let_in() {
 async fn a_server_in_a_sandbox_lets_in_who_is_in_the_same_and_nobody_from_further_inside() {
     check_support();
     let house = TempDir::new().expect("a directory");
-    let sandbox = Confinement::workspace_write(house.path(), &[]).with_network();
+    let sandbox =
+        Confinement::workspace_write(PathHandle::open(house.path()).unwrap()).with_network();
     let test = "programs_in_a_sandbox_are_turned_away_and_others_are_let_in";
-    let output = copy(test, None, Some(sandbox)).await;
+    let mut spec = copy_spec(test, None, Some(sandbox));
+    spec.env = vec![("TMPDIR".into(), house.path().into())];
+    let output = output_of(&spec).await;
     assert!(output.contains("1 passed"), "{output}");
+}
+
+#[tokio::test]
+async fn descendants_of_the_server_are_refused() {
+    let house = TempDir::new().expect("a directory");
+    let path = house.path().join("run/server.sock");
+    let server = UnixServer::bind(&path).await.expect("a server");
+    let child = copy_spec("connect", Some(&path), None);
+    let refused = heard_by(&server, output_of(&child)).await;
+    assert!(refused.contains("its own process has started"), "{refused}");
+    assert_eq!(heard(&server, None).await, WELCOME);
 }
 
 #[test]

@@ -469,6 +469,30 @@ async fn there_are_only_so_many_connections() {
 }
 
 #[tokio::test]
+async fn silent_connections_make_room_for_a_real_client() {
+    let mut server = Server::limited(|limits| limits.max_connections = 3).await;
+    let mut busy = Wire::to(server.port).await;
+    let body = modern("wait", json!({}));
+    busy.send("POST /mcp", &modern_headers("wait"), Some(&body))
+        .await;
+    server.until(&Seen::Request("wait".into())).await;
+    let mut silent = Vec::new();
+    for beginning in ["", "GET / HTTP/1.1\r\nHost: localhost\r\n", "", "", ""] {
+        let mut wire = Wire::to(server.port).await;
+        wire.write(beginning).await;
+        silent.push(wire);
+    }
+    for _ in 0..3 {
+        let mut wire = Wire::to(server.port).await;
+        let reply = wire.ask("GET /", &[("Connection", "close")], None).await;
+        assert_eq!(reply.status, 200);
+    }
+    // Whoever has sent a whole request stays.
+    server.open_gate();
+    assert_eq!(busy.reply().await.status, 200);
+}
+
+#[tokio::test]
 async fn a_socket_needs_a_whole_handshake() {
     let mut server = Server::start().await;
     let upgrade = ("Upgrade", "websocket");

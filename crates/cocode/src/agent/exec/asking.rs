@@ -90,8 +90,13 @@ fn words(question: &ApprovalQuestion) -> String {
     let because = justification
         .as_deref()
         .map(|why| format!(" The model says: {why}"));
+    let asked = if question.changed_files.is_empty() {
+        "May this be done?"
+    } else {
+        "Keep what this command has changed? No undoes it."
+    };
     format!(
-        "May this be done? {summary}: you are asked because {why}.{}",
+        "{asked} {summary}: you are asked because {why}.{}",
         because.unwrap_or_default()
     )
 }
@@ -112,6 +117,7 @@ mod tests {
             why: "it writes".to_owned(),
             justification: Some("you wanted it".to_owned()),
             can_remember: false,
+            ..ApprovalQuestion::default()
         }
     }
 

@@ -7,7 +7,7 @@ use cocode_agent::Settings;
 use cocode_agent::serve::SetupError;
 use cocode_core::SandboxMode;
 
-use super::{Granted, wrong};
+use super::{Granted, OwnFiles, wrong};
 
 /// The limits of one conversation.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub(super) struct Limits<'a> {
     pub(super) ceiling: Option<SandboxMode>,
     /// The directory that callers have to stay in.
     pub(super) root: Option<&'a Path>,
+    /// What no writable directory may expose.
+    pub(super) withheld: &'a OwnFiles,
     /// What whoever runs the server has configured, which counts wherever it is.
     pub(super) configured: Granted,
 }
@@ -33,7 +35,9 @@ impl Limits<'_> {
                 "leave it out, or have whoever runs this server set `network` in `[agent]`",
             ));
         }
-        let roots = settings.writable.iter();
+        // Callers cannot leave out what is configured.
+        let is_wanted = |root: &&PathBuf| !self.is_configured(root) || !self.is_withheld(root);
+        let roots = settings.writable.iter().filter(is_wanted);
         settings.writable = roots
             .map(|root| self.writable(root).ok_or_else(|| self.outside(root)))
             .collect::<Result<_, _>>()?;
@@ -73,7 +77,10 @@ impl Limits<'_> {
 
     /// A directory as it may be written: where it leads now, so that nobody is led elsewhere by its name.
     fn writable(&self, path: &Path) -> Option<PathBuf> {
-        if self.configured.writable.iter().any(|known| known == path) {
+        if self.is_withheld(path) {
+            return None;
+        }
+        if self.is_configured(path) {
             return Some(path.to_owned());
         }
         let found = std::fs::canonicalize(path).ok()?;
@@ -81,7 +88,29 @@ impl Limits<'_> {
         is_inside.then_some(found)
     }
 
+    fn is_configured(&self, path: &Path) -> bool {
+        self.configured.writable.iter().any(|known| known == path)
+    }
+
+    fn is_withheld(&self, path: &Path) -> bool {
+        let exposed = self.withheld.exposed_by(path);
+        if let Some(exposed) = exposed {
+            let (path, exposed) = (path.display(), exposed.display());
+            tracing::warn!(%path, %exposed, "writable root withheld: it exposes the gateway's own files");
+        }
+        exposed.is_some()
+    }
+
     fn outside(&self, path: &Path) -> SetupError {
+        if self.withheld.exposed_by(path).is_some() {
+            let path = path.display();
+            return wrong(
+                format!(
+                    "`config.writable_roots` names {path}, which has files of the gateway or is among them"
+                ),
+                "name another directory",
+            );
+        }
         let path = path.display();
         match self.root {
             Some(root) => wrong(
@@ -108,7 +137,7 @@ mod tests {
     use cocode_agent::{ModelChoice, Settings};
     use cocode_core::{ApprovalPolicy, SandboxMode};
 
-    use super::{Granted, Limits};
+    use super::{Granted, Limits, OwnFiles};
 
     fn settings(cwd: &Path, writable: &[&Path], network: bool) -> Settings {
         Settings {
@@ -132,6 +161,7 @@ mod tests {
         inside: PathBuf,
         outside: PathBuf,
         link: PathBuf,
+        withheld: OwnFiles,
     }
 
     impl Place {
@@ -149,6 +179,7 @@ mod tests {
                 inside,
                 outside,
                 link,
+                withheld: OwnFiles::default(),
             }
         }
 
@@ -156,6 +187,7 @@ mod tests {
             Limits {
                 ceiling: Some(SandboxMode::WorkspaceWrite),
                 root: Some(&self.root),
+                withheld: &self.withheld,
                 configured: Granted {
                     network,
                     writable: writable.iter().map(|path| (*path).to_owned()).collect(),
@@ -183,6 +215,27 @@ mod tests {
         assert_eq!(given.writable, [&*place.outside, &*place.inside]);
         assert_eq!(given.sandbox, SandboxMode::WorkspaceWrite);
         assert_eq!(limits.of_kept(wanted).unwrap(), given);
+    }
+
+    #[test]
+    fn nothing_is_written_that_exposes_files_of_the_gateway() {
+        let mut place = Place::new();
+        let (above, own) = (place.outside.clone(), place.outside.join("state"));
+        let below = own.join("plugins");
+        std::fs::create_dir_all(&below).unwrap();
+        place.withheld = OwnFiles::of([own.clone(), place.inside.join("socket")]);
+        for root in [&above, &own, &below] {
+            let limits = place.limits(false, &[root]);
+            let wanted = settings(&place.root, &[root], false);
+            assert!(limits.of_new(wanted.clone()).unwrap().writable.is_empty());
+            assert!(limits.of_kept(wanted).unwrap().writable.is_empty());
+        }
+        let wanted = settings(&place.root, &[&place.inside], false);
+        let refused = place.limits(false, &[]).of_new(wanted.clone());
+        let message = refused.unwrap_err().message;
+        assert!(message.contains("files of the gateway"), "{message}");
+        let kept = place.limits(false, &[]).of_kept(wanted).unwrap();
+        assert!(kept.writable.is_empty());
     }
 
     #[test]
@@ -229,6 +282,7 @@ mod tests {
         let limits = Limits {
             ceiling: None,
             root: None,
+            withheld: &place.withheld,
             configured: Granted {
                 network: false,
                 writable: Vec::new(),

@@ -49,6 +49,7 @@ pub(super) fn called(output: ToolOutput) -> Value {
         is_error,
         // The tools of a gateway have no sandbox.
         denial: _,
+        changes: _,
     } = output;
     let content: Vec<Value> = content.into_iter().map(block).collect();
     let mut result = json!({ "content": content, "isError": is_error });

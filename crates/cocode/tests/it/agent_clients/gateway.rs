@@ -12,6 +12,9 @@ use crate::gateway::Running;
 /// The agent as any program that is configured, and the one within the gateway.
 const AGENTS: [&str; 2] = ["agent", "cocode"];
 
+/// Tools of the server `workspace`, which `--root` adds.
+const BUILT_IN: usize = 4;
+
 /// A gateway with both.
 struct Gateway {
     desk: Desk,
@@ -29,7 +32,10 @@ impl Gateway {
     fn with(desk: Desk, variables: &BTreeMap<String, String>) -> Self {
         let command = &desk.agent()["command"];
         let args = json!(AGENT);
-        let mut entry = format!("[mcp_servers.agent]\ncommand = {command}\nargs = {args}\n");
+        let project = desk.file("");
+        let mut entry = format!(
+            "[mcp_servers.agent]\ncommand = {command}\nargs = {args}\ncwd = '{project}'\nsandbox = 'off'\n"
+        );
         // Servers get no variables but those that their entries name.
         if variables.contains_key("ANTHROPIC_API_KEY") {
             let key = r#"ANTHROPIC_API_KEY = "${ANTHROPIC_API_KEY}""#;
@@ -37,8 +43,10 @@ impl Gateway {
             writeln!(entry, "env = {{ {key}, {url} }}").unwrap();
         }
         desk.home.user_file("mcp.toml", &entry);
-        let words = ["gateway", "--listen", ":0", "--json", "--agent"];
+        let words = ["gateway", "--listen", ":0", "--json", "--agent", "--root"];
         let mut command = desk.home.command(words);
+        // Clients with a token write only where the gateway was not started.
+        let command = command.arg(&project).current_dir(desk.home.home());
         let mut running = Running::of(command.envs(variables));
         running.until_ready(&AGENTS);
         Self { desk, running }
@@ -50,6 +58,7 @@ impl Gateway {
         let plan = json!({
             "transport": "http",
             "url": format!("{}{path}", self.running.url),
+            "token": self.running.token(),
             "elicit": { "decision": "once" },
             "steps": steps,
         });
@@ -140,7 +149,7 @@ fn the_agents_are_among_the_servers_at_the_address_of_all() {
             ]),
         );
         let tools = seen[0].as_array().unwrap();
-        assert_eq!(tools.len(), 2 * AGENTS.len(), "{tools:?}");
+        assert_eq!(tools.len(), 2 * AGENTS.len() + BUILT_IN, "{tools:?}");
         assert!(tools.contains(&begins.into()) && tools.contains(&goes_on.into()));
         assert!(response(&seen[1]).starts_with("given: done"), "{seen:?}");
         assert_eq!(response(&seen[2]), "said: run echo done | recall");
@@ -190,6 +199,7 @@ fn the_models_of_clients_drive_conversations_through_the_gateway() {
         let plan = json!({
             "transport": "http",
             "url": format!("{}/agent", gateway.running.url),
+            "token": gateway.running.token(),
             "elicit": { "decision": "once" },
             "sampling_tools": true,
             "sample": [

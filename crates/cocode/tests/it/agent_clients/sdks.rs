@@ -441,7 +441,7 @@ fn sessions_that_cannot_be_gone_on_with_are_named() {
             panic!("{seen:?}");
         };
         let told = [
-            (foreign, id, "is not yours"),
+            (foreign, id, "there is no conversation"),
             (unknown_said, unknown, "there is no conversation"),
         ];
         for (result, id, word) in told {

@@ -298,7 +298,43 @@ fn a_served_conversation_goes_on_within_what_is_allowed_now() {
     let finished = stage.run(&["--resume", id.as_str().unwrap(), "Mine?"]);
     finished
         .with_code(2)
-        .complains(&["is not yours", "code: conversation-failed"]);
+        .complains(&["there is no conversation", "code: conversation-failed"]);
+}
+
+#[test]
+fn served_callers_get_workspace_write_at_most_by_default() {
+    let outside = tempfile::tempdir_in("/var/tmp").unwrap();
+    let made = outside.path().join("made");
+    let touch = json!({"command": format!("touch {}", made.display())});
+    let script = || {
+        let turn = ModelScript::new().turn(calls("c1", "shell", &touch));
+        turn.turn(says("Done."))
+    };
+    let ask = |more: &[&str], wanted: &serde_json::Value| {
+        let stage = Stage::new(ModelFormat::Anthropic, script());
+        let words = ["mcp", "serve", "--agent", "--provider", "anthropic"];
+        let words: Vec<&str> = words.iter().chain(more).copied().collect();
+        let mut client = Client::start(&mut stage.cocode(&words));
+        client.open(&json!({}));
+        client.skip_notifications();
+        let mut arguments = json!({"prompt": "Touch it.", "approval-policy": "never"});
+        for (key, value) in wanted.as_object().unwrap() {
+            arguments[key] = value.clone();
+        }
+        let call = json!({"name": "cocode", "arguments": arguments});
+        let answer = client.ask(1, "tools/call", &call);
+        assert_eq!(client.leave().0, Some(0));
+        answer["result"].to_string()
+    };
+    let full = json!({"sandbox": "danger-full-access"});
+    let answer = ask(&[], &full);
+    assert!(answer.contains("`workspace-write` at most"), "{answer}");
+    let elsewhere = json!({"cwd": outside.path(), "sandbox": "workspace-write"});
+    let answer = ask(&[], &elsewhere);
+    assert!(answer.contains("which is not below"), "{answer}");
+    assert!(!made.exists());
+    let answer = ask(&["--max-sandbox", "danger-full-access"], &full);
+    assert!(made.exists(), "{answer}");
 }
 
 #[test]

@@ -37,7 +37,10 @@ fn one_of_each() -> Vec<Record> {
         Record::BrokeOff {
             content: vec![Block::text("Well")],
         },
-        Record::CallBegun { call },
+        Record::CallBegun {
+            call,
+            reads_outside: true,
+        },
         Record::ApprovalAsked {
             id: "c1".to_owned(),
             why: "it writes".to_owned(),

@@ -309,5 +309,6 @@ fn plan(files: &Files, workspace: &Workspace) -> Plan {
         selection: Selection { servers },
         prefix: cocode_gateway::Prefix::default(),
         search: search.unwrap(),
+        has_principals: false,
     }
 }

@@ -4,7 +4,7 @@ use cocode_config::{
     AuditSettings, GatewayOAuth, GatewayProfile, GatewaySettings, GatewayStore, LimitSettings,
     PrincipalSettings, ServerLimits, SettingOrigin,
 };
-use cocode_core::Rule;
+use cocode_core::{Rule, Sandbox};
 use serde_json::{Value, json};
 
 use super::{Row, Rows, number, seconds};
@@ -23,6 +23,7 @@ pub(super) fn of_gateway(rows: &mut Rows, settings: &GatewaySettings) {
         max_sessions,
         session_idle,
         idle_stop,
+        server_sandbox,
         store,
         oauth,
         principals,
@@ -43,6 +44,13 @@ pub(super) fn of_gateway(rows: &mut Rows, settings: &GatewaySettings) {
     rows.given("max_sessions", max_sessions.as_ref(), number);
     rows.given("session_idle_sec", session_idle.as_ref(), seconds);
     rows.given("idle_stop_sec", idle_stop.as_ref(), seconds);
+    rows.given("server_sandbox", server_sandbox.as_ref(), |sandbox| {
+        json!(match sandbox {
+            Sandbox::Off => "off",
+            Sandbox::ReadOnly => "read-only",
+            Sandbox::WorkspaceWrite => "workspace-write",
+        })
+    });
     rows.add("store", store, |store| match store {
         GatewayStore::Sqlite => json!("sqlite"),
         GatewayStore::Memory => json!("memory"),

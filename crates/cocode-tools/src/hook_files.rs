@@ -1,0 +1,374 @@
+//! Workspace files that other programs execute: snapshots around confined commands, and undoing changes.
+//!
+//! No symbolic link is followed: every name is opened, made and removed in a directory that is held.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use rustix::fs::{
+    AtFlags, Dev, Dir, FileType, Mode, OFlags, RawMode, chmodat, fchmod, fstat, mkdirat, openat,
+    readlinkat, renameat, statat, symlinkat, unlinkat,
+};
+use rustix::io::Errno;
+
+use crate::confine::{DIRECTORY, FILE, Root, size};
+use crate::limits::{MAX_HOOK_BYTES, MAX_HOOK_FILES, SHELL_KILL_SETTLE};
+use crate::refusal::Refusal;
+use crate::text::shown;
+use crate::tool::Shared;
+
+/// Directories with everything in them, and files. `commondir` and `config.worktree` make git read its configuration
+/// and hooks elsewhere.
+const WATCHED: &[&str] = &[
+    ".git",
+    ".vscode",
+    ".envrc",
+    ".git/commondir",
+    ".git/config",
+    ".git/config.worktree",
+    ".git/hooks",
+    ".husky",
+    ".vscode/tasks.json",
+];
+/// Those that count only when they are no directory.
+const CONTAINERS: &[&str] = &[".git", ".vscode"];
+
+/// What is there, by path relative to the root.
+type Files = BTreeMap<PathBuf, Node>;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Node {
+    File(RawMode, Vec<u8>),
+    Directory(RawMode),
+    Link(CString),
+    /// It could not be put back, for this reason.
+    Unknown(&'static str),
+}
+
+/// The state that running commands of one root are compared with. Commands that overlap share it: one that
+/// began while another had changed a file would take that change for the original.
+#[derive(Debug)]
+struct Baseline {
+    root: (Dev, u64),
+    files: Mutex<Files>,
+}
+
+static BASELINES: Mutex<Vec<Weak<Baseline>>> = Mutex::new(Vec::new());
+
+/// Watches one command. Dropped before its changes are accepted, it undoes them.
+#[derive(Debug)]
+pub(crate) struct HookWatch {
+    shared: Arc<Shared>,
+    baseline: Arc<Baseline>,
+    is_armed: AtomicBool,
+    /// Processes of the command may still be there.
+    is_running: bool,
+    after: Files,
+    changed: Vec<PathBuf>,
+    paths: Vec<String>,
+}
+
+/// Changes of a command to files that other programs execute. They are undone when this is dropped, unless they
+/// are kept.
+#[derive(Clone, Debug)]
+pub struct HookChanges(Arc<HookWatch>);
+
+impl HookWatch {
+    /// Takes the snapshot before a command. Refuses if a file could not be put back. Blocks.
+    pub(crate) fn begin(shared: Arc<Shared>) -> Result<Self, Refusal> {
+        let stat = fstat(&shared.root).map_err(|errno| Refusal::system("watch", ".", errno))?;
+        let root = (stat.st_dev, stat.st_ino);
+        let mut baselines = lock(&BASELINES);
+        baselines.retain(|known| known.strong_count() > 0);
+        let mut known = baselines.iter().filter_map(Weak::upgrade);
+        let baseline = if let Some(baseline) = known.find(|known| known.root == root) {
+            baseline
+        } else {
+            let files = Mutex::new(capture(&shared.root));
+            let baseline = Arc::new(Baseline { root, files });
+            baselines.push(Arc::downgrade(&baseline));
+            baseline
+        };
+        let files = lock(&baseline.files);
+        if let Some((path, Node::Unknown(why))) = files
+            .iter()
+            .find(|(_, node)| matches!(node, Node::Unknown(_)))
+        {
+            return Err(Refusal::denied(format!(
+                "no command is run: other programs execute `{}`, and a change could not be undone: it {why}",
+                shown(path)
+            )));
+        }
+        drop(files);
+        Ok(Self {
+            shared,
+            baseline,
+            is_armed: AtomicBool::new(true),
+            is_running: true,
+            after: Files::new(),
+            changed: Vec::new(),
+            paths: Vec::new(),
+        })
+    }
+
+    /// Compares when the command and all its processes have ended. Blocks.
+    pub(crate) fn finish(mut self) -> Option<HookChanges> {
+        self.is_running = false;
+        self.after = capture(&self.shared.root);
+        let before = lock(&self.baseline.files);
+        let all: BTreeSet<&PathBuf> = before.keys().chain(self.after.keys()).collect();
+        let changed = all
+            .into_iter()
+            .filter(|path| before.get(*path) != self.after.get(*path));
+        self.changed = changed.cloned().collect();
+        self.paths = self.changed.iter().map(shown).collect();
+        drop(before);
+        self.is_armed = AtomicBool::new(!self.paths.is_empty());
+        (!self.paths.is_empty()).then(|| HookChanges(Arc::new(self)))
+    }
+}
+
+impl Drop for HookWatch {
+    fn drop(&mut self) {
+        if !self.is_armed.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let (shared, baseline) = (Arc::clone(&self.shared), Arc::clone(&self.baseline));
+        let undo = move || {
+            if let Err(error) = restore(&shared.root, &lock(&baseline.files)) {
+                tracing::error!(%error, "cannot undo the changes of a command");
+            }
+        };
+        undo();
+        // The processes of a canceled command are killed after a moment. Ending the runtime waits for this.
+        if let (true, Ok(runtime)) = (self.is_running, tokio::runtime::Handle::try_current()) {
+            drop(runtime.spawn_blocking(move || {
+                std::thread::sleep(SHELL_KILL_SETTLE);
+                undo();
+            }));
+        }
+    }
+}
+
+impl HookChanges {
+    /// The changed paths, relative to the workspace.
+    pub fn paths(&self) -> &[String] {
+        &self.0.paths
+    }
+
+    /// Accepts the changes.
+    pub fn keep(&self) {
+        if self.0.is_armed.swap(false, Ordering::Relaxed) {
+            let mut baseline = lock(&self.0.baseline.files);
+            for path in &self.0.changed {
+                match self.0.after.get(path) {
+                    Some(node) => baseline.insert(path.clone(), node.clone()),
+                    None => baseline.remove(path),
+                };
+            }
+        }
+    }
+
+    /// Puts the files back. Says what could not be.
+    pub fn undo(&self) -> Result<(), String> {
+        if !self.0.is_armed.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let restored = restore(&self.0.shared.root, &lock(&self.0.baseline.files));
+        restored.map_err(|refusal| refusal.to_string())
+    }
+}
+
+/// Two handles to the same changes are equal.
+impl PartialEq for HookChanges {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn capture(root: &Root) -> Files {
+    let mut files = Files::new();
+    // Breadth first: however many files there are in one of them, each of these is looked at.
+    let mut paths: VecDeque<PathBuf> = WATCHED.iter().map(PathBuf::from).collect();
+    while let Some(path) = paths.pop_front() {
+        if files.len() >= MAX_HOOK_FILES {
+            files.insert(path, Node::Unknown("is one of too many such files"));
+            break;
+        }
+        let mut found = look(root, &path);
+        if let Ok(Some(Node::Directory(_))) = found {
+            if is_container(&path) {
+                continue;
+            }
+            match open(root, &path, false).and_then(|directory| names(&directory)) {
+                Ok(names) => paths.extend(names.iter().map(|name| path.join(name))),
+                Err(errno) => found = Err(errno),
+            }
+        }
+        if let Some(node) = found.unwrap_or(Some(Node::Unknown("cannot be read"))) {
+            files.insert(path, node);
+        }
+    }
+    files
+}
+
+fn is_container(path: &Path) -> bool {
+    CONTAINERS
+        .iter()
+        .any(|container| path == Path::new(container))
+}
+
+/// What is at a path. What is behind something that is no directory is not there.
+fn look(root: &Root, path: &Path) -> Result<Option<Node>, Errno> {
+    let found = open_parent(root, path, false).and_then(|(parent, name)| {
+        let stat = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let mode = stat.st_mode & 0o7777;
+        Ok(match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => Node::Directory(mode),
+            FileType::Symlink => Node::Link(readlinkat(&parent, name, Vec::new())?),
+            FileType::RegularFile if size(&stat) <= MAX_HOOK_BYTES => {
+                let file = openat(&parent, name, FILE, Mode::empty())?;
+                let mut content = Vec::new();
+                let mut file = File::from(file).take(MAX_HOOK_BYTES);
+                file.read_to_end(&mut content)
+                    .map_err(|error| errno_of(&error))?;
+                Node::File(mode, content)
+            }
+            _ => Node::Unknown("is too large, or no file"),
+        })
+    });
+    match found {
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::MLINK) => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+/// Makes everything that is watched what it was.
+fn restore(root: &Root, before: &Files) -> Result<(), Refusal> {
+    unlock_directories(root);
+    let now = capture(root);
+    for top in WATCHED.iter().map(Path::new) {
+        let is_of_it = |(path, _): &(&PathBuf, &Node)| {
+            *path == top || !is_container(top) && path.starts_with(top)
+        };
+        let wanted: Vec<_> = before.iter().filter(is_of_it).collect();
+        if !now.iter().filter(is_of_it).eq(wanted.iter().copied()) {
+            replace(root, top, &wanted)
+                .map_err(|errno| Refusal::system("undo the change of", &shown(top), errno))?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives the owner back the rights to change the directories that are watched.
+fn unlock_directories(root: &Root) {
+    let open_to_owner = |mode: RawMode| Mode::from_raw_mode(mode & 0o7777 | 0o700);
+    if let Ok(stat) = fstat(root)
+        && let Err(errno) = fchmod(root, open_to_owner(stat.st_mode))
+    {
+        tracing::debug!(%errno, "cannot change the mode of the workspace");
+    }
+    for path in WATCHED.iter().map(Path::new) {
+        let unlocked = open_parent(root, path, false).and_then(|(parent, name)| {
+            let stat = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Directory => {
+                    chmodat(&parent, name, open_to_owner(stat.st_mode), AtFlags::empty())
+                }
+                _ => Ok(()),
+            }
+        });
+        // What cannot be changed then is an error of the restoring itself.
+        if let Err(errno) = unlocked {
+            tracing::debug!(%errno, path = %path.display(), "cannot change the mode of a directory");
+        }
+    }
+}
+
+/// Puts these in the place of what is at a path. A directory is renamed, not emptied: that works however deep it
+/// is, and whatever its mode is.
+fn replace(root: &Root, top: &Path, wanted: &[(&PathBuf, &Node)]) -> Result<(), Errno> {
+    match open_parent(root, top, false) {
+        Ok((parent, name)) => match unlinkat(&parent, name, AtFlags::empty()) {
+            Err(Errno::ISDIR | Errno::PERM) => {
+                let aside = format!(".cocode-undone-{:016x}", fastrand::u64(..));
+                renameat(&parent, name, &parent, aside)?;
+            }
+            Err(Errno::NOENT) => {}
+            other => other?,
+        },
+        Err(Errno::NOENT) => {}
+        Err(errno) => return Err(errno),
+    }
+    for (path, node) in wanted {
+        let (parent, name) = open_parent(root, path, true)?;
+        match node {
+            Node::Link(target) => symlinkat(target, &parent, name)?,
+            Node::Directory(_) => mkdirat(&parent, name, Mode::RWXU)?,
+            Node::File(mode, content) => {
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+                let mut file = File::from(openat(&parent, name, flags, Mode::RUSR)?);
+                file.write_all(content).map_err(|error| errno_of(&error))?;
+                fchmod(&file, Mode::from_raw_mode(*mode))?;
+            }
+            Node::Unknown(_) => {}
+        }
+    }
+    for (path, node) in wanted.iter().rev() {
+        if let Node::Directory(mode) = node {
+            fchmod(open(root, path, false)?, Mode::from_raw_mode(*mode))?;
+        }
+    }
+    Ok(())
+}
+
+fn errno_of(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
+
+fn names(directory: &OwnedFd) -> Result<Vec<OsString>, Errno> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let name = OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned();
+        if name != "." && name != ".." {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+/// The directory that a path is in, and its name there.
+fn open_parent<'a>(
+    root: &Root,
+    path: &'a Path,
+    makes: bool,
+) -> Result<(OwnedFd, &'a OsStr), Errno> {
+    let (parent, name) = path.parent().zip(path.file_name()).ok_or(Errno::INVAL)?;
+    Ok((open(root, parent, makes)?, name))
+}
+
+/// Opens a directory, one name after the other; what is missing is made if that is wanted.
+fn open(root: &Root, path: &Path, makes: bool) -> Result<OwnedFd, Errno> {
+    let mut directory = openat(root.as_fd(), ".", DIRECTORY, Mode::empty())?;
+    for name in path {
+        if makes {
+            match mkdirat(&directory, name, Mode::RWXU) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        directory = openat(&directory, name, DIRECTORY, Mode::empty())?;
+    }
+    Ok(directory)
+}

@@ -1,0 +1,103 @@
+//! Connects to the daemon of the user, and checks who listens there before anything is said.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use cocode_process::{Restrictions, RestrictionsError};
+use tokio::net::UnixStream;
+
+use super::place::Place;
+use super::summon::Unavailable;
+
+/// How long a daemon may take for what needs nothing but itself. After this it hangs.
+pub(super) const LOOK_WITHIN: Duration = Duration::from_secs(3);
+
+/// What is sent to the listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sends {
+    /// The environment: any sandbox around the listener is a reason not to.
+    Environment,
+    /// Questions and commands. A service manager may have filtered the system calls of a gateway, so only the
+    /// sandbox of cocode is a reason not to.
+    Commands,
+}
+
+/// Connects to the daemon at this place, if one listens there, is the user's own, and may be sent this.
+pub(super) async fn connect(place: &Place, sends: Sends) -> Result<UnixStream, Unavailable> {
+    let stream = connect_at(&place.socket, place, sends).await?;
+    place.check_directory()?;
+    Ok(stream)
+}
+
+/// The same by another path to the socket.
+pub(super) async fn connect_at(
+    socket: &Path,
+    place: &Place,
+    sends: Sends,
+) -> Result<UnixStream, Unavailable> {
+    let path = || place.socket.clone();
+    let failed = |source| Unavailable::Connect {
+        path: path(),
+        source,
+    };
+    let connecting = tokio::time::timeout(LOOK_WITHIN, UnixStream::connect(socket)).await;
+    let stream = match connecting {
+        Ok(Ok(stream)) => stream,
+        // The backlog of the listener is full.
+        Ok(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+            return Err(Unavailable::Hangs { pid: None });
+        }
+        Err(_elapsed) => return Err(Unavailable::Hangs { pid: None }),
+        Ok(Err(error)) => return Err(failed(error)),
+    };
+    let peer = stream.peer_cred().map_err(failed)?;
+    if is_foreign(peer.uid(), rustix::process::geteuid().as_raw()) {
+        return Err(Unavailable::Foreign { path: path() });
+    }
+    let checked = || Ok((Restrictions::own()?, Restrictions::of_peer(&stream)?));
+    let (own, peer) = checked().map_err(|source| match source {
+        // It ends just now, or has left its socket to another process.
+        RestrictionsError::Ended => failed(io::Error::other(source)),
+        source => Unavailable::Unchecked {
+            path: path(),
+            source,
+        },
+    })?;
+    let is_confined = match sends {
+        Sends::Environment => !own.may_serve(peer),
+        Sends::Commands => peer.is_sandboxed && !own.is_sandboxed,
+    };
+    if is_confined {
+        return Err(Unavailable::Confined { path: path() });
+    }
+    if !peer.may_serve(own) {
+        return Err(Unavailable::Sandboxed { path: path() });
+    }
+    Ok(stream)
+}
+
+/// The process at the other end, as far as the system tells.
+pub(super) fn peer(stream: &UnixStream) -> Option<i32> {
+    let peer = stream.peer_cred().ok()?;
+    // Nothing if it is not to be seen from here.
+    peer.pid().filter(|pid| *pid > 0)
+}
+
+/// The listener receives the environment, and its answers are trusted.
+fn is_foreign(peer: u32, own: u32) -> bool {
+    peer != own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_foreign;
+
+    #[test]
+    fn only_the_user_is_believed_not_even_root() {
+        assert!(!is_foreign(1000, 1000));
+        assert!(is_foreign(1001, 1000));
+        assert!(is_foreign(0, 1000));
+        assert!(is_foreign(1000, 0));
+    }
+}
