@@ -51,11 +51,11 @@ async function firstLines(page) {
 
 async function silence(page) {
   await page.clock.install();
-  // Nobody ever answers this.
-  await page.route('**/api/v1/servers/*/call', () => {});
+  // The call is sent but never answered. Its timer starts when it is sent, which is later than it is shown as running.
+  const call = '**/api/v1/servers/*/call';
+  await page.route(call, () => {});
   await visit(page, placeOfTool(server, tool), server);
-  await runTool(page, {});
-  await page.locator('.run[data-state="running"]').waitFor();
+  await Promise.all([page.waitForRequest(call), runTool(page, {})]);
   await page.clock.fastForward(41_000);
   await page.locator('.run[data-state="error"]').waitFor();
   const words = await page.locator('.run').innerText();
