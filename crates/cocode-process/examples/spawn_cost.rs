@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let mut sleeper = ProcessSpec::new("/bin/sleep");
     sleeper.args = vec!["60".into()];
-    let child = spawn(&sleeper)?;
+    let mut child = spawn(&sleeper)?;
     // Time for the guard to settle, then pages of our own for all that it could hold.
     tokio::time::sleep(Duration::from_millis(300)).await;
     heap.iter_mut().step_by(4096).for_each(|byte| *byte = 2);

@@ -209,14 +209,13 @@ impl GuardedChild {
     /// first), waits a moment, SIGTERM to the group, waits, SIGKILL to all that is left.
     ///
     /// Dropping the future part way leaves the rest to the guard.
-    pub async fn stop(mut self) -> ExitReport {
+    pub async fn stop(&mut self) -> ExitReport {
         drop(self.stdin.take());
         if let Ok(report) = timeout(self.policy.eof_grace, self.wait()).await {
             return report;
         }
         self.lifeline.release();
-        let patience = self.policy.term_grace + guard::KILL_LIMIT + GUARD_SLACK;
-        if let Ok(report) = timeout(patience, self.wait()).await {
+        if let Ok(report) = timeout(self.patience(), self.wait()).await {
             return report;
         }
         tracing::warn!(pid = self.server, "a guard process hangs and is killed");
@@ -227,6 +226,19 @@ impl GuardedChild {
         timeout(GUARD_SLACK, self.wait())
             .await
             .unwrap_or(ExitReport::Unknown)
+    }
+
+    /// Like [`stop`](Self::stop), without the end of input, for destructors: blocks, and needs no runtime.
+    pub fn stop_blocking(mut self) {
+        self.lifeline.release();
+        if self.report.is_none() && self.lifeline.block_for(self.patience()) {
+            self.read_report();
+        }
+    }
+
+    /// How long the guard may take to end everything.
+    fn patience(&self) -> Duration {
+        self.policy.term_grace + guard::KILL_LIMIT + GUARD_SLACK
     }
 
     fn read_report(&mut self) -> ExitReport {

@@ -310,7 +310,7 @@ pub enum ConfineError {
     },
     /// A file or directory of the sandbox cannot be opened.
     #[error("cannot open `{}` for the sandbox", path.display())]
-    Place {
+    Open {
         /// The path.
         path: PathBuf,
         /// Why.
@@ -334,15 +334,15 @@ pub enum ConfineError {
         /// The path.
         path: PathBuf,
     },
-    /// The system did not take the rules.
-    #[error("the system did not take the rules of the sandbox")]
+    /// The kernel rejected the rules.
+    #[error("the kernel rejected the rules of the sandbox")]
     Rules(#[source] io::Error),
 }
 
 impl ConfineError {
     /// Whether there is no such file.
     pub fn is_missing(&self) -> bool {
-        matches!(self, Self::Place { source, .. }
+        matches!(self, Self::Open { source, .. }
             if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
     }
 }

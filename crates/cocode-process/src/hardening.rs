@@ -12,6 +12,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 /// The soft limit of open files before it was raised.
 static ORIGINAL_DESCRIPTOR_LIMIT: AtomicU64 = AtomicU64::new(NOT_RAISED);
 const NOT_RAISED: u64 = u64::MAX;
@@ -19,41 +21,26 @@ const NOT_RAISED: u64 = u64::MAX;
 /// Raises the soft limit of open files to the hard limit, on Linux. Programs that are started from here get back the
 /// limit that this process was started with: `select` cannot handle descriptors above 1023.
 pub fn raise_descriptor_limit() -> io::Result<()> {
-    let limit = descriptor_limit()?;
-    if cfg!(not(target_os = "linux")) || limit.rlim_cur >= limit.rlim_max {
+    let limit = getrlimit(Resource::Nofile);
+    let Some(original) = limit.current.filter(|_| cfg!(target_os = "linux")) else {
         return Ok(());
-    }
-    let raised = libc::rlimit {
-        rlim_cur: limit.rlim_max,
+    };
+    let raised = Rlimit {
+        current: limit.maximum,
         ..limit
     };
-    // SAFETY: the pointer is to a live local.
-    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    ORIGINAL_DESCRIPTOR_LIMIT.store(limit.rlim_cur, Ordering::Relaxed);
+    setrlimit(Resource::Nofile, raised)?;
+    ORIGINAL_DESCRIPTOR_LIMIT.store(original, Ordering::Relaxed);
     Ok(())
 }
 
-fn descriptor_limit() -> io::Result<libc::rlimit> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the pointer is to a live local.
-    match unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } {
-        0 => Ok(limit),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 /// The limit for programs, if this process has raised its own. Safe to call between `fork` and `exec`.
-pub(crate) fn original_descriptor_limit() -> Option<libc::rlimit> {
+pub(crate) fn original_descriptor_limit() -> Option<Rlimit> {
     let original = ORIGINAL_DESCRIPTOR_LIMIT.load(Ordering::Relaxed);
-    let limit = descriptor_limit().ok().filter(|_| original != NOT_RAISED)?;
-    Some(libc::rlimit {
-        rlim_cur: original.min(limit.rlim_max),
-        ..limit
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    (original != NOT_RAISED).then(|| Rlimit {
+        current: Some(original.min(maximum.unwrap_or(original))),
+        maximum,
     })
 }
 
@@ -61,7 +48,7 @@ pub(crate) fn original_descriptor_limit() -> Option<libc::rlimit> {
 /// that it starts are not affected. Without privileges, `/proc/self` belongs to root afterwards. Only on Linux.
 pub fn protect_process_memory() -> io::Result<()> {
     #[cfg(target_os = "linux")]
-    set(libc::PR_SET_DUMPABLE, 0)?;
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
     Ok(())
 }
 
@@ -69,18 +56,8 @@ pub fn protect_process_memory() -> io::Result<()> {
 /// Linux.
 pub fn adopt_orphans() -> io::Result<()> {
     #[cfg(target_os = "linux")]
-    set(libc::PR_SET_CHILD_SUBREAPER, 1)?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     Ok(())
-}
-
-#[cfg(target_os = "linux")]
-fn set(option: libc::c_int, value: libc::c_ulong) -> io::Result<()> {
-    let none: libc::c_ulong = 0;
-    // SAFETY: touches no memory. The unused arguments are zeros of full width.
-    match unsafe { libc::prctl(option, value, none, none, none) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 #[cfg(target_os = "linux")]
@@ -94,7 +71,7 @@ unsafe extern "C" {
 /// Only on Linux.
 pub fn clear_environment(keep: impl Fn(&OsStr) -> bool) -> io::Result<()> {
     #[cfg(not(target_os = "linux"))]
-    let _ = keep;
+    drop(keep);
     #[cfg(target_os = "linux")]
     {
         if std::fs::read_dir("/proc/self/task")?.count() != 1 {

@@ -9,6 +9,7 @@ use std::net::Shutdown;
 use std::os::fd::AsRawFd as _;
 use std::os::fd::RawFd;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 /// The owner's end. Dropping it orders the guard to end the tree.
 #[derive(Debug)]
@@ -49,6 +50,12 @@ impl Lifeline {
         // An error here is the missing word itself: the guard did not get to send it.
         self.stream.read_exact(&mut word).ok()?;
         Some(i32::from_ne_bytes(word))
+    }
+
+    /// Makes reading wait, up to a limit. Fails only on a socket that is closed.
+    pub(crate) fn block_for(&self, limit: Duration) -> bool {
+        self.stream.set_nonblocking(false).is_ok()
+            && self.stream.set_read_timeout(Some(limit)).is_ok()
     }
 
     /// Orders the guard to end the tree. Unlike closing, this works even while a process forked

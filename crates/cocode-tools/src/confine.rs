@@ -148,15 +148,16 @@ impl Root {
 
     /// Keeps out of the hidden and protected directories of a sandbox from now on.
     pub(crate) fn reserve(&self, confinement: &Confinement) {
-        let below = |paths: &[PathBuf]| {
-            let below = paths
-                .iter()
-                .filter_map(|path| path.strip_prefix(&self.path).ok());
-            below.map(Path::to_owned).collect()
+        // A root inside a reserved directory is reserved as a whole, by the empty path.
+        let relative = |path: &PathBuf| match path.strip_prefix(&self.path) {
+            Ok(below) => Some(below.to_owned()),
+            Err(_) => self.path.starts_with(path).then(PathBuf::new),
         };
         self.reserved.get_or_init(|| ReservedPaths {
-            hidden: below(confinement.hidden()),
-            protected: below(confinement.protected()),
+            hidden: confinement.hidden().iter().filter_map(relative).collect(),
+            protected: (confinement.protected().iter())
+                .filter_map(relative)
+                .collect(),
         });
     }
 

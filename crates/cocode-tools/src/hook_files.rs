@@ -19,7 +19,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::confine::{DIRECTORY, FILE, Root, size};
-use crate::limits::{MAX_HOOK_BYTES, MAX_HOOK_FILES, SHELL_KILL_SETTLE};
+use crate::limits::{MAX_HOOK_BYTES, MAX_HOOK_FILES};
 use crate::refusal::Refusal;
 use crate::text::shown;
 use crate::tool::Shared;
@@ -68,8 +68,6 @@ pub(crate) struct HookWatch {
     shared: Arc<Shared>,
     baseline: Arc<Baseline>,
     is_armed: AtomicBool,
-    /// Processes of the command may still be there.
-    is_running: bool,
     after: Files,
     changed: Vec<PathBuf>,
     paths: Vec<String>,
@@ -111,7 +109,6 @@ impl HookWatch {
             shared,
             baseline,
             is_armed: AtomicBool::new(true),
-            is_running: true,
             after: Files::new(),
             changed: Vec::new(),
             paths: Vec::new(),
@@ -120,7 +117,6 @@ impl HookWatch {
 
     /// Compares when the command and all its processes have ended. Blocks.
     pub(crate) fn finish(mut self) -> Option<HookChanges> {
-        self.is_running = false;
         self.after = capture(&self.shared.root);
         let before = lock(&self.baseline.files);
         let all: BTreeSet<&PathBuf> = before.keys().chain(self.after.keys()).collect();
@@ -140,19 +136,8 @@ impl Drop for HookWatch {
         if !self.is_armed.swap(false, Ordering::Relaxed) {
             return;
         }
-        let (shared, baseline) = (Arc::clone(&self.shared), Arc::clone(&self.baseline));
-        let undo = move || {
-            if let Err(error) = restore(&shared.root, &lock(&baseline.files)) {
-                tracing::error!(%error, "cannot undo the changes of a command");
-            }
-        };
-        undo();
-        // The processes of a canceled command are killed after a moment. Ending the runtime waits for this.
-        if let (true, Ok(runtime)) = (self.is_running, tokio::runtime::Handle::try_current()) {
-            drop(runtime.spawn_blocking(move || {
-                std::thread::sleep(SHELL_KILL_SETTLE);
-                undo();
-            }));
+        if let Err(error) = restore(&self.shared.root, &lock(&self.baseline.files)) {
+            tracing::error!(%error, "cannot undo the changes of a command");
         }
     }
 }

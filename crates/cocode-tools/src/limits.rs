@@ -128,9 +128,6 @@ pub(crate) const MAX_HOOK_FILES: usize = 256;
 /// The size of each.
 pub(crate) const MAX_HOOK_BYTES: u64 = 1024 * 1024;
 
-/// When the processes of a canceled command are gone: some time after they are asked to exit.
-pub(crate) const SHELL_KILL_SETTLE: Duration = Duration::from_millis(1_500);
-
 /// How often a running command is reported.
 pub(crate) const SHELL_REPORT: Duration = Duration::from_millis(500);
 

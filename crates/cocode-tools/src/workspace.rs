@@ -9,12 +9,10 @@ use std::sync::{Arc, Mutex};
 use cocode_process::{Confinement, PathHandle};
 use serde_json::Value;
 use tokio::sync::Semaphore;
-use tokio::task::{JoinError, spawn_blocking};
 
 use crate::confine::{Resolver, Root};
 use crate::definition::ToolDefinition;
 use crate::error::{OpenError, ToolError};
-use crate::hook_files::HookWatch;
 use crate::limits::{MAX_EDIT_BYTES, MAX_FILE_CALLS, MAX_SEARCH_CALLS, MAX_SHELL_CALLS};
 use crate::output::ToolOutput;
 use crate::progress::Progress;
@@ -234,27 +232,7 @@ impl Workspace {
             arguments,
             progress,
         };
-        let is_watched = matches!(entry.needs, Need::Shell)
-            && self
-                .confinement()
-                .is_some_and(|given| !given.writable().is_empty());
-        if !is_watched {
-            return entry.tool.run(call).await;
-        }
-        let failed = |source: JoinError| ToolError::Internal {
-            tool: name,
-            source: source.into(),
-        };
-        let shared = Arc::clone(&self.shared);
-        let watch = spawn_blocking(|| HookWatch::begin(shared)).await;
-        let watch = match watch.map_err(failed)? {
-            Ok(watch) => watch,
-            Err(refusal) => return Ok(refusal.into()),
-        };
-        let mut output = entry.tool.run(call).await?;
-        let changes = spawn_blocking(|| watch.finish()).await;
-        output.changes = changes.map_err(failed)?;
-        Ok(output)
+        entry.tool.run(call).await
     }
 
     /// The text of a file that is there, as far as it is worth showing.

@@ -78,6 +78,9 @@ pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, Cli
     for warning in plan.warnings().into_iter().chain(sandbox) {
         workspace.printer.warn(&warning);
     }
+    if let Some(note) = plan.sandbox_note(workspace.config()?) {
+        workspace.printer.note(&note);
+    }
     let built_in = BuiltIn::wanted(&args.tools, workspace)?;
     let agent = AgentPlace::wanted(args, &plan.selection, &*records, workspace)?;
     if !access.is_asked() && !workspace.config()?.settings.gateway.principals.is_empty() {
@@ -211,7 +214,7 @@ fn introduce(
         code: management.pages.new_code()?,
     };
     let entry = match &listening.token {
-        Some(token) => Entry::With(token),
+        Some(token) => Entry::NewToken(token),
         None => management.entry(),
     };
     voice.listening(&plan.search, entry, &office)?;

@@ -250,7 +250,7 @@ async fn system_keyring_and_file_never_disagree() {
     );
     assert_eq!(set(&auto, "github", "from the file").await, Place::File);
 
-    let keyring = bus.start_keyring().await;
+    let mut keyring = bus.start_keyring().await;
     assert_eq!(get(&auto, "github").await.as_deref(), Some("from the file"));
     assert_eq!(set(&auto, "github", "newer").await, Place::Keyring);
     assert_eq!(get(&auto, "github").await.as_deref(), Some("newer"));

@@ -99,7 +99,7 @@ async fn system_keyring_takes_forty_changers_of_one_record() {
 #[tokio::test]
 async fn system_keyring_that_goes_away_midway_is_told_and_leaves_one_copy() {
     let bus = Bus::start("vault-midway").await;
-    let keyring = bus.start_keyring().await;
+    let mut keyring = bus.start_keyring().await;
     let vault = vault(&bus, StoreChoice::Auto);
     let url = server("midway");
     increment(&vault, &url).await.unwrap();

@@ -38,7 +38,7 @@ impl PathHandle {
     /// Opens a path, of which no component may be a link. A program that may write a directory could have put it there.
     /// Links directly below `/` belong to the system and are followed.
     pub fn open(path: &Path) -> Result<Self, ConfineError> {
-        let failed = |source: io::Error| ConfineError::Place {
+        let failed = |source: io::Error| ConfineError::Open {
             path: path.to_owned(),
             source,
         };
@@ -97,7 +97,7 @@ impl PathHandle {
         let found = rustix::fs::getpath(&self.0.descriptor)
             .map(|path| PathBuf::from(OsString::from_vec(path.into_bytes())))
             .map_err(io::Error::from);
-        found.map_err(|source| ConfineError::Place {
+        found.map_err(|source| ConfineError::Open {
             path: self.path().to_owned(),
             source,
         })

@@ -18,6 +18,8 @@ use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath,
     RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, Scope, make_bitflags,
 };
+use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use super::filter::SyscallFilter;
 use super::{
@@ -101,7 +103,7 @@ pub(crate) fn prepare(
         hidden,
         network,
     } = &*confinement.0;
-    let mut rules = Rules {
+    let mut rules = RulesetBuilder {
         ruleset: create(abi, *network)?,
         left: MAX_RULES,
     };
@@ -157,20 +159,20 @@ fn create(abi: u32, network: bool) -> Result<RulesetCreated, ConfineError> {
     make().map_err(|error| ConfineError::Rules(io::Error::other(error)))
 }
 
-/// Rules in the making.
-struct Rules {
+/// Ruleset that is being filled.
+struct RulesetBuilder {
     ruleset: RulesetCreated,
     /// How many more entries may get one.
     left: usize,
 }
 
-impl Rules {
+impl RulesetBuilder {
     fn grant(
         &mut self,
         handle: &PathHandle,
         access: BitFlags<AccessFs>,
     ) -> Result<(), ConfineError> {
-        let failed = |source| ConfineError::Place {
+        let failed = |source| ConfineError::Open {
             path: handle.path().to_owned(),
             source,
         };
@@ -217,7 +219,7 @@ impl Rules {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 first.iter().map(|name| (*name).to_owned()).collect()
             }
-            Err(source) => return Err(ConfineError::Place { path, source }),
+            Err(source) => return Err(ConfineError::Open { path, source }),
         };
         for name in names {
             let entry = match directory.entry(&name) {
@@ -228,7 +230,7 @@ impl Rules {
                 Err(error) if is_out_of_reach(&error) => continue,
                 Err(source) => {
                     let path = path.join(name);
-                    return Err(ConfineError::Place { path, source });
+                    return Err(ConfineError::Open { path, source });
                 }
             };
             if first.contains(&name.as_os_str()) {
@@ -282,32 +284,15 @@ impl Ruleset {
 /// Sets the mark by which [`Restrictions`](crate::Restrictions) tells processes of this sandbox from others: a limit
 /// that programs do not set themselves, and that cannot be raised again without `CAP_SYS_RESOURCE`.
 fn mark() -> io::Result<()> {
-    let limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
     };
-    // SAFETY: the pointer is to a live local.
-    succeeded(unsafe { libc::setrlimit(libc::RLIMIT_MSGQUEUE, &raw const limit) })
-}
-
-/// As the kernel lays them out.
-#[repr(C)]
-struct CapabilityHeader {
-    version: u32,
-    pid: libc::c_int,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct CapabilitySets {
-    effective: u32,
-    permitted: u32,
-    inheritable: u32,
+    Ok(setrlimit(Resource::Msgqueue, none)?)
 }
 
 /// Gives up what root could leave the sandbox with, for this process and all that it executes.
 fn drop_capabilities() -> io::Result<()> {
-    const VERSION_3: u32 = 0x2008_0522;
     let none: libc::c_ulong = 0;
     for capability in 0..MAX_CAPABILITIES {
         let is_kept = u32::try_from(capability)
@@ -321,30 +306,15 @@ fn drop_capabilities() -> io::Result<()> {
                 unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, none, none, none) };
         }
     }
-    let mut header = CapabilityHeader {
-        version: VERSION_3,
-        pid: 0,
+    let sets = rustix::thread::capabilities(None)?;
+    let kept = CapabilitySet::from_bits_retain(KEPT_CAPABILITIES.into());
+    // Ambient capabilities go with the inheritable ones.
+    let sets = CapabilitySets {
+        effective: sets.effective & kept,
+        permitted: sets.permitted & kept,
+        inheritable: CapabilitySet::empty(),
     };
-    let mut sets = [CapabilitySets::default(); 2];
-    // SAFETY: the kernel writes two sets in this version.
-    let answer = unsafe { libc::syscall(libc::SYS_capget, &raw mut header, sets.as_mut_ptr()) };
-    if answer != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let [lower, upper] = &mut sets;
-    *lower = CapabilitySets {
-        effective: lower.effective & KEPT_CAPABILITIES,
-        permitted: lower.permitted & KEPT_CAPABILITIES,
-        inheritable: 0,
-    };
-    *upper = CapabilitySets::default();
-    // SAFETY: the kernel reads two sets in this version. Ambient capabilities go with the inheritable ones.
-    let answer = unsafe { libc::syscall(libc::SYS_capset, &raw const header, sets.as_ptr()) };
-    if answer == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
 fn succeeded(answer: libc::c_int) -> io::Result<()> {

@@ -73,9 +73,11 @@ fn add(profile: &mut String, rule: &str, path: &Path) -> Result<(), ConfineError
     let text = path
         .to_str()
         .filter(|text| !text.chars().any(char::is_control));
-    let text = text.ok_or_else(|| ConfineError::Place {
+    let text = text.ok_or_else(|| ConfineError::Open {
         path: path.to_owned(),
-        source: std::io::Error::other("a profile cannot name it: it is no printable UTF-8"),
+        source: std::io::Error::other(
+            "the path is not printable UTF-8, so a Seatbelt profile cannot name it",
+        ),
     })?;
     let quoted = text.replace('\\', r"\\").replace('"', "\\\"");
     // Writing to a string cannot fail.

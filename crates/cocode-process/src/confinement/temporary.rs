@@ -4,7 +4,6 @@ use std::fs::{DirBuilder, File, TryLockError};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -13,9 +12,11 @@ use rustix::io::Errno;
 use super::{ConfineError, PathHandle};
 
 /// Entries that are looked at for directories that an earlier process has left.
-const MAX_SWEPT: usize = 1_000;
+const MAX_SWEPT: usize = 256;
 /// Extension of the lock file beside a directory. Programs in the sandbox cannot open it.
 const LOCK_EXTENSION: &str = "lock";
+/// File in the parent directory that is locked while lock files are created and looked for.
+const MUTEX: &str = "mutex";
 
 /// A directory for the temporary files of one program or conversation.
 #[derive(Debug)]
@@ -29,20 +30,29 @@ impl TemporaryDirectory {
     /// Creates a directory below `parent`, which is removed when this value is dropped, or by the next call after a
     /// crash.
     pub fn create_in(parent: &Path) -> Result<Self, ConfineError> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let failed = |source| ConfineError::Place {
+        let failed = |source| ConfineError::Open {
             path: parent.to_owned(),
             source,
         };
         create_private(parent).map_err(failed)?;
         let parent = super::resolve(parent);
-        remove_abandoned(&parent).map_err(failed)?;
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = parent.join(format!("{}-{number}", std::process::id()));
+        // Between creating a lock file and locking it, no other process may take it for abandoned.
+        let mutex = File::create(parent.join(MUTEX)).map_err(failed)?;
+        mutex.lock().map_err(failed)?;
+        let abandoned = abandoned(&parent).map_err(failed)?;
+        let path = parent.join(format!("{:016x}", fastrand::u64(..)));
         let lock_path = path.with_extension(LOCK_EXTENSION);
-        let lock = File::create(&lock_path).map_err(failed)?;
-        lock.lock().map_err(failed)?;
-        create_private(&path).map_err(failed)?;
+        let lock = File::create_new(&lock_path).map_err(failed)?;
+        lock.try_lock().map_err(|error| failed(error.into()))?;
+        drop(mutex);
+        (DirBuilder::new().mode(0o700).create(&path)).map_err(failed)?;
+        for (lock_path, _lock) in abandoned {
+            let path = lock_path.with_extension("");
+            let removed = remove_tree(&path).and_then(|()| std::fs::remove_file(&lock_path));
+            if let Err(error) = removed {
+                tracing::warn!(%error, path = %path.display(), "cannot remove temporary directory");
+            }
+        }
         Ok(Self {
             handle: PathHandle::open(&path)?,
             lock: Some((lock_path, lock)),
@@ -52,7 +62,7 @@ impl TemporaryDirectory {
     /// Opens the directory at `path`, and creates it where there is none. Its files stay until they are removed by
     /// path.
     pub fn open(path: &Path) -> Result<Self, ConfineError> {
-        let failed = |source| ConfineError::Place {
+        let failed = |source| ConfineError::Open {
             path: path.to_owned(),
             source,
         };
@@ -103,8 +113,9 @@ fn create_private(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Removes directories whose process has ended.
-fn remove_abandoned(parent: &Path) -> io::Result<()> {
+/// Lock files whose process has ended, locked.
+fn abandoned(parent: &Path) -> io::Result<Vec<(PathBuf, File)>> {
+    let mut abandoned = Vec::new();
     for entry in std::fs::read_dir(parent)?.take(MAX_SWEPT) {
         let lock_path = entry?.path();
         let extension = lock_path.extension();
@@ -116,18 +127,12 @@ fn remove_abandoned(parent: &Path) -> io::Result<()> {
             opened => opened?,
         };
         match lock.try_lock() {
-            Ok(()) => {
-                let path = lock_path.with_extension("");
-                let removed = remove_tree(&path).and_then(|()| std::fs::remove_file(&lock_path));
-                if let Err(error) = removed {
-                    tracing::warn!(%error, path = %path.display(), "cannot remove temporary directory");
-                }
-            }
+            Ok(()) => abandoned.push((lock_path, lock)),
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => return Err(error),
         }
     }
-    Ok(())
+    Ok(abandoned)
 }
 
 /// Removes a directory and everything in it, if it is there. However deep it is and whatever modes it has, one level
@@ -146,13 +151,16 @@ pub fn remove_tree(top: &Path) -> io::Result<()> {
     };
     rustix::fs::fchmod(&top_directory, Mode::RWXU)?;
     let mut number = 0_u64;
+    // The program that filled the directory must not be able to use such a name already.
+    let prefix = format!(".removed-{:016x}-", fastrand::u64(..));
     let mut waiting = vec![std::ffi::CString::from(c".")];
     while let Some(name) = waiting.pop() {
         let directory = rustix::fs::openat(&top_directory, &name, DIRECTORY, Mode::empty())?;
         for entry in rustix::fs::Dir::read_from(&directory)? {
             let entry = entry?;
             let child = entry.file_name();
-            if matches!(child.to_bytes(), b"." | b"..") {
+            let bytes = child.to_bytes();
+            if matches!(bytes, b"." | b"..") || bytes.starts_with(prefix.as_bytes()) {
                 continue;
             }
             match rustix::fs::unlinkat(&directory, child, AtFlags::empty()) {
@@ -161,7 +169,7 @@ pub fn remove_tree(top: &Path) -> io::Result<()> {
                     // It is the user's, but may have been closed to them.
                     unlock(&directory, child)?;
                     number = number.saturating_add(1);
-                    let aside = std::ffi::CString::new(format!(".removed-{number}"))?;
+                    let aside = std::ffi::CString::new(format!("{prefix}{number}"))?;
                     rustix::fs::renameat(&directory, child, &top_directory, &aside)?;
                     waiting.push(aside);
                 }

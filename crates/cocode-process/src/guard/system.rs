@@ -243,10 +243,7 @@ pub(super) fn keep_only_lifeline(lifeline: c_int) {
 /// raised one.
 pub(super) fn restore_descriptor_limit() {
     if let Some(limit) = crate::hardening::original_descriptor_limit() {
-        // SAFETY: the pointer is to a live local.
-        unsafe {
-            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
-        }
+        let _ignored = rustix::process::setrlimit(rustix::process::Resource::Nofile, limit);
     }
 }
 

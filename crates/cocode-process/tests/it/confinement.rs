@@ -287,7 +287,7 @@ async fn start_deaf_tree(house: &House) -> (GuardedChild, Vec<u32>) {
 #[tokio::test]
 async fn a_stop_leaves_nothing_of_a_confined_tree() {
     let house = House::new();
-    let (child, pids) = start_deaf_tree(&house).await;
+    let (mut child, pids) = start_deaf_tree(&house).await;
     assert_eq!(group(child.pid()), child.pid());
     assert_eq!(child.stop().await, ExitReport::Signal(libc::SIGKILL));
     assert!(!pids.iter().copied().any(is_alive));

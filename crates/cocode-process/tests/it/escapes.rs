@@ -255,6 +255,9 @@ fn a_deep_tree_with_closed_directories_is_removed() {
         fs::create_dir_all(top.join(name).join("inner")).unwrap();
         fs::set_permissions(top.join(name), fs::Permissions::from_mode(mode)).unwrap();
     }
+    for number in 0..9 {
+        fs::create_dir_all(top.join(format!(".removed-{number}/inner"))).unwrap();
+    }
     symlink(layout.path("user"), top.join("link")).unwrap();
     cocode_process::remove_tree(&top).unwrap();
     assert!(!top.exists());
@@ -444,6 +447,7 @@ async fn root_keeps_only_capabilities_about_files_and_identity() {
     let layout = Layout::new();
     let script = "grep -E '^(CapInh|CapPrm|CapEff|CapBnd|CapAmb):' /proc/self/status";
     let (_, output) = layout.run(&Confinement::read_only(), script).await;
+    assert_eq!(output.lines().count(), 5, "{output}");
     for line in output.lines() {
         let (name, value) = line.split_once(':').unwrap();
         let value = u64::from_str_radix(value.trim(), 16).unwrap();

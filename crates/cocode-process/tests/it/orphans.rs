@@ -45,7 +45,7 @@ fn parse_pids(line: &str) -> Vec<u32> {
 
 #[tokio::test]
 async fn stop_leaves_nothing() {
-    let (child, pids) = start_deaf_tree(THEN_LINGER).await;
+    let (mut child, pids) = start_deaf_tree(THEN_LINGER).await;
     assert_eq!(child.stop().await, ExitReport::Signal(libc::SIGKILL));
     // No polling: all are gone when stop returns.
     assert!(!pids.iter().copied().any(is_alive));
@@ -90,9 +90,10 @@ fn a_drop_after_the_runtime_leaves_nothing() {
 
 #[tokio::test]
 async fn an_abandoned_stop_leaves_nothing() {
-    let (child, pids) = start_deaf_tree(THEN_LINGER).await;
+    let (mut child, pids) = start_deaf_tree(THEN_LINGER).await;
     let impatient = std::time::Duration::from_millis(1);
     assert!(tokio::time::timeout(impatient, child.stop()).await.is_err());
+    drop(child);
     eventually_gone(&pids);
 }
 

@@ -105,7 +105,7 @@ async fn whoever_has_ended_is_not_known_though_its_connection_lasts() {
     let house = TempDir::new().unwrap();
     let socket = house.path().join("socket");
     let listener = UnixListener::bind(&socket).unwrap();
-    let child = connecting(&socket, None);
+    let mut child = connecting(&socket, None);
     let (stream, _address) = listener.accept().unwrap();
     Restrictions::of_peer(&stream).unwrap();
     child.stop().await;

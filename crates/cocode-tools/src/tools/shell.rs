@@ -4,6 +4,7 @@ mod capture;
 mod denial;
 
 use std::ffi::OsString;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cocode_process::{
@@ -13,10 +14,13 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
+use tokio::runtime::Handle;
+use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout, timeout_at};
 
 use crate::definition::ToolDefinition;
 use crate::error::ToolError;
+use crate::hook_files::HookWatch;
 use crate::limits::{
     CHUNK_BYTES, DEFAULT_SHELL_TIME, MAX_COMMAND_BYTES, MAX_SHELL_TIME, SHELL_DRAIN,
     SHELL_HEAD_BYTES, SHELL_REPORT, SHELL_TAIL_BYTES, SHELL_TERM_GRACE,
@@ -197,20 +201,37 @@ async fn shell(call: &Call<'_>, arguments: &Arguments) -> Result<ToolOutput, Ref
         term_grace: SHELL_TERM_GRACE,
     };
     spec.confinement = confinement.cloned();
+    let is_watched = confinement.is_some_and(|given| !given.writable().is_empty());
+    let watch = if is_watched {
+        let shared = Arc::clone(call.shared);
+        let begun = spawn_blocking(|| HookWatch::begin(shared)).await;
+        Some(begun.map_err(|error| not_watched(&error))??)
+    } else {
+        None
+    };
     let mut child = spawn(&spec).map_err(|error| not_run(&error))?;
     // The wrapper gives the command no input; this end would only be in the way.
     drop(child.take_stdin());
     let Some(stdout) = child.take_stdout() else {
         return Err(Refusal::new("cannot read the output of the shell"));
     };
-    Ok(Running {
-        child,
+    let mut running = Running {
+        child: Some(child),
         stdout,
-        capture: Capture::default(),
-        confinement,
+        watch,
+    };
+    let mut capture = Capture::default();
+    let (report, timed_out) = running.finish(&mut capture, limit, call.progress).await;
+    let mut output = output(capture, report, timed_out.then_some(limit), confinement);
+    if let Some(watch) = running.watch.take() {
+        let changes = spawn_blocking(|| watch.finish()).await;
+        output.changes = changes.map_err(|error| not_watched(&error))?;
     }
-    .finish(limit, call.progress)
-    .await)
+    Ok(output)
+}
+
+fn not_watched(error: &JoinError) -> Refusal {
+    Refusal::new(format!("cannot look for changed hooks: {error}"))
 }
 
 /// Why there is no shell. That it cannot be confined is something that the user can change.
@@ -223,66 +244,84 @@ fn not_run(error: &SpawnError) -> Refusal {
     }
 }
 
-/// A command at work. Dropping it ends every process of it.
-struct Running<'a> {
-    child: GuardedChild,
+/// A command at work. Dropping it ends every process of it, and then undoes its changes to hooks.
+struct Running {
+    /// Only a destructor takes it.
+    child: Option<GuardedChild>,
     stdout: pipe::Receiver,
-    capture: Capture,
-    confinement: Option<&'a Confinement>,
+    watch: Option<HookWatch>,
 }
 
-impl Running<'_> {
-    async fn finish(mut self, limit: Duration, progress: &dyn Progress) -> ToolOutput {
+impl Drop for Running {
+    fn drop(&mut self) {
+        let canceled = (self.child.take(), self.watch.take());
+        if let ((Some(child), Some(watch)), Ok(runtime)) = (canceled, Handle::try_current()) {
+            // Ending the runtime waits for this.
+            drop(runtime.spawn_blocking(move || {
+                child.stop_blocking();
+                drop(watch);
+            }));
+        }
+    }
+}
+
+impl Running {
+    /// Waits for the end of the command, at most for the limit. Tells whether that was too short.
+    async fn finish(
+        &mut self,
+        capture: &mut Capture,
+        limit: Duration,
+        progress: &dyn Progress,
+    ) -> (ExitReport, bool) {
+        let Some(child) = &mut self.child else {
+            return (ExitReport::Unknown, false);
+        };
+        let stdout = &mut self.stdout;
         let started = Instant::now();
-        let ended = timeout_at(started + limit, self.watch(started, limit, progress)).await;
+        let ended = timeout_at(
+            started + limit,
+            follow(child, stdout, capture, started, limit, progress),
+        )
+        .await;
         let timed_out = ended.is_err();
         let report = match ended {
             Ok(report) => report,
-            Err(_) => self.child.stop().await,
+            Err(_) => child.stop().await,
         };
         // All processes are gone, so the end of the output is near; unless one of another user
         // still holds it.
-        drop(timeout(SHELL_DRAIN, self.capture.read_to_end(&mut self.stdout)).await);
-        output(
-            self.capture,
-            report,
-            timed_out.then_some(limit),
-            self.confinement,
-        )
+        drop(timeout(SHELL_DRAIN, capture.read_to_end(stdout)).await);
+        (report, timed_out)
     }
+}
 
-    /// Reads the output until the command has exited and all that it started is gone.
-    async fn watch(
-        &mut self,
-        started: Instant,
-        limit: Duration,
-        progress: &dyn Progress,
-    ) -> ExitReport {
-        let Self {
-            child,
-            stdout,
-            capture,
-            confinement: _,
-        } = self;
-        let mut reports = interval_at(started + SHELL_REPORT, SHELL_REPORT);
-        reports.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut chunk = vec![0; CHUNK_BYTES];
-        let mut is_open = true;
-        loop {
-            tokio::select! {
-                report = child.wait() => return report,
-                read = stdout.read(&mut chunk), if is_open => match read {
-                    Ok(length) if length > 0 => {
-                        capture.push(chunk.get(..length).unwrap_or_default());
-                    }
-                    // The end; an error is one, too.
-                    Ok(_) | Err(_) => is_open = false,
-                },
-                _ = reports.tick() => {
-                    let done = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-                    let total = u64::try_from(limit.as_millis()).ok();
-                    progress.report(done, total, &capture.last_line());
+/// Reads the output until the command has exited and all that it started is gone.
+async fn follow(
+    child: &mut GuardedChild,
+    stdout: &mut pipe::Receiver,
+    capture: &mut Capture,
+    started: Instant,
+    limit: Duration,
+    progress: &dyn Progress,
+) -> ExitReport {
+    let mut reports = interval_at(started + SHELL_REPORT, SHELL_REPORT);
+    reports.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let mut is_open = true;
+    loop {
+        tokio::select! {
+            report = child.wait() => return report,
+            read = stdout.read(&mut chunk), if is_open => match read {
+                Ok(length) if length > 0 => {
+                    capture.push(chunk.get(..length).unwrap_or_default());
                 }
+                // The end; an error is one, too.
+                Ok(_) | Err(_) => is_open = false,
+            },
+            _ = reports.tick() => {
+                let done = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+                let total = u64::try_from(limit.as_millis()).ok();
+                progress.report(done, total, &capture.last_line());
             }
         }
     }

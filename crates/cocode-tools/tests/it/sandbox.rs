@@ -187,3 +187,37 @@ async fn without_a_sandbox_nothing_has_to_be_asked() {
     assert_eq!(house.workspace.asks_to_leave("shell", &arguments), None);
     assert_eq!(house.text("shell", arguments).await, "[exit code 0]");
 }
+
+#[tokio::test]
+async fn a_workspace_inside_a_reserved_directory_is_reserved_as_a_whole() {
+    let write = json!({ "path": "new", "content": "x" });
+    let read = json!({ "path": "old" });
+    let house = House::confined_by(|workspace| {
+        Confinement::read_only().with_protected(workspace.root().parent().unwrap())
+    });
+    house.file("old", "x");
+    assert_eq!(house.text("read", read.clone()).await, "x\n");
+    let refusal = house.refusal("write", write.clone()).await;
+    assert!(
+        refusal.contains("a directory of cocode itself"),
+        "{refusal}"
+    );
+    let house = House::confined_by(|workspace| {
+        Confinement::read_only().with_hidden(workspace.root().parent().unwrap())
+    });
+    house.file("old", "x");
+    let all = [
+        ("read", read),
+        ("write", write),
+        ("list", json!({})),
+        ("find", json!({ "glob": "*" })),
+        ("grep", json!({ "pattern": "x" })),
+    ];
+    for (tool, arguments) in all {
+        let refusal = house.refusal(tool, arguments).await;
+        assert!(
+            refusal.contains("a directory of cocode itself"),
+            "{refusal}"
+        );
+    }
+}

@@ -17,7 +17,7 @@ use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::connect::{LOOK_WITHIN, Sends, connect, connect_at, peer};
+use super::connect::{LOOK_WITHIN, PayloadKind, connect, connect_at, peer};
 use super::hello::Hello;
 use super::place::Place;
 use super::summon::{Unavailable, heard};
@@ -34,7 +34,7 @@ pub(crate) struct Asking {
 }
 
 /// A path to a socket that stays the same, even if another takes its name, and what it needs to do so.
-fn held(socket: &Path) -> io::Result<(PathBuf, Option<OwnedFd>)> {
+fn pin_socket_path(socket: &Path) -> io::Result<(PathBuf, Option<OwnedFd>)> {
     #[cfg(target_os = "linux")]
     {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -66,11 +66,12 @@ impl Asking {
         place.check_directory()?;
         // Says whose it is, and whether anybody is there. All connections lead to this socket, whatever has its
         // name later.
-        let (path, held) = held(&place.socket).map_err(|source| Unavailable::Connect {
-            path: place.socket.clone(),
-            source,
-        })?;
-        let stream = connect_at(&path, place, Sends::Commands).await?;
+        let (path, held) =
+            pin_socket_path(&place.socket).map_err(|source| Unavailable::Connect {
+                path: place.socket.clone(),
+                source,
+            })?;
+        let stream = connect_at(&path, place, PayloadKind::Commands).await?;
         let api = ApiClient::at_socket(&path).ok_or(Unavailable::Nameless)?;
         Ok(Self {
             api,
@@ -179,7 +180,7 @@ impl Asking {
         enum Nothing {
             Nothing,
         }
-        let mut stream = connect(&self.place, Sends::Commands).await.ok()?;
+        let mut stream = connect(&self.place, PayloadKind::Commands).await.ok()?;
         let hello = Hello::new(Nothing::Nothing);
         heard(&mut stream, &hello, LOOK_WITHIN).await.err()
     }

@@ -13,9 +13,9 @@ use super::summon::Unavailable;
 /// How long a daemon may take for what needs nothing but itself. After this it hangs.
 pub(super) const LOOK_WITHIN: Duration = Duration::from_secs(3);
 
-/// What is sent to the listener.
+/// Kind of data that is sent to the listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sends {
+pub(super) enum PayloadKind {
     /// The environment: any sandbox around the listener is a reason not to.
     Environment,
     /// Questions and commands. A service manager may have filtered the system calls of a gateway, so only the
@@ -24,7 +24,7 @@ pub(super) enum Sends {
 }
 
 /// Connects to the daemon at this place, if one listens there, is the user's own, and may be sent this.
-pub(super) async fn connect(place: &Place, sends: Sends) -> Result<UnixStream, Unavailable> {
+pub(super) async fn connect(place: &Place, sends: PayloadKind) -> Result<UnixStream, Unavailable> {
     let stream = connect_at(&place.socket, place, sends).await?;
     place.check_directory()?;
     Ok(stream)
@@ -34,7 +34,7 @@ pub(super) async fn connect(place: &Place, sends: Sends) -> Result<UnixStream, U
 pub(super) async fn connect_at(
     socket: &Path,
     place: &Place,
-    sends: Sends,
+    sends: PayloadKind,
 ) -> Result<UnixStream, Unavailable> {
     let path = || place.socket.clone();
     let failed = |source| Unavailable::Connect {
@@ -65,8 +65,8 @@ pub(super) async fn connect_at(
         },
     })?;
     let is_confined = match sends {
-        Sends::Environment => !own.may_serve(peer),
-        Sends::Commands => peer.is_sandboxed && !own.is_sandboxed,
+        PayloadKind::Environment => !own.may_serve(peer),
+        PayloadKind::Commands => peer.is_sandboxed && !own.is_sandboxed,
     };
     if is_confined {
         return Err(Unavailable::Confined { path: path() });

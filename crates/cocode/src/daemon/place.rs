@@ -45,8 +45,8 @@ impl Place {
         Some(Self { socket, log, home })
     }
 
-    /// Fails if others could put something else in the place of the socket. A directory that is not there yet is none
-    /// of others.
+    /// Fails if others could put something else in the place of the socket. A missing directory passes:
+    /// it is created with mode 0700.
     pub(super) fn check_directory(&self) -> Result<(), Unavailable> {
         let Some(directory) = self.socket.parent() else {
             return Err(Unavailable::Nameless);

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal};
 use tokio::net::UnixStream;
 
 use super::asking::{Asking, unavailable};
-use super::connect::{Sends, connect, peer};
+use super::connect::{PayloadKind, connect, peer};
 use super::place::Place;
 use super::summon::Unavailable;
 use crate::api_client::ApiError;
@@ -54,7 +54,7 @@ pub(crate) async fn stop(
     let Some(place) = place else {
         return Ok(None);
     };
-    let stream = match connect(place, Sends::Commands).await {
+    let stream = match connect(place, PayloadKind::Commands).await {
         Ok(stream) => stream,
         Err(Unavailable::Connect { source, .. }) => {
             tracing::debug!(%source, "no daemon runs");
@@ -83,7 +83,7 @@ pub(crate) async fn stop(
         // It does not understand what is wanted, and ends in order all the same.
         Err(Unavailable::Refused { .. }) => IN_ORDER_WITHIN,
         Err(Unavailable::Hangs { .. }) => TOLD_WITHIN,
-        Err(error) if connect(place, Sends::Commands).await.is_err() => {
+        Err(error) if connect(place, PayloadKind::Commands).await.is_err() => {
             tracing::debug!(%error, "the daemon ended by itself");
             return Ok(Some(ended(How::Asked)));
         }
@@ -136,7 +136,7 @@ async fn in_order(process: Option<&Process>, place: &Place, printer: &Printer) -
 /// Waits until nobody listens at a place any more. Whether that was so in time.
 async fn freed(place: &Place, within: Duration) -> bool {
     let ending = async {
-        while connect(place, Sends::Commands).await.is_ok() {
+        while connect(place, PayloadKind::Commands).await.is_ok() {
             tokio::time::sleep(LOOK_EVERY).await;
         }
     };
@@ -239,7 +239,7 @@ impl Process {
     /// While it listens at its place, its number is nobody else's.
     #[cfg(not(target_os = "linux"))]
     async fn send(&self, signal: Signal, place: &Place) -> rustix::io::Result<()> {
-        match connect(place, Sends::Commands).await {
+        match connect(place, PayloadKind::Commands).await {
             Ok(stream) if peer(&stream) == Some(self.pid()) => {
                 rustix::process::kill_process(self.pid, signal)
             }
@@ -264,12 +264,13 @@ impl Process {
 mod tests {
     use std::os::fd::OwnedFd;
     use std::process::Stdio;
-    use std::time::Duration;
 
     use tokio::io::AsyncReadExt as _;
     use tokio::net::UnixStream;
 
-    use super::{Ended, How, Place, Process};
+    use super::Process;
+    #[cfg(target_os = "linux")]
+    use super::{Ended, How, Place};
 
     /// A process with the other end of a connection, that has said that it is there.
     #[expect(clippy::disallowed_methods, reason = "it is to be a stranger")]
@@ -285,6 +286,7 @@ mod tests {
         (child.unwrap(), ours)
     }
 
+    #[cfg(target_os = "linux")]
     fn nowhere() -> Place {
         Place {
             socket: "/none.sock".into(),
@@ -299,7 +301,10 @@ mod tests {
         let (mut child, stream) = stranger("trap '' TERM; echo up >&0; exec sleep 1000").await;
         let pid = child.id().unwrap().try_into().unwrap();
         let process = Process::of(pid, &stream).unwrap();
-        let ended = process.end(&nowhere(), Duration::ZERO).await.unwrap();
+        let ended = process
+            .end(&nowhere(), std::time::Duration::ZERO)
+            .await
+            .unwrap();
         let how = How::Killed;
         assert_eq!(ended, Ended { pid, how });
         child.wait().await.unwrap();

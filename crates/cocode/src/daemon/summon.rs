@@ -18,7 +18,7 @@ use tokio::net::unix::pipe;
 
 use super::asking::Asking;
 use super::build::program;
-use super::connect::{LOOK_WITHIN, Sends, connect, peer};
+use super::connect::{LOOK_WITHIN, PayloadKind, connect, peer};
 use super::hello::{self, CHANNEL, Hello, MAX_HELLO_BYTES, Refusal, Welcome};
 use super::place::Place;
 use crate::api_client::ApiError;
@@ -55,7 +55,7 @@ pub(crate) enum Unavailable {
     NotPrivate(UnixServerError),
     /// A program in a sandbox has taken its place.
     #[error(
-        "the process that listens at {} is in a sandbox that this one is not in, so it is not used; end it and remove the socket",
+        "the process that listens at {} is in a sandbox that this process is not in, so it is not used; stop it and remove the socket",
         path.display()
     )]
     Confined { path: std::path::PathBuf },
@@ -68,7 +68,7 @@ pub(crate) enum Unavailable {
     },
     /// It refuses this process, as it says.
     #[error("the daemon refuses: {message}")]
-    TurnedAway { message: String },
+    RefusedByDaemon { message: String },
     /// It would turn us away.
     #[error("this runs in a sandbox that the daemon at {} is not in", path.display())]
     Sandboxed { path: std::path::PathBuf },
@@ -117,7 +117,7 @@ impl Unavailable {
             | Self::NotPrivate(_)
             | Self::Confined { .. }
             | Self::Unchecked { .. }
-            | Self::TurnedAway { .. }
+            | Self::RefusedByDaemon { .. }
             | Self::Sandboxed { .. }
             | Self::Silent { .. }
             | Self::Answer(_)
@@ -224,7 +224,7 @@ pub(super) async fn heard(
         Ok(welcome) => welcome,
         Err(error) => {
             if let Some(message) = hello::refusal_in(&first.line) {
-                return Err(Unavailable::TurnedAway { message });
+                return Err(Unavailable::RefusedByDaemon { message });
             }
             // One of another build may have other things to say, but begins like us.
             let (_channel, build) = Hello::head(&first.line).ok_or(Unavailable::Answer(error))?;
@@ -283,7 +283,7 @@ pub(crate) async fn summon(
 ) -> Result<Summoned, Unavailable> {
     for _attempt in 0..MAX_ATTEMPTS {
         place.check_directory()?;
-        let stream = match connect(place, Sends::Environment).await {
+        let stream = match connect(place, PayloadKind::Environment).await {
             Ok(stream) => stream,
             Err(Unavailable::Connect { .. }) => started(place, variables).await?,
             Err(error) => return Err(error),
@@ -310,11 +310,11 @@ pub(crate) async fn summon(
 async fn started(place: &Place, variables: &Variables) -> Result<UnixStream, Unavailable> {
     let lock = start_lock(place).await.map_err(Unavailable::Start)?;
     // Somebody may have been quicker.
-    if let Ok(stream) = connect(place, Sends::Environment).await {
+    if let Ok(stream) = connect(place, PayloadKind::Environment).await {
         return Ok(stream);
     }
     let up = start(place, variables).await;
-    let connected = connect(place, Sends::Environment).await;
+    let connected = connect(place, PayloadKind::Environment).await;
     drop(lock);
     match (connected, up) {
         (Err(Unavailable::Connect { .. }), Err(error)) => Err(Unavailable::Start(error)),

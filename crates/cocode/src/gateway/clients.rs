@@ -39,7 +39,7 @@ pub(crate) enum Entry<'a> {
     Open,
     ByToken,
     /// A token that was created at this start.
-    With(&'a Token),
+    NewToken(&'a Token),
 }
 
 /// The lines for the tools that most people use.
@@ -57,7 +57,7 @@ pub(crate) fn lines(url: &str, entry: Entry<'_>) -> [Client; 4] {
     let token = match entry {
         Entry::Open => None,
         Entry::ByToken => Some((format!("${TOKEN}"), format!("${{env:{TOKEN}}}"))),
-        Entry::With(token) => {
+        Entry::NewToken(token) => {
             // Codex takes tokens from variables only.
             export = format!("export {TOKEN}={}; ", token.expose());
             Some((token.expose().to_owned(), token.expose().to_owned()))
@@ -126,7 +126,7 @@ mod tests {
             assert!(client.line.contains("COCODE_TOKEN"), "{}", client.line);
         }
         let token = cocode_access::Token::generate().unwrap();
-        for client in lines("http://127.0.0.1:7777/mcp", Entry::With(&token)) {
+        for client in lines("http://127.0.0.1:7777/mcp", Entry::NewToken(&token)) {
             assert!(client.line.contains(token.expose()), "{}", client.id);
         }
     }

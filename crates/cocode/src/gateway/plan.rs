@@ -107,6 +107,20 @@ impl Plan {
         }
     }
 
+    /// Tells that servers get a sandbox that their entries do not ask for.
+    pub(crate) fn sandbox_note(&self, config: &Config) -> Option<String> {
+        let is_default = config.settings.gateway.server_sandbox.is_none();
+        let mut entries = (config.servers.values()).map(|server| &server.winner.found.entry);
+        let is_applied = is_default
+            && self.server_sandbox(config) != Sandbox::Off
+            && entries.any(|entry| entry.command.is_some() && entry.sandbox.is_none());
+        is_applied.then(|| {
+            "because clients need a token, programs run in the sandbox `workspace-write` and cannot write in your home; \
+             `sandbox = \"off\"` in the entry of a server runs it without (docs/sandbox.md)"
+                .to_owned()
+        })
+    }
+
     /// Why the sandbox that is the default for servers cannot be had.
     pub(crate) fn sandbox_warning(&self, config: &Config) -> Option<String> {
         let support = confinement_support();

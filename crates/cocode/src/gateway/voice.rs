@@ -56,7 +56,7 @@ impl<'a> FirstToken<'a> {
     fn of(entry: Entry<'a>) -> Option<Self> {
         match entry {
             Entry::Open | Entry::ByToken => None,
-            Entry::With(token) => Some(Self {
+            Entry::NewToken(token) => Some(Self {
                 name: FIRST_TOKEN,
                 token: token.expose(),
             }),
@@ -138,7 +138,7 @@ impl<'a> Voice<'a> {
                     .to_owned()
             }),
             // Not shown again, so that `--quiet` does not hide it.
-            Entry::With(token) => Some(format!(
+            Entry::NewToken(token) => Some(format!(
                 "clients need the token `{FIRST_TOKEN}`, because they could change files or run commands; it is shown \
                  this once: {}\n",
                 bold(token.expose())

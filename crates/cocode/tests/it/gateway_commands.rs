@@ -140,13 +140,21 @@ fn people_read_the_token_once_and_then_how_to_make_another() {
     assert!(token.starts_with("cocode_"), "{first:?}");
     assert!(first[1].contains("shown this once"), "{first:?}");
     assert!(!complaints.contains(token));
-    let (again, _) = said(&["--allow-shell"], 6);
+    let (again, complaints) = said(&["--allow-shell"], 6);
+    assert!(!complaints.contains("sandbox"), "{complaints}");
     assert!(
         again[1].contains("cocode gateway token add NAME"),
         "{again:?}"
     );
     assert!(again[2].contains("$COCODE_TOKEN"), "{again:?}");
     assert!(!again.concat().contains("cocode_"), "{again:?}");
+    // A program gets a sandbox that its entry does not ask for.
+    home.user_file("mcp.toml", "[mcp_servers.a]\ncommand = 'true'\n");
+    let (_, complaints) = said(&["--allow-shell"], 6);
+    assert!(
+        complaints.contains("programs run in the sandbox `workspace-write`"),
+        "{complaints}"
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::words;
 use crate::puppet::{Friend, Scene};
 
 #[tokio::test]
-async fn temporary_files_outlive_turns_and_settings_and_end_with_the_conversation() {
+async fn temporary_files_last_as_long_as_the_conversation() {
     let scene = Scene::new();
     let company = Friend::answering([]).company();
     let all = scene.work().join("../state/tmp/conversations");

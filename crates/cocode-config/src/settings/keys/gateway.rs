@@ -73,8 +73,8 @@ pub(super) const GATEWAY: &[SettingKey] = &[
     key(
         "server_sandbox",
         Kind::OneOf(SANDBOXES),
-        "The sandbox of programs whose own entry has no key `sandbox` (workspace-write as soon as clients need a \
-         token, else off). Only in your own config.toml and in that of the organization.",
+        "The sandbox of programs whose own entry has no key `sandbox` (workspace-write if clients need a \
+         token when the gateway starts, else off). Only in your own config.toml and in that of the organization.",
     ),
     key(
         "store",

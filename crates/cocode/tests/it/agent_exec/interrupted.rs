@@ -1,7 +1,6 @@
 //! Turns that somebody interrupts: what was begun ends, and the conversation goes on.
 
 use cocode_testkit::{Gate, ModelScript, ModelTurn};
-use serde_json::json;
 
 use super::{FORMATS, Running, Stage, assert_contains, says, shell};
 use crate::interrupting::signal;
@@ -44,9 +43,9 @@ fn ctrl_c_during_a_command_ends_it_with_all_that_it_started() {
                     .call(
                         "c1",
                         "shell",
-                        &json!({ "command": format!("sleep {mark} & echo begun > begun; wait") }),
+                        &serde_json::json!({ "command": format!("sleep {mark} & echo begun > begun; wait") }),
                     )
-                    .call("c2", "shell", &json!({ "command": "touch never" })),
+                    .call("c2", "shell", &serde_json::json!({ "command": "touch never" })),
             )
             .turn(says("All right."));
         let stage = Stage::new(format, script);

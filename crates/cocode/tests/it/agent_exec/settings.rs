@@ -2,7 +2,6 @@
 
 use cocode_testkit::{ModelFormat, ModelScript, ModelTurn, Script};
 use serde_json::json;
-use tempfile::TempDir;
 
 use super::{FORMATS, Stage, assert_contains, calls, says, shell};
 use crate::fronts::Client;
@@ -151,8 +150,9 @@ fn the_project_can_tell_the_model_and_cannot_free_the_agent() {
 }
 
 /// A directory that is not among the places for temporary files.
-fn outside() -> TempDir {
-    TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+#[cfg(target_os = "linux")]
+fn outside() -> tempfile::TempDir {
+    tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
 #[cfg(target_os = "linux")]
