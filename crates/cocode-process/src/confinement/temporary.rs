@@ -46,12 +46,8 @@ impl TemporaryDirectory {
         lock.try_lock().map_err(|error| failed(error.into()))?;
         drop(mutex);
         (DirBuilder::new().mode(0o700).create(&path)).map_err(failed)?;
-        for (lock_path, _lock) in abandoned {
-            let path = lock_path.with_extension("");
-            let removed = remove_tree(&path).and_then(|()| std::fs::remove_file(&lock_path));
-            if let Err(error) = removed {
-                tracing::warn!(%error, path = %path.display(), "cannot remove temporary directory");
-            }
+        for (lock_path, lock) in abandoned {
+            remove_in_background(lock_path, lock);
         }
         Ok(Self {
             handle: PathHandle::open(&path)?,
@@ -67,6 +63,8 @@ impl TemporaryDirectory {
             source,
         };
         create_private(path).map_err(failed)?;
+        // Its program may have changed the mode, but not replaced it.
+        rustix::fs::chmod(path, Mode::RWXU).map_err(|errno| failed(errno.into()))?;
         // Its time says when it was used last.
         let used = File::open(path).and_then(|opened| opened.set_modified(SystemTime::now()));
         used.map_err(failed)?;
@@ -86,26 +84,28 @@ impl TemporaryDirectory {
 
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
-        let path = self.path().to_owned();
-        let Some((lock_path, lock)) = self.lock.take() else {
-            // Only if it is empty.
-            if let Err(error) = std::fs::remove_dir(&path) {
-                tracing::trace!(%error, "temporary directory is kept");
-            }
-            return;
-        };
-        // A program may have left many files: a runtime must not wait for their end.
-        let remove = move || {
-            if let Err(error) = remove_tree(&path).and_then(|()| std::fs::remove_file(&lock_path)) {
-                // A program that ends just now may still write; the next process removes the rest.
-                tracing::debug!(%error, path = %path.display(), "cannot remove temporary directory");
-            }
-            drop(lock);
-        };
-        match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn_blocking(remove)),
-            Err(_no_runtime) => remove(),
+        if let Some((lock_path, lock)) = self.lock.take() {
+            remove_in_background(lock_path, lock);
+        // Only if it is empty.
+        } else if let Err(error) = std::fs::remove_dir(self.path()) {
+            tracing::trace!(%error, "temporary directory is kept");
         }
+    }
+}
+
+/// Removes the directory of a lock file, on another thread where there is a runtime: there may be many files.
+fn remove_in_background(lock_path: PathBuf, lock: File) {
+    let remove = move || {
+        let path = lock_path.with_extension("");
+        if let Err(error) = remove_tree(&path).and_then(|()| std::fs::remove_file(&lock_path)) {
+            // A program that ends just now may still write; the next process removes the rest.
+            tracing::debug!(%error, path = %path.display(), "cannot remove temporary directory");
+        }
+        drop(lock);
+    };
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => drop(runtime.spawn_blocking(remove)),
+        Err(_no_runtime) => remove(),
     }
 }
 
@@ -145,11 +145,12 @@ pub fn remove_tree(top: &Path) -> io::Result<()> {
     let unlock = |parent: &std::os::fd::OwnedFd, name: &std::ffi::CStr| {
         rustix::fs::chmodat(parent, name, Mode::RWXU, AtFlags::empty())
     };
-    let top_directory = match rustix::fs::open(top, DIRECTORY, Mode::empty()) {
+    // Programs may have changed its mode; they cannot replace it, because they cannot write its parent.
+    match rustix::fs::chmod(top, Mode::RWXU) {
         Err(Errno::NOENT) => return Ok(()),
-        opened => opened?,
-    };
-    rustix::fs::fchmod(&top_directory, Mode::RWXU)?;
+        changed => changed?,
+    }
+    let top_directory = rustix::fs::open(top, DIRECTORY, Mode::empty())?;
     let mut number = 0_u64;
     // The program that filled the directory must not be able to use such a name already.
     let prefix = format!(".removed-{:016x}-", fastrand::u64(..));
