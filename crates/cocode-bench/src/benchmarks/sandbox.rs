@@ -1,8 +1,9 @@
 //! `sandbox`: how much later a command starts in the sandbox.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cocode_process::{Confinement, PathHandle, ProcessSpec, spawn};
+use cocode_process::{Confinement, PathHandle, ProcessSpec, TemporaryDirectory, spawn};
 
 use super::Runtime;
 use crate::Failure;
@@ -21,14 +22,19 @@ async fn measure() -> Result<Findings, Failure> {
     let workspace = tempfile::tempdir()?;
     let path = workspace.path().canonicalize()?;
     // As a conversation has it: what is beside a hidden directory in the home gets a rule each.
-    let state = std::env::home_dir().ok_or("no home directory")?;
-    let state = state.join(".local/state/cocode");
+    let home = std::env::home_dir().ok_or("no home directory")?;
+    let top = tempfile::tempdir()?;
+    let temporary = TemporaryDirectory::open(&top.path().join("own"))?;
     let mut spec = ProcessSpec::new("/bin/true");
     spec.cwd = Some(path.clone());
     let mut confined = spec.clone();
     let directory = PathHandle::open(&path)?;
     confined.directory = Some(directory.clone());
-    confined.confinement = Some(Confinement::workspace_write(directory).with_hidden(&state));
+    let confinement = Confinement::workspace_write(directory)
+        .with_hidden(&home.join(".local/state/cocode"))
+        .with_protected(&home.join(".config/cocode"))
+        .with_temporary(Arc::new(temporary));
+    confined.confinement = Some(confinement);
     let mut later = Series::new("cocode");
     for _ in 0..ROUNDS {
         let (mut without, mut with) = (Vec::new(), Vec::new());

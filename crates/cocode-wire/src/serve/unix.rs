@@ -134,8 +134,9 @@ impl UnixServer {
         &self.path
     }
 
-    /// The next client. Others than the owner are turned away unheard, and so are programs in a sandbox
-    /// that this process is not in, programs that this process has started, and all clients while there are too many. A client that has not yet said what it wants makes room for the next one.
+    /// The next client. Clients of other users are refused, and so are programs in a sandbox that this process is not
+    /// in, programs that this process has started, and all clients while there are too many. A client that has not
+    /// yet sent a request makes room for the next one.
     ///
     /// Cancel safe.
     pub async fn accept(&self) -> UnixClient {

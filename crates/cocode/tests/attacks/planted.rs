@@ -305,6 +305,31 @@ fn file_tools_keep_out_of_own_directories_in_the_workspace() {
     }
 }
 
+/// File tools do nothing in a workspace that is itself inside an own directory.
+#[test]
+fn file_tools_refuse_a_workspace_inside_own_directories() {
+    let write = ("write", json!({ "path": "new", "content": "planted" }));
+    let grep = ("grep", json!({ "pattern": "victim" }));
+    for identity in identities() {
+        let (scene, home) = home_as_workspace(identity, "-");
+        for (place, (tool, arguments)) in [
+            (".config/cocode/prompts", &write),
+            (".local/state/cocode/hidden", &write),
+            (".local/state/cocode/hidden", &grep),
+        ] {
+            let root = format!("{home}/{place}");
+            scene.run("mkdir", &["-p", &root]);
+            let turns = vec![ModelTurn::new().call("c1", tool, arguments)];
+            let (output, bodies) = scene.exec(&["-s", "workspace-write", "-C", &root], turns);
+            let told = bodies.get(1).map(Value::to_string).unwrap_or_default();
+            let refused = told.contains("is in a directory of cocode itself");
+            assert!(refused, "{identity:?} {place} {tool}: {output:?} {told}");
+            assert!(!told.contains(MARK), "{identity:?} {place} {tool}: {told}");
+            assert!(!scene.path("user").join(place).join("new").exists());
+        }
+    }
+}
+
 /// Files that a command leaves in the workspace run nothing outside and read nothing hidden.
 #[test]
 fn planted_files_are_not_obeyed() {
