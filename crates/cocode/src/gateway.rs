@@ -27,6 +27,7 @@ mod watching;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cocode_access::Token;
 use cocode_admin::Admin;
 use cocode_client::chain;
 use cocode_config::Config;
@@ -116,6 +117,7 @@ async fn serve(
     workspace: &Workspace,
 ) -> Result<Exit, CliError> {
     let mut interrupts = Interrupts::catch()?;
+    let creates_token = within.access.creates_token();
     let Opened {
         gateway,
         made,
@@ -132,12 +134,24 @@ async fn serve(
         rules,
     } = made;
     let voice = Voice::new(plan, listening.address(), &workspace.printer);
-    introduce(&voice, (plan, &listening, &management), &ways, workspace)?;
     let (watcher, mut changes) = workspace.watch()?;
     let resident = move_in(&ways, &view, setup, workspace).await?;
     let shared = (&gateway, setup, workspace);
     let own = || own(&voice, (&view, &options), workspace);
     let (mut fronts, floor) = host(shared, own, management.pages.admin()).await;
+    // Created last: a token that is stored by a start that fails would never be shown.
+    let token = match creates_token {
+        true => door.create_token().await?,
+        false => None,
+    };
+    // Announced when its socket is bound, so that `cocode gateway status` finds it at once.
+    introduce(
+        &voice,
+        (plan, &listening, &management),
+        token.as_ref(),
+        &ways,
+        workspace,
+    )?;
     let principals = Principals::new(shared, (options, Arc::clone(&ways), watch.clone()), views);
     let told = (plan, &voice, workspace);
     let servers = Servers::new(told, view, Arc::clone(&ways), rules, principals);
@@ -205,6 +219,7 @@ fn failed(error: &tokio::task::JoinError) -> CliError {
 fn introduce(
     voice: &Voice<'_>,
     (plan, listening, management): (&Plan, &Listening, &Management),
+    token: Option<&Token>,
     ways: &Ways,
     workspace: &Workspace,
 ) -> Result<(), CliError> {
@@ -213,7 +228,7 @@ fn introduce(
         url: listening.office_url(plan),
         code: management.pages.new_code()?,
     };
-    let entry = match &listening.token {
+    let entry = match token {
         Some(token) => Entry::NewToken(token),
         None => management.entry(),
     };

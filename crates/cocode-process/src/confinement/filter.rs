@@ -9,7 +9,6 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::mem::offset_of;
-use std::sync::OnceLock;
 
 use libc::{c_ulong, seccomp_data, sock_filter};
 
@@ -30,8 +29,7 @@ const JUMP_IF_ANY_BIT: u16 = 0x45;
 const RETURN: u16 = 0x06;
 
 /// A compiled filter.
-#[derive(Clone, Copy)]
-pub(super) struct SyscallFilter(&'static [sock_filter]);
+pub(super) struct SyscallFilter(Vec<sock_filter>);
 
 impl std::fmt::Debug for SyscallFilter {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -40,17 +38,13 @@ impl std::fmt::Debug for SyscallFilter {
 }
 
 impl SyscallFilter {
-    /// The filter for one kind of sandbox, compiled at its first use.
+    /// Compiles the filter for one kind of sandbox.
     pub(super) fn new(network: bool, signals_scoped: bool) -> Self {
-        static COMPILED: [[OnceLock<Vec<sock_filter>>; 2]; 2] =
-            [const { [const { OnceLock::new() }; 2] }; 2];
-        let [unscoped, scoped] = if network { &COMPILED[1] } else { &COMPILED[0] };
-        let compiled = if signals_scoped { scoped } else { unscoped };
-        Self(compiled.get_or_init(|| compile(network, signals_scoped)))
+        Self(compile(network, signals_scoped))
     }
 
     /// Installs the filter in the calling process, which has `no_new_privs`. Async-signal-safe: one system call.
-    pub(super) fn install(self) -> io::Result<()> {
+    pub(super) fn install(&self) -> io::Result<()> {
         let program = libc::sock_fprog {
             // `compile` stays far below the 4,096 instructions that the kernel takes.
             len: u16::try_from(self.0.len()).unwrap_or(u16::MAX),
@@ -86,12 +80,9 @@ fn compile(network: bool, signals_scoped: bool) -> Vec<sock_filter> {
             Access::Checked(tests) => check(tests),
         };
         for call in group.calls {
-            let Ok(number) = u32::try_from(*call) else {
-                continue;
-            };
-            known.insert(number);
+            known.insert(*call);
             if !block.is_empty() {
-                program.push(jump(JUMP_IF_EQUAL, number, 0, length(&block)));
+                program.push(jump(JUMP_IF_EQUAL, *call, 0, length(&block)));
                 program.extend_from_slice(&block);
             }
         }
@@ -173,20 +164,15 @@ fn length<T>(block: &[T]) -> u8 {
     u8::try_from(block.len()).unwrap_or(u8::MAX)
 }
 
+/// Loads the lower half of an argument; both processors are little-endian.
 fn low(argument: u8) -> sock_filter {
-    half(argument, usize::from(cfg!(target_endian = "big")))
+    load(offset_of!(seccomp_data, args).saturating_add(usize::from(argument).saturating_mul(8)))
 }
 
+/// Loads the upper half of an argument.
 fn high(argument: u8) -> sock_filter {
-    half(argument, usize::from(cfg!(target_endian = "little")))
-}
-
-fn half(argument: u8, which: usize) -> sock_filter {
-    let word = usize::from(argument)
-        .saturating_mul(2)
-        .saturating_add(which);
-    let offset = word.saturating_mul(size_of::<u32>());
-    load(offset_of!(seccomp_data, args).saturating_add(offset))
+    let low = low(argument);
+    instruction(LOAD_WORD, low.k.saturating_add(4), 0, 0)
 }
 
 fn load(offset: usize) -> sock_filter {

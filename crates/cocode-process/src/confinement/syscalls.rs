@@ -3,24 +3,31 @@
 //! Landlock decides about files, and about tracing and signals of processes outside. These tables decide about everything
 //! else. A call that no table names is answered with `ENOSYS`, so a kernel that is newer than the tables adds nothing.
 
-use libc::c_long;
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::wildcard_imports,
+        reason = "the tables name some 370 constants"
+    )
+)]
+
+use linux_raw_sys::general::*;
 
 /// Namespace flags of `clone` and `unshare`: a new user namespace brings back capabilities inside of it.
-const NAMESPACES: u32 = (libc::CLONE_NEWNS
-    | libc::CLONE_NEWCGROUP
-    | libc::CLONE_NEWUTS
-    | libc::CLONE_NEWIPC
-    | libc::CLONE_NEWUSER
-    | libc::CLONE_NEWPID
-    | libc::CLONE_NEWNET)
-    .cast_unsigned()
-    | 0x80; // CLONE_NEWTIME
+const NAMESPACES: u32 = CLONE_NEWNS
+    | CLONE_NEWCGROUP
+    | CLONE_NEWUTS
+    | CLONE_NEWIPC
+    | CLONE_NEWUSER
+    | CLONE_NEWPID
+    | CLONE_NEWNET
+    | CLONE_NEWTIME;
 
 /// `S_ISUID` and `S_ISGID`: another user who executes such a file acts as its owner, outside of the sandbox.
 const SET_ID: u32 = 0o6000;
 
 /// Flags of `open` that make the mode argument count.
-const CREATES: u32 = (libc::O_CREAT | libc::O_TMPFILE & !libc::O_DIRECTORY).cast_unsigned();
+const CREATES: u32 = O_CREAT | O_TMPFILE & !O_DIRECTORY;
 
 /// Access to one system call.
 #[derive(Clone, Copy, Debug)]
@@ -52,71 +59,20 @@ pub(super) enum ArgumentTest {
     },
 }
 
+use Access::{Absent, Allowed, Checked, Refused};
 use ArgumentTest::{IsNoneOf, IsNullPointer, IsOneOf, IsZero, LacksBits, LacksBitsIf};
 
 /// System calls of one class.
 pub(super) struct SyscallGroup {
     pub(super) access: Access,
-    pub(super) calls: &'static [c_long],
+    pub(super) calls: &'static [u32],
 }
 
-/// Numbers of system calls, with those that the C library has no names for yet.
-#[expect(
-    non_upper_case_globals,
-    reason = "names as the C library writes them, taken from it"
-)]
-mod number {
-    use libc::c_long;
-    pub(super) use libc::*;
-
-    pub(super) const SYS_cachestat: c_long = 451;
-    pub(super) const SYS_fchmodat2: c_long = 452;
-    pub(super) const SYS_map_shadow_stack: c_long = 453;
-    pub(super) const SYS_futex_wake: c_long = 454;
-    pub(super) const SYS_futex_wait: c_long = 455;
-    pub(super) const SYS_futex_requeue: c_long = 456;
-    pub(super) const SYS_statmount: c_long = 457;
-    pub(super) const SYS_listmount: c_long = 458;
-    pub(super) const SYS_lsm_get_self_attr: c_long = 459;
-    pub(super) const SYS_lsm_set_self_attr: c_long = 460;
-    pub(super) const SYS_lsm_list_modules: c_long = 461;
-    pub(super) const SYS_mseal: c_long = 462;
-    pub(super) const SYS_setxattrat: c_long = 463;
-    pub(super) const SYS_getxattrat: c_long = 464;
-    pub(super) const SYS_listxattrat: c_long = 465;
-    pub(super) const SYS_removexattrat: c_long = 466;
-    pub(super) const SYS_open_tree_attr: c_long = 467;
-    pub(super) const SYS_file_getattr: c_long = 468;
-    pub(super) const SYS_file_setattr: c_long = 469;
-    pub(super) const SYS_listns: c_long = 470;
-
-    #[cfg(target_arch = "x86_64")]
-    pub(super) const SYS_io_pgetevents: c_long = 333;
-    #[cfg(target_arch = "x86_64")]
-    pub(super) const SYS_uretprobe: c_long = 335;
-    #[cfg(target_arch = "x86_64")]
-    pub(super) const SYS_uprobe: c_long = 336;
-    #[cfg(target_arch = "aarch64")]
-    pub(super) const SYS_renameat: c_long = 38;
-    #[cfg(target_arch = "aarch64")]
-    pub(super) const SYS_sync_file_range: c_long = 84;
-    #[cfg(target_arch = "aarch64")]
-    pub(super) const SYS_getrlimit: c_long = 163;
-    #[cfg(target_arch = "aarch64")]
-    pub(super) const SYS_setrlimit: c_long = 164;
-    #[cfg(target_arch = "aarch64")]
-    pub(super) const SYS_io_pgetevents: c_long = 292;
-    #[cfg(target_arch = "aarch64")]
-    pub(super) const SYS_kexec_file_load: c_long = 294;
-}
-
-/// Array of system call numbers by name.
-macro_rules! calls {
-    ($($name:ident)*) => { &[$(number::$name),*] };
-}
-
-const fn group(access: Access, calls: &'static [c_long]) -> SyscallGroup {
-    SyscallGroup { access, calls }
+/// Groups of system calls: `ACCESS => NAMES;`.
+macro_rules! groups {
+    ($($access:expr => $($call:ident)*;)*) => {
+        &[$(SyscallGroup { access: $access, calls: &[$($call),*] }),*]
+    };
 }
 
 /// The groups that apply to one kind of sandbox. Together they name every call once.
@@ -132,256 +88,138 @@ pub(super) fn groups(
         .flatten()
 }
 
-const CHECKED: &[SyscallGroup] = &[
+const CHECKED: &[SyscallGroup] = groups! {
     // Files are created without set-user-ID and set-group-ID bits, and get none later.
-    group(
-        Access::Checked(&[LacksBitsIf {
-            flags: (2, CREATES),
-            argument: 3,
-            bits: SET_ID,
-        }]),
-        calls!(SYS_openat),
-    ),
-    group(Access::Checked(&[LacksBits(1, SET_ID)]), calls!(SYS_fchmod)),
-    group(
-        Access::Checked(&[LacksBits(2, SET_ID)]),
-        // 452 is fchmodat2.
-        calls!(SYS_fchmodat SYS_fchmodat2 SYS_mknodat),
-    ),
+    Checked(&[LacksBitsIf { flags: (2, CREATES), argument: 3, bits: SET_ID }]) => __NR_openat;
+    Checked(&[LacksBits(1, SET_ID)]) => __NR_fchmod;
+    Checked(&[LacksBits(2, SET_ID)]) => __NR_fchmodat __NR_fchmodat2 __NR_mknodat;
     // TIOCSTI types into a terminal; TIOCLINUX pastes into the console. Landlock covers devices from ABI 5 on.
-    group(
-        Access::Checked(&[IsNoneOf(1, &[0x5412, 0x541C])]),
-        calls!(SYS_ioctl),
-    ),
-    group(
-        Access::Checked(&[LacksBits(0, NAMESPACES)]),
-        calls!(SYS_clone SYS_unshare),
-    ),
+    Checked(&[IsNoneOf(1, &[0x5412, 0x541C])]) => __NR_ioctl;
+    Checked(&[LacksBits(0, NAMESPACES)]) => __NR_clone __NR_unshare;
     // Limits, scheduling and memory of the calling process alone; of others, the gateway's first of all, never.
-    group(
-        Access::Checked(&[IsZero(0)]),
-        calls!(
-            SYS_prlimit64 SYS_sched_setaffinity SYS_sched_setparam SYS_sched_setscheduler SYS_sched_setattr
-            SYS_migrate_pages SYS_move_pages
-        ),
-    ),
+    Checked(&[IsZero(0)]) => __NR_prlimit64 __NR_sched_setaffinity __NR_sched_setparam __NR_sched_setscheduler
+        __NR_sched_setattr __NR_migrate_pages __NR_move_pages;
     // PRIO_PROCESS and PRIO_PGRP of the caller; PRIO_USER is every process of the user.
-    group(
-        Access::Checked(&[IsOneOf(0, u32::MAX, &[0, 1]), IsZero(1)]),
-        calls!(SYS_setpriority),
-    ),
-    group(
-        Access::Checked(&[IsOneOf(0, u32::MAX, &[1, 2]), IsZero(1)]),
-        calls!(SYS_ioprio_set),
-    ),
-];
+    Checked(&[IsOneOf(0, u32::MAX, &[0, 1]), IsZero(1)]) => __NR_setpriority;
+    Checked(&[IsOneOf(0, u32::MAX, &[1, 2]), IsZero(1)]) => __NR_ioprio_set;
+};
 
 /// With network: the internet families, and unix and netlink sockets. Others reach the hypervisor or raw devices.
-const ONLINE: &[SyscallGroup] = &[
-    group(
-        Access::Checked(&[IsOneOf(0, u32::MAX, &[1, 2, 10, 16])]),
-        calls!(SYS_socket),
-    ),
-    group(
-        Access::Allowed,
-        calls!(SYS_socketpair SYS_connect SYS_bind SYS_listen SYS_accept SYS_accept4 SYS_sendto),
-    ),
-];
+const ONLINE: &[SyscallGroup] = groups! {
+    Checked(&[IsOneOf(0, u32::MAX, &[1, 2, 10, 16])]) => __NR_socket;
+    Allowed => __NR_socketpair __NR_connect __NR_bind __NR_listen __NR_accept __NR_accept4 __NR_sendto;
+};
 
 /// Without network: no socket but a connected pair. A pair of datagram sockets could be addressed elsewhere.
-const OFFLINE: &[SyscallGroup] = &[
-    group(
-        Access::Refused,
-        calls!(SYS_socket SYS_connect SYS_bind SYS_listen SYS_accept SYS_accept4),
-    ),
-    group(
-        Access::Checked(&[
-            IsOneOf(0, u32::MAX, &[1]),
-            // SOCK_STREAM and SOCK_SEQPACKET, without their flags.
-            IsOneOf(1, 0xF, &[1, 5]),
-        ]),
-        calls!(SYS_socketpair),
-    ),
-    group(Access::Checked(&[IsNullPointer(4)]), calls!(SYS_sendto)),
-];
+const OFFLINE: &[SyscallGroup] = groups! {
+    Refused => __NR_socket __NR_connect __NR_bind __NR_listen __NR_accept __NR_accept4;
+    // SOCK_STREAM and SOCK_SEQPACKET, without their flags.
+    Checked(&[IsOneOf(0, u32::MAX, &[1]), IsOneOf(1, 0xF, &[1, 5])]) => __NR_socketpair;
+    Checked(&[IsNullPointer(4)]) => __NR_sendto;
+};
 
 /// Landlock keeps signals inside of the sandbox.
-const SCOPED: &[SyscallGroup] = &[group(Access::Allowed, SIGNALS)];
+const SCOPED: &[SyscallGroup] = groups! {
+    Allowed => __NR_kill __NR_tkill __NR_tgkill __NR_rt_sigqueueinfo __NR_rt_tgsigqueueinfo __NR_pidfd_send_signal;
+};
 
 /// Landlock before ABI 6: at least no signal to everything at once.
-const UNSCOPED: &[SyscallGroup] = &[
-    group(
-        Access::Checked(&[IsNoneOf(0, &[u32::MAX])]),
-        calls!(SYS_kill),
-    ),
-    group(Access::Allowed, OTHER_SIGNALS),
-];
+const UNSCOPED: &[SyscallGroup] = groups! {
+    Checked(&[IsNoneOf(0, &[u32::MAX])]) => __NR_kill;
+    Allowed => __NR_tkill __NR_tgkill __NR_rt_sigqueueinfo __NR_rt_tgsigqueueinfo __NR_pidfd_send_signal;
+};
 
-const SIGNALS: &[c_long] = calls!(
-    SYS_kill SYS_tkill SYS_tgkill SYS_rt_sigqueueinfo SYS_rt_tgsigqueueinfo SYS_pidfd_send_signal
-);
-const OTHER_SIGNALS: &[c_long] = SIGNALS.split_at(1).1;
-
-const COMMON: &[SyscallGroup] = &[
+const COMMON: &[SyscallGroup] = groups! {
     // Administration of the machine, its clock, kernel and file systems.
-    group(
-        Access::Refused,
-        calls!(
-            SYS_acct SYS_adjtimex SYS_bpf SYS_chroot SYS_clock_adjtime SYS_clock_settime SYS_delete_module
-            SYS_fanotify_init SYS_fanotify_mark SYS_finit_module SYS_fsconfig SYS_fsmount SYS_fsopen SYS_fspick
-            SYS_init_module SYS_kexec_file_load SYS_kexec_load SYS_lookup_dcookie SYS_mount SYS_mount_setattr
-            SYS_move_mount SYS_nfsservctl SYS_open_tree SYS_open_tree_attr SYS_perf_event_open SYS_pivot_root
-            SYS_quotactl SYS_quotactl_fd SYS_reboot SYS_sethostname SYS_setdomainname SYS_setns SYS_settimeofday
-            SYS_swapoff SYS_swapon SYS_syslog SYS_umount2 SYS_userfaultfd SYS_vhangup
-        ),
-    ),
+    Refused => __NR_acct __NR_adjtimex __NR_bpf __NR_chroot __NR_clock_adjtime __NR_clock_settime __NR_delete_module
+        __NR_fanotify_init __NR_fanotify_mark __NR_finit_module __NR_fsconfig __NR_fsmount __NR_fsopen __NR_fspick
+        __NR_init_module __NR_kexec_file_load __NR_kexec_load __NR_lookup_dcookie __NR_mount __NR_mount_setattr
+        __NR_move_mount __NR_nfsservctl __NR_open_tree __NR_open_tree_attr __NR_perf_event_open __NR_pivot_root
+        __NR_quotactl __NR_quotactl_fd __NR_reboot __NR_sethostname __NR_setdomainname __NR_setns __NR_settimeofday
+        __NR_swapoff __NR_swapon __NR_syslog __NR_umount2 __NR_userfaultfd __NR_vhangup;
     // Files by handle, past every directory.
-    group(Access::Refused, calls!(SYS_open_by_handle_at)),
+    Refused => __NR_open_by_handle_at;
     // Memory and descriptors of other processes, where no Landlock rule is needed to say no.
-    group(
-        Access::Refused,
-        calls!(SYS_pidfd_getfd SYS_process_madvise SYS_process_mrelease),
-    ),
+    Refused => __NR_pidfd_getfd __NR_process_madvise __NR_process_mrelease;
     // System V and POSIX message queues, semaphores and shared memory are shared with every program of the user.
-    group(
-        Access::Absent,
-        calls!(
-            SYS_shmget SYS_shmat SYS_shmctl SYS_shmdt SYS_semget SYS_semop SYS_semtimedop SYS_semctl SYS_msgget
-            SYS_msgsnd SYS_msgrcv SYS_msgctl SYS_mq_open SYS_mq_unlink SYS_mq_timedsend SYS_mq_timedreceive
-            SYS_mq_notify SYS_mq_getsetattr
-        ),
-    ),
+    Absent => __NR_shmget __NR_shmat __NR_shmctl __NR_shmdt __NR_semget __NR_semop __NR_semtimedop __NR_semctl
+        __NR_msgget __NR_msgsnd __NR_msgrcv __NR_msgctl __NR_mq_open __NR_mq_unlink __NR_mq_timedsend
+        __NR_mq_timedreceive __NR_mq_notify __NR_mq_getsetattr;
     // Kernel keyrings of the user hold credentials of other programs.
-    group(
-        Access::Absent,
-        calls!(SYS_add_key SYS_request_key SYS_keyctl),
-    ),
+    Absent => __NR_add_key __NR_request_key __NR_keyctl;
     // io_uring makes calls past this filter.
-    group(
-        Access::Absent,
-        calls!(SYS_io_uring_setup SYS_io_uring_enter SYS_io_uring_register),
-    ),
+    Absent => __NR_io_uring_setup __NR_io_uring_enter __NR_io_uring_register;
     // Their flags are in memory, where the filter cannot read them.
-    group(Access::Absent, calls!(SYS_clone3 SYS_openat2)),
+    Absent => __NR_clone3 __NR_openat2;
     // Files and directories: Landlock decides.
-    group(
-        Access::Allowed,
-        calls!(
-            SYS_chdir SYS_close SYS_close_range SYS_copy_file_range SYS_dup SYS_dup3 SYS_faccessat SYS_faccessat2
-            SYS_fadvise64 SYS_fallocate SYS_fchdir SYS_fcntl SYS_fdatasync SYS_flock SYS_fstat SYS_fstatfs SYS_fsync
-            SYS_ftruncate SYS_getcwd SYS_getdents64 SYS_inotify_add_watch SYS_inotify_init1 SYS_inotify_rm_watch
-            SYS_linkat SYS_lseek SYS_memfd_create SYS_memfd_secret SYS_mkdirat SYS_name_to_handle_at SYS_newfstatat
-            SYS_pipe2 SYS_pread64 SYS_preadv SYS_preadv2 SYS_pwrite64 SYS_pwritev SYS_pwritev2 SYS_read SYS_readahead
-            SYS_readlinkat SYS_readv SYS_renameat SYS_renameat2 SYS_sendfile SYS_splice SYS_statfs SYS_statx
-            SYS_symlinkat SYS_sync SYS_sync_file_range SYS_syncfs SYS_tee SYS_truncate SYS_umask SYS_unlinkat
-            SYS_vmsplice SYS_write SYS_writev SYS_cachestat SYS_statmount SYS_listmount
-        ),
-    ),
+    Allowed => __NR_chdir __NR_close __NR_close_range __NR_copy_file_range __NR_dup __NR_dup3 __NR_faccessat
+        __NR_faccessat2 __NR_fadvise64 __NR_fallocate __NR_fchdir __NR_fcntl __NR_fdatasync __NR_flock __NR_fstat
+        __NR_fstatfs __NR_fsync __NR_ftruncate __NR_getcwd __NR_getdents64 __NR_inotify_add_watch __NR_inotify_init1
+        __NR_inotify_rm_watch __NR_linkat __NR_lseek __NR_memfd_create __NR_memfd_secret __NR_mkdirat
+        __NR_name_to_handle_at __NR_newfstatat __NR_pipe2 __NR_pread64 __NR_preadv __NR_preadv2 __NR_pwrite64
+        __NR_pwritev __NR_pwritev2 __NR_read __NR_readahead __NR_readlinkat __NR_readv __NR_renameat __NR_renameat2
+        __NR_sendfile __NR_splice __NR_statfs __NR_statx __NR_symlinkat __NR_sync __NR_sync_file_range __NR_syncfs
+        __NR_tee __NR_truncate __NR_umask __NR_unlinkat __NR_vmsplice __NR_write __NR_writev __NR_cachestat
+        __NR_statmount __NR_listmount;
     // Attributes of files: neither Landlock nor this filter knows whose. See docs/sandbox.md.
-    group(
-        Access::Allowed,
-        calls!(
-            SYS_fchown SYS_fchownat SYS_fgetxattr SYS_flistxattr SYS_fremovexattr SYS_fsetxattr SYS_getxattr
-            SYS_lgetxattr SYS_listxattr SYS_llistxattr SYS_lremovexattr SYS_lsetxattr SYS_removexattr SYS_setxattr
-            SYS_utimensat SYS_setxattrat SYS_getxattrat SYS_listxattrat SYS_removexattrat SYS_file_getattr
-            SYS_file_setattr
-        ),
-    ),
+    Allowed => __NR_fchown __NR_fchownat __NR_fgetxattr __NR_flistxattr __NR_fremovexattr __NR_fsetxattr __NR_getxattr
+        __NR_lgetxattr __NR_listxattr __NR_llistxattr __NR_lremovexattr __NR_lsetxattr __NR_removexattr __NR_setxattr
+        __NR_utimensat __NR_setxattrat __NR_getxattrat __NR_listxattrat __NR_removexattrat __NR_file_getattr
+        __NR_file_setattr;
     // Processes: Landlock decides about those outside. `setpgid` stays in the own session.
-    group(
-        Access::Allowed,
-        calls!(
-            SYS_execve SYS_execveat SYS_exit SYS_exit_group SYS_get_robust_list SYS_kcmp SYS_pidfd_open
-            SYS_process_vm_readv SYS_process_vm_writev SYS_ptrace SYS_setpgid SYS_setsid SYS_wait4 SYS_waitid
-        ),
-    ),
+    Allowed => __NR_execve __NR_execveat __NR_exit __NR_exit_group __NR_get_robust_list __NR_kcmp __NR_pidfd_open
+        __NR_process_vm_readv __NR_process_vm_writev __NR_ptrace __NR_setpgid __NR_setsid __NR_wait4 __NR_waitid;
     // What the calling process is and has.
-    group(
-        Access::Allowed,
-        calls!(
-            SYS_capget SYS_capset SYS_getegid SYS_geteuid SYS_getgid SYS_getgroups SYS_getpgid SYS_getpid SYS_getppid
-            SYS_getpriority SYS_getresgid SYS_getresuid SYS_getrlimit SYS_getrusage SYS_getsid SYS_gettid SYS_getuid
-            SYS_ioprio_get SYS_landlock_add_rule SYS_landlock_create_ruleset SYS_landlock_restrict_self
-            SYS_personality SYS_prctl SYS_sched_getaffinity SYS_sched_getattr SYS_sched_getparam
-            SYS_sched_getscheduler SYS_seccomp SYS_setfsgid SYS_setfsuid SYS_setgid SYS_setgroups SYS_setregid
-            SYS_setresgid SYS_setresuid SYS_setreuid SYS_setrlimit SYS_setuid SYS_lsm_get_self_attr
-            SYS_lsm_set_self_attr SYS_lsm_list_modules SYS_listns
-        ),
-    ),
+    Allowed => __NR_capget __NR_capset __NR_getegid __NR_geteuid __NR_getgid __NR_getgroups __NR_getpgid __NR_getpid
+        __NR_getppid __NR_getpriority __NR_getresgid __NR_getresuid __NR_getrlimit __NR_getrusage __NR_getsid
+        __NR_gettid __NR_getuid __NR_ioprio_get __NR_landlock_add_rule __NR_landlock_create_ruleset
+        __NR_landlock_restrict_self __NR_personality __NR_prctl __NR_sched_getaffinity __NR_sched_getattr
+        __NR_sched_getparam __NR_sched_getscheduler __NR_seccomp __NR_setfsgid __NR_setfsuid __NR_setgid
+        __NR_setgroups __NR_setregid __NR_setresgid __NR_setresuid __NR_setreuid __NR_setrlimit __NR_setuid
+        __NR_lsm_get_self_attr __NR_lsm_set_self_attr __NR_lsm_list_modules;
     // Memory, threads, signals and timers of the calling process; facts about the machine.
-    group(
-        Access::Allowed,
-        calls!(
-            SYS_brk SYS_clock_getres SYS_clock_gettime SYS_clock_nanosleep SYS_futex SYS_futex_waitv SYS_get_mempolicy
-            SYS_getcpu SYS_getitimer SYS_getrandom SYS_gettimeofday SYS_madvise SYS_mbind SYS_membarrier SYS_mincore
-            SYS_mlock SYS_mlock2 SYS_mlockall SYS_mmap SYS_mprotect SYS_mremap SYS_msync SYS_munlock SYS_munlockall
-            SYS_munmap SYS_nanosleep SYS_pkey_alloc SYS_pkey_free SYS_pkey_mprotect SYS_remap_file_pages
-            SYS_restart_syscall SYS_rseq SYS_rt_sigaction SYS_rt_sigpending SYS_rt_sigprocmask SYS_rt_sigreturn
-            SYS_rt_sigsuspend SYS_rt_sigtimedwait SYS_sched_get_priority_max SYS_sched_get_priority_min
-            SYS_sched_rr_get_interval SYS_sched_yield SYS_set_mempolicy SYS_set_mempolicy_home_node
-            SYS_set_robust_list SYS_set_tid_address SYS_setitimer SYS_sigaltstack SYS_sysinfo SYS_timer_create
-            SYS_timer_delete SYS_timer_getoverrun SYS_timer_gettime SYS_timer_settime SYS_times SYS_uname
-            SYS_map_shadow_stack SYS_futex_wake SYS_futex_wait SYS_futex_requeue SYS_mseal
-        ),
-    ),
+    Allowed => __NR_brk __NR_clock_getres __NR_clock_gettime __NR_clock_nanosleep __NR_futex __NR_futex_waitv
+        __NR_get_mempolicy __NR_getcpu __NR_getitimer __NR_getrandom __NR_gettimeofday __NR_madvise __NR_mbind
+        __NR_membarrier __NR_mincore __NR_mlock __NR_mlock2 __NR_mlockall __NR_mmap __NR_mprotect __NR_mremap
+        __NR_msync __NR_munlock __NR_munlockall __NR_munmap __NR_nanosleep __NR_pkey_alloc __NR_pkey_free
+        __NR_pkey_mprotect __NR_remap_file_pages __NR_restart_syscall __NR_rseq __NR_rt_sigaction __NR_rt_sigpending
+        __NR_rt_sigprocmask __NR_rt_sigreturn __NR_rt_sigsuspend __NR_rt_sigtimedwait __NR_sched_get_priority_max
+        __NR_sched_get_priority_min __NR_sched_rr_get_interval __NR_sched_yield __NR_set_mempolicy
+        __NR_set_mempolicy_home_node __NR_set_robust_list __NR_set_tid_address __NR_setitimer __NR_sigaltstack
+        __NR_sysinfo __NR_timer_create __NR_timer_delete __NR_timer_getoverrun __NR_timer_gettime __NR_timer_settime
+        __NR_times __NR_uname __NR_map_shadow_stack __NR_futex_wake __NR_futex_wait __NR_futex_requeue __NR_mseal;
     // Events and input and output on descriptors that the process has, sockets among them.
-    group(
-        Access::Allowed,
-        calls!(
-            SYS_epoll_create1 SYS_epoll_ctl SYS_epoll_pwait SYS_epoll_pwait2 SYS_eventfd2 SYS_getpeername
-            SYS_getsockname SYS_getsockopt SYS_io_cancel SYS_io_destroy SYS_io_getevents SYS_io_pgetevents
-            SYS_io_setup SYS_io_submit SYS_ppoll SYS_pselect6 SYS_recvfrom SYS_recvmmsg SYS_recvmsg SYS_sendmmsg
-            SYS_sendmsg SYS_setsockopt SYS_shutdown SYS_signalfd4 SYS_timerfd_create SYS_timerfd_gettime
-            SYS_timerfd_settime
-        ),
-    ),
-];
+    Allowed => __NR_epoll_create1 __NR_epoll_ctl __NR_epoll_pwait __NR_epoll_pwait2 __NR_eventfd2 __NR_getpeername
+        __NR_getsockname __NR_getsockopt __NR_io_cancel __NR_io_destroy __NR_io_getevents __NR_io_pgetevents
+        __NR_io_setup __NR_io_submit __NR_ppoll __NR_pselect6 __NR_recvfrom __NR_recvmmsg __NR_recvmsg __NR_sendmmsg
+        __NR_sendmsg __NR_setsockopt __NR_shutdown __NR_signalfd4 __NR_timerfd_create __NR_timerfd_gettime
+        __NR_timerfd_settime;
+};
 
-#[cfg(target_arch = "x86_64")]
-use x86_64::ARCHITECTURE;
 #[cfg(not(target_arch = "x86_64"))]
 const ARCHITECTURE: &[SyscallGroup] = &[];
 
+/// The newest call, which the constants of the kernel's headers do not have yet.
+#[cfg(target_arch = "x86_64")]
+const UPROBE: u32 = 336;
+
 /// Older names of the same calls, and those of this processor.
 #[cfg(target_arch = "x86_64")]
-mod x86_64 {
-    use super::{Access, CREATES, LacksBits, LacksBitsIf, SET_ID, SyscallGroup, group, number};
-
-    pub(super) const ARCHITECTURE: &[SyscallGroup] = &[
-        group(
-            Access::Checked(&[LacksBitsIf {
-                flags: (1, CREATES),
-                argument: 2,
-                bits: SET_ID,
-            }]),
-            calls!(SYS_open),
-        ),
-        group(
-            Access::Checked(&[LacksBits(1, SET_ID)]),
-            calls!(SYS_chmod SYS_creat SYS_mknod),
-        ),
-        // Ports of the machine.
-        group(Access::Refused, calls!(SYS_iopl SYS_ioperm)),
-        // Numbers that the kernel no longer has, or never had.
-        group(
-            Access::Absent,
-            calls!(
-                SYS__sysctl SYS_afs_syscall SYS_epoll_ctl_old SYS_epoll_wait_old SYS_get_thread_area SYS_getpmsg
-                SYS_putpmsg SYS_security SYS_set_thread_area SYS_sysfs SYS_tuxcall SYS_uselib SYS_ustat SYS_vserver
-            ),
-        ),
-        group(
-            Access::Allowed,
-            calls!(
-                SYS_access SYS_alarm SYS_arch_prctl SYS_chown SYS_dup2 SYS_epoll_create SYS_epoll_wait SYS_eventfd
-                SYS_fork SYS_futimesat SYS_getdents SYS_getpgrp SYS_inotify_init SYS_lchown SYS_link SYS_lstat
-                SYS_mkdir SYS_modify_ldt SYS_pause SYS_pipe SYS_poll SYS_readlink SYS_rename SYS_rmdir SYS_select
-                SYS_signalfd SYS_stat SYS_symlink SYS_time SYS_unlink SYS_utime SYS_utimes SYS_vfork SYS_uretprobe
-                SYS_uprobe
-            ),
-        ),
-    ];
-}
+const ARCHITECTURE: &[SyscallGroup] = groups! {
+    Checked(&[LacksBitsIf { flags: (1, CREATES), argument: 2, bits: SET_ID }]) => __NR_open;
+    Checked(&[LacksBits(1, SET_ID)]) => __NR_chmod __NR_creat __NR_mknod;
+    // Ports of the machine.
+    Refused => __NR_iopl __NR_ioperm;
+    // Numbers that the kernel no longer has, or never had.
+    Absent => __NR__sysctl __NR_afs_syscall __NR_epoll_ctl_old __NR_epoll_wait_old __NR_get_thread_area
+        __NR_getpmsg __NR_putpmsg __NR_security __NR_set_thread_area __NR_sysfs __NR_tuxcall __NR_uselib
+        __NR_ustat __NR_vserver;
+    Allowed => __NR_access __NR_alarm __NR_arch_prctl __NR_chown __NR_dup2 __NR_epoll_create __NR_epoll_wait
+        __NR_eventfd __NR_fork __NR_futimesat __NR_getdents __NR_getpgrp __NR_inotify_init __NR_lchown __NR_link
+        __NR_lstat __NR_mkdir __NR_modify_ldt __NR_pause __NR_pipe __NR_poll __NR_readlink __NR_rename __NR_rmdir
+        __NR_select __NR_signalfd __NR_stat __NR_symlink __NR_time __NR_unlink __NR_utime __NR_utimes __NR_vfork
+        __NR_uretprobe UPROBE;
+};
 
 #[cfg(test)]
 #[path = "syscalls_tests.rs"]

@@ -4,14 +4,17 @@
 //! never means another, and must be alive after its restrictions were read under its number.
 #![expect(
     unsafe_code,
-    reason = "system calls that the standard library does not offer"
+    reason = "a socket option that the libraries do not offer"
 )]
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::path::PathBuf;
 
-use libc::{c_int, c_uint, pid_t, socklen_t};
+use libc::{c_int, pid_t, socklen_t};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
 
 use super::{Restrictions, RestrictionsError, number_of};
 
@@ -89,16 +92,14 @@ fn peer_by_number(socket: BorrowedFd<'_>) -> io::Result<Peer> {
     };
     ask(socket, libc::SO_PEERCRED, &mut credentials)?;
     let pid = credentials.pid;
-    if pid <= 0 {
+    let Some(number) = Pid::from_raw(pid) else {
         return Ok(Peer::OutOfSight);
-    }
-    match hold(pid) {
+    };
+    match pidfd_open(number, PidfdFlags::empty()) {
         Ok(process) => Ok(Peer::Held(process, Some(pid.into()))),
-        Err(error) => match error.raw_os_error() {
-            Some(libc::ENOSYS) => Ok(Peer::Number(pid)),
-            Some(libc::ESRCH) => Ok(Peer::Ended),
-            _ => Err(error),
-        },
+        Err(Errno::NOSYS) => Ok(Peer::Number(pid)),
+        Err(Errno::SRCH) => Ok(Peer::Ended),
+        Err(errno) => Err(errno.into()),
     }
 }
 
@@ -123,17 +124,6 @@ fn ask<T: Copy>(socket: BorrowedFd<'_>, option: c_int, answer: &mut T) -> io::Re
         Ok(())
     } else {
         Err(io::ErrorKind::InvalidData.into())
-    }
-}
-
-fn hold(pid: pid_t) -> io::Result<OwnedFd> {
-    let flags: c_uint = 0;
-    // SAFETY: touches no memory.
-    let answer = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, flags) };
-    match RawFd::try_from(answer) {
-        // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
-        Ok(descriptor) if descriptor >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }),
-        _ => Err(io::Error::last_os_error()),
     }
 }
 
@@ -218,11 +208,10 @@ fn chain(pid: i64) -> Result<Vec<i64>, RestrictionsError> {
 /// Whether a process that `/proc` does not show belongs to another user, so that it is nothing that we have started.
 /// `hidepid` hides those, and what cannot be dumped of the same user, which guards are.
 fn is_hidden(pid: i64) -> Result<bool, RestrictionsError> {
-    let number = pid_t::try_from(pid).map_err(|_large| RestrictionsError::UnknownAncestors)?;
-    // SAFETY: touches no memory; signal 0 is only a question.
-    match unsafe { libc::kill(number, 0) } {
-        0 => Err(RestrictionsError::UnknownAncestors),
-        _ => Ok(io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)),
+    let number = pid_t::try_from(pid).ok().and_then(Pid::from_raw);
+    match test_kill_process(number.ok_or(RestrictionsError::UnknownAncestors)?) {
+        Ok(()) => Err(RestrictionsError::UnknownAncestors),
+        Err(errno) => Ok(errno == Errno::PERM),
     }
 }
 
@@ -248,16 +237,8 @@ fn read(path: PathBuf) -> Result<Vec<u8>, RestrictionsError> {
 }
 
 fn has_ended(process: &OwnedFd) -> io::Result<bool> {
-    let mut asked = libc::pollfd {
-        fd: process.as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    // SAFETY: one entry, which lives, and no time to wait.
-    match unsafe { libc::poll(&raw mut asked, 1, 0) } {
-        -1 => Err(io::Error::last_os_error()),
-        n_ready => Ok(n_ready != 0),
-    }
+    let mut asked = [PollFd::new(process, PollFlags::IN)];
+    Ok(poll(&mut asked, Some(&Timespec::default()))? != 0)
 }
 
 #[cfg(test)]

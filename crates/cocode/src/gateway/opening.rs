@@ -4,7 +4,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
-use cocode_access::Token;
 use cocode_admin::Desk;
 use cocode_gateway::{Gateway, View, ViewOptions};
 use cocode_wire::serve::{BindError, Door, HttpServer, HttpServerOptions, Site};
@@ -64,8 +63,6 @@ pub(super) struct Made {
 pub(super) struct Listening {
     server: HttpServer,
     office: Option<HttpServer>,
-    /// The token that was created because there was none.
-    pub(super) token: Option<Token>,
 }
 
 impl Opened {
@@ -76,7 +73,7 @@ impl Opened {
         setup: &Setup,
         workspace: &Workspace,
     ) -> Result<Self, CliError> {
-        let (is_asked, creates_token) = (within.access.is_asked(), within.access.creates_token());
+        let is_asked = within.access.is_asked();
         let (desk, gateway) = (Desk::new(), Gateway::new());
         let records = Arc::clone(&within.records);
         let tokens = FrontDoor::tokens_of(&*records).await?;
@@ -88,12 +85,8 @@ impl Opened {
         let door = Arc::new(door);
         let about = (&gateway, &made.view, &made.rules);
         let management = Management::new((plan, setup, workspace), about, &door, &watch, desk);
-        let mut listening = Listening::begin(plan, &*records, &views.0, &door, &management)?;
+        let listening = Listening::begin(plan, &*records, &views.0, &door, &management)?;
         made.ways.own.get_or_init(|| listening.address());
-        // Created last: a token that is stored by a start that fails would never be shown.
-        if creates_token {
-            listening.token = door.create_token().await?;
-        }
         Ok(Self {
             gateway,
             made,
@@ -175,7 +168,6 @@ impl Listening {
         Ok(Self {
             server,
             office: office.transpose()?,
-            token: None,
         })
     }
 
