@@ -72,7 +72,7 @@ pub(crate) struct Own {
 }
 
 /// What became of a call.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) content: Vec<Block>,
     pub(crate) is_error: bool,

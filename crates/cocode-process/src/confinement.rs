@@ -11,19 +11,9 @@ mod temporary;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-mod filter;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
 mod landlock;
 #[cfg(any(target_os = "macos", test))]
 mod seatbelt;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod syscalls;
 
 #[cfg(not(any(
     target_os = "macos",

@@ -2,7 +2,7 @@
 //!
 //! No symbolic link is followed: every name is opened, made and removed in a directory that is held.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -68,9 +68,8 @@ pub(crate) struct HookWatch {
     shared: Arc<Shared>,
     baseline: Arc<Baseline>,
     is_armed: AtomicBool,
-    after: Files,
-    changed: Vec<PathBuf>,
-    paths: Vec<String>,
+    /// What the command has left at the changed paths.
+    changed: BTreeMap<PathBuf, Option<Node>>,
 }
 
 /// Changes of a command to files that other programs execute. They are undone when this is dropped, unless they
@@ -109,34 +108,39 @@ impl HookWatch {
             shared,
             baseline,
             is_armed: AtomicBool::new(true),
-            after: Files::new(),
-            changed: Vec::new(),
-            paths: Vec::new(),
+            changed: BTreeMap::new(),
         })
     }
 
     /// Compares when the command and all its processes have ended. Blocks.
     pub(crate) fn finish(mut self) -> Option<HookChanges> {
-        self.after = capture(&self.shared.root);
+        let after = capture(&self.shared.root);
         let before = lock(&self.baseline.files);
-        let all: BTreeSet<&PathBuf> = before.keys().chain(self.after.keys()).collect();
-        let changed = all
-            .into_iter()
-            .filter(|path| before.get(*path) != self.after.get(*path));
-        self.changed = changed.cloned().collect();
-        self.paths = self.changed.iter().map(shown).collect();
+        for path in before.keys().chain(after.keys()) {
+            let left = after.get(path);
+            if before.get(path) != left {
+                self.changed.insert(path.clone(), left.cloned());
+            }
+        }
         drop(before);
-        self.is_armed = AtomicBool::new(!self.paths.is_empty());
-        (!self.paths.is_empty()).then(|| HookChanges(Arc::new(self)))
+        self.is_armed = AtomicBool::new(!self.changed.is_empty());
+        (!self.changed.is_empty()).then(|| HookChanges(Arc::new(self)))
+    }
+}
+
+impl HookWatch {
+    /// Puts the files back, unless that was done, or the changes were accepted.
+    fn undo(&self) -> Result<(), Refusal> {
+        if !self.is_armed.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        restore(&self.shared.root, &lock(&self.baseline.files))
     }
 }
 
 impl Drop for HookWatch {
     fn drop(&mut self) {
-        if !self.is_armed.swap(false, Ordering::Relaxed) {
-            return;
-        }
-        if let Err(error) = restore(&self.shared.root, &lock(&self.baseline.files)) {
+        if let Err(error) = self.undo() {
             tracing::error!(%error, "cannot undo the changes of a command");
         }
     }
@@ -144,16 +148,16 @@ impl Drop for HookWatch {
 
 impl HookChanges {
     /// The changed paths, relative to the workspace.
-    pub fn paths(&self) -> &[String] {
-        &self.0.paths
+    pub fn paths(&self) -> Vec<String> {
+        self.0.changed.keys().map(shown).collect()
     }
 
     /// Accepts the changes.
     pub fn keep(&self) {
         if self.0.is_armed.swap(false, Ordering::Relaxed) {
             let mut baseline = lock(&self.0.baseline.files);
-            for path in &self.0.changed {
-                match self.0.after.get(path) {
+            for (path, left) in &self.0.changed {
+                match left {
                     Some(node) => baseline.insert(path.clone(), node.clone()),
                     None => baseline.remove(path),
                 };
@@ -163,18 +167,7 @@ impl HookChanges {
 
     /// Puts the files back. Says what could not be.
     pub fn undo(&self) -> Result<(), String> {
-        if !self.0.is_armed.swap(false, Ordering::Relaxed) {
-            return Ok(());
-        }
-        let restored = restore(&self.0.shared.root, &lock(&self.0.baseline.files));
-        restored.map_err(|refusal| refusal.to_string())
-    }
-}
-
-/// Two handles to the same changes are equal.
-impl PartialEq for HookChanges {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        self.0.undo().map_err(|refusal| refusal.to_string())
     }
 }
 

@@ -6,7 +6,7 @@ use crate::hook_files::HookChanges;
 use crate::refusal::Refusal;
 
 /// The answer of a tool, also when it says why it did not do what was asked.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct ToolOutput {
     /// For the model to read.
     pub content: Vec<Block>,

@@ -8,6 +8,9 @@
     reason = "system calls that the standard library does not offer"
 )]
 
+mod filter;
+mod syscalls;
+
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -21,7 +24,7 @@ use landlock::{
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-use super::filter::SyscallFilter;
+use self::filter::SyscallFilter;
 use super::{
     ConfineError, Confinement, ConfinementRules, NETWORK_ABI, PathHandle, SCOPES_ABI, Support,
 };

@@ -41,6 +41,10 @@ pub(super) async fn connect_at(
         path: path(),
         source,
     };
+    let untrusted = |reason| Unavailable::Untrusted {
+        path: path(),
+        reason,
+    };
     let connecting = tokio::time::timeout(LOOK_WITHIN, UnixStream::connect(socket)).await;
     let stream = match connecting {
         Ok(Ok(stream)) => stream,
@@ -52,8 +56,9 @@ pub(super) async fn connect_at(
         Ok(Err(error)) => return Err(failed(error)),
     };
     let peer = stream.peer_cred().map_err(failed)?;
-    if is_foreign(peer.uid(), rustix::process::geteuid().as_raw()) {
-        return Err(Unavailable::Foreign { path: path() });
+    // The listener receives the environment, and its answers are trusted: not even root is another user.
+    if peer.uid() != rustix::process::geteuid().as_raw() {
+        return Err(untrusted("belongs to another user"));
     }
     let checked = || Ok((Restrictions::own()?, Restrictions::of_peer(&stream)?));
     let (own, peer) = checked().map_err(|source| match source {
@@ -69,7 +74,7 @@ pub(super) async fn connect_at(
         PayloadKind::Commands => peer.is_sandboxed && !own.is_sandboxed,
     };
     if is_confined {
-        return Err(Unavailable::Confined { path: path() });
+        return Err(untrusted("is in a sandbox that this process is not in"));
     }
     if !peer.may_serve(own) {
         return Err(Unavailable::Sandboxed { path: path() });
@@ -82,22 +87,4 @@ pub(super) fn peer(stream: &UnixStream) -> Option<i32> {
     let peer = stream.peer_cred().ok()?;
     // Nothing if it is not to be seen from here.
     peer.pid().filter(|pid| *pid > 0)
-}
-
-/// The listener receives the environment, and its answers are trusted.
-fn is_foreign(peer: u32, own: u32) -> bool {
-    peer != own
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_foreign;
-
-    #[test]
-    fn only_the_user_is_believed_not_even_root() {
-        assert!(!is_foreign(1000, 1000));
-        assert!(is_foreign(1001, 1000));
-        assert!(is_foreign(0, 1000));
-        assert!(is_foreign(1000, 0));
-    }
 }

@@ -47,18 +47,15 @@ pub(crate) enum Unavailable {
         #[source]
         source: io::Error,
     },
-    /// Somebody else listens there.
-    #[error("the socket {} belongs to another user", path.display())]
-    Foreign { path: std::path::PathBuf },
     /// Somebody else could take its place, so it is not used.
     #[error("{0}, so no daemon is used there")]
     NotPrivate(UnixServerError),
-    /// A program in a sandbox has taken its place.
-    #[error(
-        "the process that listens at {} is in a sandbox that this process is not in, so it is not used; stop it and remove the socket",
-        path.display()
-    )]
-    Confined { path: std::path::PathBuf },
+    /// Another user, or a program in a sandbox, has taken its place.
+    #[error("the process that listens at {} {reason}, so it is not used; stop it and remove the socket", path.display())]
+    Untrusted {
+        path: std::path::PathBuf,
+        reason: &'static str,
+    },
     /// It may be anything.
     #[error("the process that listens at {} cannot be checked, so it is not used", path.display())]
     Unchecked {
@@ -113,9 +110,8 @@ impl Unavailable {
             Self::Hangs { pid } => pid.is_some(),
             Self::Refused { .. } => true,
             Self::Connect { .. }
-            | Self::Foreign { .. }
             | Self::NotPrivate(_)
-            | Self::Confined { .. }
+            | Self::Untrusted { .. }
             | Self::Unchecked { .. }
             | Self::RefusedByDaemon { .. }
             | Self::Sandboxed { .. }

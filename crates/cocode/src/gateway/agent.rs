@@ -43,10 +43,8 @@ pub(crate) struct AgentPlace {
     ceiling: SandboxMode,
     /// What the gateway itself obeys, which agents of principals must not change.
     own_files: OwnFiles,
-    /// Which of these agents with this root could change.
-    exposed: Option<PathBuf>,
-    /// Directories of `[agent] writable_roots` with what of these is exposed by each.
-    withheld: Vec<(PathBuf, PathBuf)>,
+    /// Directories of `[agent] writable_roots`.
+    writable: Vec<PathBuf>,
     /// The servers of the gateway.
     selection: Selection,
     conversations: Arc<dyn Store>,
@@ -108,15 +106,10 @@ impl AgentPlace {
             .settings
             .agent
             .writable_in(home.unwrap_or(Path::new("/")));
-        let withheld = writable.into_iter().filter_map(|directory| {
-            let exposed = own_files.exposed_by(&directory)?.to_owned();
-            Some((directory, exposed))
-        });
         Ok(Some(Self {
             spec,
-            exposed: own_files.exposed_by(&root).map(Path::to_owned),
-            withheld: withheld.collect(),
             own_files,
+            writable,
             root,
             ceiling: args
                 .agent
@@ -135,7 +128,8 @@ impl AgentPlace {
         if self.ceiling != SandboxMode::WorkspaceWrite {
             return Vec::new();
         }
-        let read_only = self.exposed.iter().map(|exposed| {
+        let exposed = self.own_files.exposed_by(&self.root);
+        let read_only = exposed.map(|exposed| {
             format!(
                 "agents of principals only read: in {} they could change {}, which the gateway obeys; \
                  `--root DIR` gives them another directory",
@@ -143,22 +137,25 @@ impl AgentPlace {
                 exposed.display()
             )
         });
-        let withheld = self.withheld.iter().map(|(directory, exposed)| {
-            format!(
+        let withheld = self.writable.iter().filter_map(|directory| {
+            let exposed = self.own_files.exposed_by(directory)?;
+            Some(format!(
                 "agents of principals do not write in {}, which `writable_roots` in [agent] names: they \
                  could change {}, which the gateway obeys; name another directory",
                 directory.display(),
                 exposed.display()
-            )
+            ))
         });
-        read_only.chain(withheld).collect()
+        read_only.into_iter().chain(withheld).collect()
     }
 
     /// The same place for a principal: its agent has conversations that are theirs alone, and changes nothing
     /// that would give them more than they have.
     pub(super) fn of_principal(&self, principal: &Arc<str>) -> Self {
         let ceiling = match self.ceiling {
-            SandboxMode::WorkspaceWrite if self.exposed.is_some() => SandboxMode::ReadOnly,
+            SandboxMode::WorkspaceWrite if self.own_files.exposed_by(&self.root).is_some() => {
+                SandboxMode::ReadOnly
+            }
             ceiling => ceiling,
         };
         Self {
@@ -166,8 +163,7 @@ impl AgentPlace {
             root: self.root.clone(),
             ceiling,
             own_files: self.own_files.clone(),
-            exposed: self.exposed.clone(),
-            withheld: self.withheld.clone(),
+            writable: self.writable.clone(),
             selection: self.selection.clone(),
             conversations: Arc::clone(&self.conversations),
             principal: Some(Arc::clone(principal)),

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use serde::Serialize;
+use serde_json::json;
 
 use super::clients::{self, Entry};
 use super::door::FIRST_TOKEN;
@@ -45,25 +46,6 @@ struct Happened<'a> {
     what: What<'a>,
 }
 
-/// A token that is shown this once.
-#[derive(Serialize)]
-struct FirstToken<'a> {
-    name: &'static str,
-    token: &'a str,
-}
-
-impl<'a> FirstToken<'a> {
-    fn of(entry: Entry<'a>) -> Option<Self> {
-        match entry {
-            Entry::Open | Entry::ByToken => None,
-            Entry::NewToken(token) => Some(Self {
-                name: FIRST_TOKEN,
-                token: token.expose(),
-            }),
-        }
-    }
-}
-
 #[derive(Serialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 enum What<'a> {
@@ -73,7 +55,7 @@ enum What<'a> {
         dashboard: &'a Office,
         /// The token that was created because there was none.
         #[serde(skip_serializing_if = "Option::is_none")]
-        token: Option<FirstToken<'a>>,
+        token: Option<serde_json::Value>,
         /// What to type or paste, by tool.
         clients: BTreeMap<&'static str, &'a str>,
         tool_search: ToolSearchReport,
@@ -118,7 +100,12 @@ impl<'a> Voice<'a> {
                 What::Listening {
                     url: &url,
                     dashboard: office,
-                    token: FirstToken::of(entry),
+                    token: match entry {
+                        Entry::NewToken(token) => {
+                            Some(json!({ "name": FIRST_TOKEN, "token": token.expose() }))
+                        }
+                        Entry::Open | Entry::ByToken => None,
+                    },
                     clients: clients.collect(),
                     tool_search: search.report(),
                 },

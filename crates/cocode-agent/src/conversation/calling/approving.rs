@@ -213,7 +213,7 @@ impl Shared<'_> {
         let why = format!("the command has changed files that other programs execute: {names}");
         let question = ApprovalQuestion {
             can_remember: false,
-            changed_files: changes.paths().to_vec(),
+            changed_files: changes.paths(),
             ..self.question(call, plan, &why)
         };
         let permission = match self.conversation.settings().approval {
