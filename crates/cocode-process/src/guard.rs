@@ -107,7 +107,7 @@ pub(crate) fn install_detachment(
     unsafe {
         command.pre_exec(move || {
             if let Some(directory) = &directory {
-                system::change_directory(directory.as_fd().as_raw_fd())?;
+                rustix::process::fchdir(directory)?;
             }
             system::leave_session();
             // Who is not the leader of its session can never get a terminal.
@@ -151,7 +151,7 @@ fn split(orders: &Orders) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     system::become_subreaper();
     if let Some(directory) = &orders.given.directory {
-        system::change_directory(directory.as_fd().as_raw_fd())?;
+        rustix::process::fchdir(directory)?;
     }
     let guard = system::getpid();
     system::setpgid(guard, guard);

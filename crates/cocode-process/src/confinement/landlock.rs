@@ -33,11 +33,17 @@ use super::{
 const ASK_FOR_VERSION: libc::c_uint = 1;
 
 /// Capabilities that root keeps: they concern files, whose rules are Landlock's, the own identity, and low ports.
-/// `CAP_CHOWN`, `DAC_OVERRIDE`, `FOWNER`, `FSETID`, `KILL`, `SETGID`, `SETUID`, `NET_BIND_SERVICE`.
-const KEPT_CAPABILITIES: u32 = 0b100_1111_1011;
+const KEPT_CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::FSETID)
+    .union(CapabilitySet::KILL)
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::SETUID)
+    .union(CapabilitySet::NET_BIND_SERVICE);
 
 /// More than the kernel has.
-const MAX_CAPABILITIES: libc::c_ulong = 64;
+const MAX_CAPABILITIES: u32 = 64;
 
 /// Entries beside a hidden directory for which rules are made.
 const MAX_RULES: usize = 65_536;
@@ -265,9 +271,7 @@ impl Ruleset {
     pub(crate) fn enter(&self) -> io::Result<()> {
         mark()?;
         drop_capabilities()?;
-        let (on, none): (libc::c_ulong, libc::c_ulong) = (1, 0);
-        // SAFETY: touches no memory. The unused arguments are zeros of full width.
-        succeeded(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, on, none, none, none) })?;
+        rustix::thread::set_no_new_privs(true)?;
         let flags: libc::c_uint = 0;
         // SAFETY: touches no memory; the descriptor is open.
         let answer = unsafe {
@@ -296,34 +300,19 @@ fn mark() -> io::Result<()> {
 
 /// Gives up what root could leave the sandbox with, for this process and all that it executes.
 fn drop_capabilities() -> io::Result<()> {
-    let none: libc::c_ulong = 0;
     for capability in 0..MAX_CAPABILITIES {
-        let is_kept = u32::try_from(capability)
-            .ok()
-            .and_then(|shift| KEPT_CAPABILITIES.checked_shr(shift))
-            .is_some_and(|bits| bits & 1 == 1);
-        if !is_kept {
+        let capability = CapabilitySet::from_bits_retain(1 << capability);
+        if !KEPT_CAPABILITIES.contains(capability) {
             // A process without CAP_SETPCAP has no capabilities to drop.
-            // SAFETY: touches no memory. The unused arguments are zeros of full width.
-            let _ignored =
-                unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, none, none, none) };
+            let _ignored = rustix::thread::remove_capability_from_bounding_set(capability);
         }
     }
     let sets = rustix::thread::capabilities(None)?;
-    let kept = CapabilitySet::from_bits_retain(KEPT_CAPABILITIES.into());
     // Ambient capabilities go with the inheritable ones.
     let sets = CapabilitySets {
-        effective: sets.effective & kept,
-        permitted: sets.permitted & kept,
+        effective: sets.effective & KEPT_CAPABILITIES,
+        permitted: sets.permitted & KEPT_CAPABILITIES,
         inheritable: CapabilitySet::empty(),
     };
     Ok(rustix::thread::set_capabilities(None, sets)?)
-}
-
-fn succeeded(answer: libc::c_int) -> io::Result<()> {
-    if answer == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
 }

@@ -118,7 +118,7 @@ fn c_string(text: &OsStr) -> io::Result<CString> {
 /// Maps memory for a stack, with a page below it that catches an overflow, and gives its top. The
 /// guard gives it back with all other memory.
 fn map_stack(bytes: usize) -> io::Result<*mut c_void> {
-    let page = system::page_bytes();
+    let page = rustix::param::page_size();
     let whole = bytes.saturating_add(page);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK;
     // SAFETY: asks for new memory, touches none that exists, and makes a part of the new memory

@@ -48,7 +48,7 @@ pub(super) struct Layout {
 impl Layout {
     pub(super) fn capture() -> Self {
         let mut layout = Self {
-            page_bytes: system::page_bytes(),
+            page_bytes: rustix::param::page_size(),
             thread_local_bytes: 0,
             segments: Ranges::new(),
         };

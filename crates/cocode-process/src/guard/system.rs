@@ -17,7 +17,7 @@ use libc::{c_int, pid_t};
 pub(super) const LIFELINE: c_int = 0;
 
 /// Descriptors are closed up to here at most, one by one, where the system cannot close ranges.
-const MOST_DESCRIPTORS: libc::rlim_t = 65_536;
+const MOST_DESCRIPTORS: u64 = 65_536;
 
 pub(super) fn getpid() -> pid_t {
     // SAFETY: has no preconditions and cannot fail.
@@ -43,10 +43,7 @@ pub(super) fn fork() -> io::Result<Option<pid_t>> {
 /// Leaves the session of the owner. Fails only for the leader of a process group, which a process
 /// that was just forked is not.
 pub(super) fn leave_session() {
-    // SAFETY: touches no memory.
-    unsafe {
-        libc::setsid();
-    }
+    let _ignored = rustix::process::setsid();
 }
 
 /// Ends the process at once, without any of the owner's exit handlers.
@@ -203,22 +200,9 @@ pub(super) fn write(descriptor: c_int, bytes: &[u8]) {
     }
 }
 
-/// Enters a directory by descriptor.
-pub(super) fn change_directory(directory: c_int) -> io::Result<()> {
-    // SAFETY: touches no memory.
-    if unsafe { libc::fchdir(directory) } == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
 /// Leaves a directory that somebody may want to unmount.
 pub(super) fn enter_root_directory() {
-    // SAFETY: the path ends with a zero.
-    unsafe {
-        libc::chdir(c"/".as_ptr());
-    }
+    let _ignored = rustix::process::chdir(c"/");
 }
 
 /// Moves the lifeline to [`LIFELINE`] and closes all other descriptors.
@@ -262,17 +246,8 @@ pub(super) fn close_all_on_exec() {
 }
 
 fn for_each_descriptor(first: c_int, visit: impl FnMut(c_int)) {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the pointer is to a live local.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 };
-    let most = if known {
-        limit.rlim_cur.min(MOST_DESCRIPTORS)
-    } else {
-        MOST_DESCRIPTORS
-    };
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let most = limit.map_or(MOST_DESCRIPTORS, |limit| limit.min(MOST_DESCRIPTORS));
     (first..c_int::try_from(most).unwrap_or(c_int::MAX)).for_each(visit);
 }
 
@@ -297,40 +272,21 @@ mod linux {
 
     use super::{c_int, ptr};
 
-    /// The arguments of `prctl` that are not used must still be zeros of full width.
-    const NONE: libc::c_ulong = 0;
-
     /// Makes the calling process the parent of all its descendants whose own parent has died.
     pub(in crate::guard) fn become_subreaper() {
-        let on: libc::c_ulong = 1;
-        // SAFETY: touches no memory.
-        unsafe {
-            libc::prctl(libc::PR_SET_CHILD_SUBREAPER, on, NONE, NONE, NONE);
-        }
+        let _ignored = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     }
 
     /// Lets the system kill the calling process when its parent dies. The parent has one thread,
     /// so its death is the death of that thread.
     pub(in crate::guard) fn die_with_parent() {
-        let signal = libc::c_ulong::from(libc::SIGKILL.unsigned_abs());
-        // SAFETY: touches no memory.
-        unsafe {
-            libc::prctl(libc::PR_SET_PDEATHSIG, signal, NONE, NONE, NONE);
-        }
+        let signal = Some(rustix::process::Signal::KILL);
+        let _ignored = rustix::process::set_parent_process_death_signal(signal);
     }
 
     /// Sets the name under which the process is listed.
     pub(in crate::guard) fn set_name(name: &CStr) {
-        // SAFETY: the name ends with a zero.
-        unsafe {
-            libc::prctl(libc::PR_SET_NAME, name.as_ptr(), NONE, NONE, NONE);
-        }
-    }
-
-    pub(in crate::guard) fn page_bytes() -> usize {
-        // SAFETY: touches no memory.
-        let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-        usize::try_from(bytes).unwrap_or(65_536)
+        let _ignored = rustix::thread::set_name(name);
     }
 
     pub(in crate::guard) fn errno_address() -> usize {
