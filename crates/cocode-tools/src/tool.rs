@@ -1,21 +1,22 @@
 //! What every tool is: a definition, and something to run.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
-use crate::confine::Root;
+use crate::confine::{Inside, Missing, Place, Root};
 use crate::definition::ToolDefinition;
 use crate::error::ToolError;
 use crate::job::{self, Job};
 use crate::output::ToolOutput;
 use crate::progress::Progress;
 use crate::refusal::Refusal;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Protection, Sandbox};
 
 /// The answer to one call. Dropping it ends whatever the call has started.
 pub(crate) type Answer<'a> =
@@ -37,6 +38,30 @@ pub(crate) struct Shared {
     pub(crate) file_room: Arc<Semaphore>,
     pub(crate) search_room: Arc<Semaphore>,
     pub(crate) shell_room: Arc<Semaphore>,
+}
+
+impl Shared {
+    /// Locates a file that is to be changed, if it may be, and keeps other changes out meanwhile.
+    pub(crate) fn change(
+        &self,
+        path: &Inside,
+        missing: Missing,
+        protection: Protection,
+        job: &Job,
+    ) -> Result<(Place, MutexGuard<'_, ()>), Refusal> {
+        let check = |path: &Path| {
+            protection.check(path)?;
+            self.root.check_writable(path)
+        };
+        check(path.relative())?;
+        // Nothing is left half done by one who panicked: files are replaced whole.
+        let writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        job.check()?;
+        let place = self.root.locate(path, missing)?;
+        // A link may have led there by another name.
+        check(&place.path())?;
+        Ok((place, writing))
+    }
 }
 
 /// One call of one tool.

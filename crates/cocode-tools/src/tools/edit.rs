@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::io::Read as _;
-use std::sync::PoisonError;
 
 use memchr::memmem;
 use serde::Deserialize;
@@ -100,18 +99,7 @@ fn edit(
     job: &Job,
 ) -> Result<ToolOutput, Refusal> {
     let path = shared.root.inside(&arguments.path)?;
-    protection.check(path.relative())?;
-    shared.root.check_writable(path.relative())?;
-    // Nothing is left half done by one who panicked: files are replaced whole.
-    let _writing = shared
-        .writing
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    job.check()?;
-    let place = shared.root.locate(&path, Missing::Refused)?;
-    // A link may have led there by another name.
-    protection.check(&place.path())?;
-    shared.root.check_writable(&place.path())?;
+    let (place, _writing) = shared.change(&path, Missing::Refused, protection, job)?;
     let (kept, content) = existing(&place, &path)?;
     let (content, n_replacements) = replaced(&content, arguments, &path)?;
     if content.len() as u64 > MAX_EDIT_BYTES {

@@ -1,7 +1,5 @@
 //! `write`: a whole file.
 
-use std::sync::PoisonError;
-
 use serde::Deserialize;
 use serde_json::json;
 
@@ -81,18 +79,7 @@ fn write(
 ) -> Result<ToolOutput, Refusal> {
     let Arguments { path, content } = arguments;
     let path = shared.root.inside(path)?;
-    protection.check(path.relative())?;
-    shared.root.check_writable(path.relative())?;
-    // Nothing is left half done by one who panicked: files are replaced whole.
-    let _writing = shared
-        .writing
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    job.check()?;
-    let place = shared.root.locate(&path, Missing::DirectoriesMade)?;
-    // A link may have led there by another name.
-    protection.check(&place.path())?;
-    shared.root.check_writable(&place.path())?;
+    let (place, _writing) = shared.change(&path, Missing::DirectoriesMade, protection, job)?;
     let kept = Kept::look(&place, &path)?;
     replace(&place, &path, kept.as_ref(), content.as_bytes(), job)?;
 
