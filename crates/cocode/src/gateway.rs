@@ -27,7 +27,6 @@ mod watching;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cocode_access::Token;
 use cocode_admin::Admin;
 use cocode_client::chain;
 use cocode_config::Config;
@@ -41,6 +40,7 @@ use self::agent::{AgentPlace, Resident};
 use self::builtin::BuiltIn;
 use self::clients::Entry;
 use self::connector::Ways;
+use self::door::FrontDoor;
 use self::management::Management;
 use self::opening::{Listening, Made, Opened, Within};
 use self::oversight::Watch;
@@ -75,6 +75,7 @@ pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, Cli
     let mut plan = Plan::new(args, &access, workspace)?;
     let access = access.guarding_commands(args);
     plan.has_principals |= access.is_asked();
+    plan.creates_token = access.creates_token();
     let sandbox = plan.sandbox_warning(workspace.config()?);
     for warning in plan.warnings().into_iter().chain(sandbox) {
         workspace.printer.warn(&warning);
@@ -117,7 +118,6 @@ async fn serve(
     workspace: &Workspace,
 ) -> Result<Exit, CliError> {
     let mut interrupts = Interrupts::catch()?;
-    let creates_token = within.access.creates_token();
     let Opened {
         gateway,
         made,
@@ -139,19 +139,9 @@ async fn serve(
     let shared = (&gateway, setup, workspace);
     let own = || own(&voice, (&view, &options), workspace);
     let (mut fronts, floor) = host(shared, own, management.pages.admin()).await;
-    // Created last: a token that is stored by a start that fails would never be shown.
-    let token = match creates_token {
-        true => door.create_token().await?,
-        false => None,
-    };
     // Announced when its socket is bound, so that `cocode gateway status` finds it at once.
-    introduce(
-        &voice,
-        (plan, &listening, &management),
-        token.as_ref(),
-        &ways,
-        workspace,
-    )?;
+    let parts = (plan, &listening, &management, &*door);
+    introduce(&voice, parts, &ways, workspace).await?;
     let principals = Principals::new(shared, (options, Arc::clone(&ways), watch.clone()), views);
     let told = (plan, &voice, workspace);
     let servers = Servers::new(told, view, Arc::clone(&ways), rules, principals);
@@ -216,10 +206,9 @@ fn failed(error: &tokio::task::JoinError) -> CliError {
 }
 
 /// Says where it listens and what is there, and warns of whatever is wrong.
-fn introduce(
+async fn introduce(
     voice: &Voice<'_>,
-    (plan, listening, management): (&Plan, &Listening, &Management),
-    token: Option<&Token>,
+    (plan, listening, management, door): (&Plan, &Listening, &Management, &FrontDoor),
     ways: &Ways,
     workspace: &Workspace,
 ) -> Result<(), CliError> {
@@ -228,7 +217,13 @@ fn introduce(
         url: listening.office_url(plan),
         code: management.pages.new_code()?,
     };
-    let entry = match token {
+    // Created last: a token that is stored by a start that fails would never be shown.
+    let token = if plan.creates_token {
+        door.create_token().await?
+    } else {
+        None
+    };
+    let entry = match &token {
         Some(token) => Entry::NewToken(token),
         None => management.entry(),
     };

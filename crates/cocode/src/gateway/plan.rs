@@ -33,6 +33,8 @@ pub(crate) struct Plan {
     pub(crate) search: ToolSearch,
     /// Whether clients are told apart, so that they are not all the owner of the gateway.
     pub(crate) has_principals: bool,
+    /// Whether a token is created at this start, because commands could be run and no authentication is configured.
+    pub(crate) creates_token: bool,
 }
 
 impl Plan {
@@ -83,6 +85,7 @@ impl Plan {
             selection: selection(args, profile, config)?,
             prefix: of_gateway(prefix.unwrap_or(settings.prefix.value)),
             search,
+            creates_token: false,
             has_principals: access.is_asked() || !settings.principals.is_empty(),
         })
     }

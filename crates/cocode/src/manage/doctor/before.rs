@@ -44,24 +44,19 @@ pub(super) fn config(server: &Server) -> Check {
         return Check::failed("config", with_problems(error, &wrong));
     }
     let mut sandboxed = "";
-    let mut gaps = Vec::new();
     if let State::Ready(spec) = &server.state {
-        let support = confinement_support();
-        if let Some(error) = reach::refused_sandbox(spec, support) {
+        if let Some(error) = reach::refused_sandbox(spec, confinement_support()) {
             return Check::failed("config", error);
         }
         if spec.sandbox != Sandbox::Off && matches!(spec.reach, Reach::Program(_)) {
             sandboxed = ", in a sandbox";
-            let all = support.gaps().into_iter();
-            gaps.extend(all.map(|gap| format!("in a sandbox of this system programs can {gap}")));
         }
     }
     let message = format!("{origin} ({scope}){sandboxed}");
-    if odd.is_empty() && gaps.is_empty() {
+    if odd.is_empty() {
         return Check::ok("config", message);
     }
-    let odd = odd.iter().map(|problem| told(problem));
-    Check::warning("config", message).details(odd.chain(gaps))
+    Check::warning("config", message).details(odd.iter().map(|problem| told(problem)))
 }
 
 /// What it takes to reach a server, also where it is not ready: to look, not to use.

@@ -1,4 +1,4 @@
-//! What is examined once for all servers: files, approvals, policy, and where secrets are kept.
+//! What is examined once for all servers: files, approvals, policy, where secrets are kept, and the sandbox.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cocode_config::{Config, FileReport, Problem, TrustStore};
+use cocode_process::{Support, confinement_support};
 
 use super::check::Check;
 use crate::error::{CliError, Code};
@@ -35,8 +36,25 @@ pub(super) async fn examine(config: &Config, workspace: &Workspace) -> Vec<Check
     checks.push(approvals(config, workspace));
     checks.push(policy(config, workspace));
     checks.push(store(workspace).await);
+    checks.push(sandbox(confinement_support()));
     checks.extend(written_out(config));
     checks
+}
+
+/// The sandbox of this system, and what it does not prevent.
+fn sandbox(support: Support) -> Check {
+    if let Err(error) = support.check() {
+        return Check::warning("sandbox", error.to_string());
+    }
+    let gaps = support.gaps().into_iter();
+    let gaps: Vec<String> = gaps
+        .map(|gap| format!("programs in it can {gap}"))
+        .collect();
+    if gaps.is_empty() {
+        Check::ok("sandbox", support.to_string())
+    } else {
+        Check::warning("sandbox", support.to_string()).details(gaps)
+    }
 }
 
 /// The directories that everything is kept in.
@@ -247,4 +265,21 @@ fn sounds_secret(key: &str) -> bool {
 fn mode(path: &Path) -> Option<u32> {
     let metadata = fs::metadata(path).ok()?;
     Some(metadata.permissions().mode() & 0o777)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::Outcome;
+    use super::{Support, sandbox};
+
+    #[test]
+    fn every_gap_of_the_sandbox_is_a_warning() {
+        for (abi, gaps) in [(3, 2), (4, 2), (5, 1), (6, 0)] {
+            let check = sandbox(Support::Landlock { abi });
+            assert_eq!(check.details.len(), gaps, "{abi}");
+            assert_eq!(check.outcome == Outcome::Ok, gaps == 0, "{abi}");
+        }
+        let missing = sandbox(Support::Missing);
+        assert!(missing.message.contains("no Landlock"), "{missing:?}");
+    }
 }

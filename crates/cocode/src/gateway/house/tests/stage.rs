@@ -310,5 +310,6 @@ fn plan(files: &Files, workspace: &Workspace) -> Plan {
         prefix: cocode_gateway::Prefix::default(),
         search: search.unwrap(),
         has_principals: false,
+        creates_token: false,
     }
 }
