@@ -48,18 +48,24 @@ pub(super) fn profile(confinement: &Confinement) -> Result<String, ConfineError>
         network,
     } = &*confinement.0;
     let mut profile = BASE.to_owned();
-    for (_root, path) in confinement.roots()? {
-        add(&mut profile, "allow file-write*", &path)?;
+    let roots = confinement.roots()?;
+    for (_root, path) in &roots {
+        add(&mut profile, "allow file-write* (subpath", path)?;
     }
     for path in protected.iter().chain(hidden) {
-        add(&mut profile, "deny file-write*", path)?;
+        add(&mut profile, "deny file-write* (subpath", path)?;
+        // A directory above it that is renamed would take it to a path without rules.
+        let is_writable = |above: &&Path| roots.iter().any(|(_, root)| above.starts_with(root));
+        for above in path.ancestors().skip(1).take_while(is_writable) {
+            add(&mut profile, "deny file-write-unlink (literal", above)?;
+        }
     }
     for path in hidden {
-        add(&mut profile, "deny file-read-data", path)?;
+        add(&mut profile, "deny file-read-data (subpath", path)?;
     }
     if let Some(directory) = temporary {
         let path = directory.handle().current_path()?;
-        add(&mut profile, "allow file-read* file-write*", &path)?;
+        add(&mut profile, "allow file-read* file-write* (subpath", &path)?;
     }
     profile.push_str(MODES);
     if *network {
@@ -68,7 +74,7 @@ pub(super) fn profile(confinement: &Confinement) -> Result<String, ConfineError>
     Ok(profile)
 }
 
-/// Adds one rule. A path that a string of the profile cannot hold is an error, not another path.
+/// Adds one rule, given up to its path. A path that a string of the profile cannot hold is an error, not another path.
 fn add(profile: &mut String, rule: &str, path: &Path) -> Result<(), ConfineError> {
     let text = path
         .to_str()
@@ -81,7 +87,7 @@ fn add(profile: &mut String, rule: &str, path: &Path) -> Result<(), ConfineError
     })?;
     let quoted = text.replace('\\', r"\\").replace('"', "\\\"");
     // Writing to a string cannot fail.
-    let _infallible = writeln!(profile, "({rule} (subpath \"{quoted}\"))");
+    let _infallible = writeln!(profile, "({rule} \"{quoted}\"))");
     Ok(())
 }
 
