@@ -39,6 +39,8 @@ pub use temporary::{TemporaryDirectory, remove_tree};
 
 /// Links that are followed one after the other, as the kernel does.
 const MAX_LINKS: usize = 40;
+/// Entries of a reserved directory that are looked at for links.
+const MAX_LINKED_ENTRIES: usize = 1_000;
 /// The first version whose rules cover truncation. Without that, a program that may not write a file could empty it.
 const LEAST_ABI: u32 = 3;
 /// The first version with rules for TCP.
@@ -162,8 +164,15 @@ impl Confinement {
 }
 
 /// The path without links, and every link on the way to it: to replace one of them is to replace what it leads to.
+/// For a directory also what links in it lead to, as people have them who keep their configuration elsewhere.
 pub fn reserved_paths(path: &Path) -> Vec<PathBuf> {
     let mut paths = vec![resolve(path)];
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let links = entries.take(MAX_LINKED_ENTRIES).filter(|entry| {
+        let kind = entry.file_type();
+        kind.is_ok_and(|kind| kind.is_symlink())
+    });
+    paths.extend(links.map(|link| resolve(&link.path())));
     for part in path.ancestors() {
         let (Some(parent), Some(name)) = (part.parent(), part.file_name()) else {
             continue;

@@ -22,6 +22,7 @@
 compile_error!("cocode-process needs a Unix system");
 
 mod child;
+mod cleanup;
 mod confinement;
 mod detached;
 mod environment;
@@ -35,6 +36,7 @@ mod spec;
 mod stderr;
 
 pub use child::{GuardedChild, spawn};
+pub use cleanup::{spawn_cleanup, wait_for_cleanup};
 pub use confinement::{
     ConfineError, Confinement, PathHandle, Support, TemporaryDirectory, confinement_support,
     remove_tree, reserved_paths, resolve,

@@ -181,7 +181,7 @@ impl Root {
         let mut chosen = self.reserved.get().into_iter().flat_map(chosen);
         if chosen.any(|reserved| path.starts_with(reserved)) {
             let shown = crate::text::shown(path);
-            let message = format!("`{shown}` is in a directory of cocode itself");
+            let message = format!("`{shown}` belongs to cocode itself");
             return Err(Refusal::denied(message));
         }
         Ok(())

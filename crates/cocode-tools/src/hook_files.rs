@@ -4,17 +4,21 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{CString, OsStr, OsString};
-use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::fs::{DirBuilder, File, TryLockError};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rustix::fs::{
     AtFlags, Dev, Dir, FileType, Mode, OFlags, RawMode, chmodat, fchmod, fstat, mkdirat, openat,
-    readlinkat, renameat, statat, symlinkat, unlinkat,
+    readlinkat, renameat, statat, symlinkat,
 };
 use rustix::io::Errno;
 
@@ -37,6 +41,9 @@ const WATCHED: &[&str] = &[
     ".husky",
     ".vscode/tasks.json",
 ];
+/// How often, and after which pause each, a lock is tried that another process has for a moment.
+const LOCK_ATTEMPTS: usize = 500;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// Those that count only when they are no directory.
 const CONTAINERS: &[&str] = &[".git", ".vscode"];
 
@@ -52,12 +59,140 @@ enum Node {
     Unknown(&'static str),
 }
 
+/// A node in a file: path, kind, mode, and content or target.
+type StoredNode = (String, u8, RawMode, String);
+
 /// The state that running commands of one root are compared with. Commands that overlap share it: one that
 /// began while another had changed a file would take that change for the original.
 #[derive(Debug)]
 struct Baseline {
     root: (Dev, u64),
     files: Mutex<Files>,
+    /// The same for other processes.
+    stored: Option<StoredBaseline>,
+}
+
+/// A baseline in a file, which is locked by every process that uses it, and removed by the last.
+#[derive(Debug)]
+struct StoredBaseline {
+    path: PathBuf,
+    lock: File,
+}
+
+impl Baseline {
+    fn new(root: (Dev, u64), shared: &Shared) -> Result<Self, Refusal> {
+        let stored = shared.baselines.get().map(|directory| {
+            let path = directory.join(format!("{:x}-{:x}", root.0, root.1));
+            StoredBaseline::open(path, || capture(&shared.root))
+        });
+        let failed = |error| Refusal::io("store the state of", "the workspace", &error);
+        let (files, stored) = match stored.transpose().map_err(failed)? {
+            Some((files, stored)) => (files, Some(stored)),
+            None => (capture(&shared.root), None),
+        };
+        Ok(Self {
+            root,
+            files: Mutex::new(files),
+            stored,
+        })
+    }
+
+    /// The files, also with what other processes have accepted meanwhile.
+    fn files(&self) -> MutexGuard<'_, Files> {
+        let mut files = lock(&self.files);
+        match self.stored.as_ref().map(StoredBaseline::read) {
+            Some(Ok(Some(stored))) => *files = stored,
+            Some(Err(error)) => tracing::error!(%error, "cannot read the state of a workspace"),
+            Some(Ok(None)) | None => {}
+        }
+        files
+    }
+}
+
+impl StoredBaseline {
+    /// Uses the baseline of other processes, or makes the first.
+    fn open(path: PathBuf, capture: impl Fn() -> Files) -> io::Result<(Files, Self)> {
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        (DirBuilder::new().recursive(true).mode(0o700)).create(directory)?;
+        let lock = File::create(path.with_extension("lock"))?;
+        let stored = Self { path, lock };
+        for _ in 0..LOCK_ATTEMPTS {
+            match stored.lock.try_lock() {
+                Ok(()) => {
+                    let files = capture();
+                    stored.write(&files)?;
+                    // Another process that is first now finds the same files: no command runs yet.
+                    if stored.lock.try_lock_shared().is_ok() {
+                        return Ok((files, stored));
+                    }
+                }
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) => {
+                    if stored.lock.try_lock_shared().is_ok()
+                        && let Some(files) = stored.read()?
+                    {
+                        return Ok((files, stored));
+                    }
+                }
+            }
+            std::thread::sleep(LOCK_PAUSE);
+        }
+        Err(io::ErrorKind::TimedOut.into())
+    }
+
+    fn read(&self) -> io::Result<Option<Files>> {
+        match std::fs::read(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            stored => {
+                let nodes: Vec<StoredNode> = serde_json::from_slice(&stored?)?;
+                let files: io::Result<Files> = nodes.into_iter().map(from_stored).collect();
+                files.map(Some)
+            }
+        }
+    }
+
+    fn write(&self, files: &Files) -> io::Result<()> {
+        let nodes: Vec<StoredNode> = files.iter().map(to_stored).collect();
+        let new = self
+            .path
+            .with_extension(format!("{:016x}", fastrand::u64(..)));
+        std::fs::write(&new, serde_json::to_vec(&nodes)?)?;
+        std::fs::rename(&new, &self.path)
+    }
+}
+
+fn to_stored((path, node): (&PathBuf, &Node)) -> StoredNode {
+    let (kind, mode, content) = match node {
+        Node::File(mode, content) => (0, *mode, content.as_slice()),
+        Node::Directory(mode) => (1, *mode, &[][..]),
+        Node::Link(target) => (2, 0, target.to_bytes()),
+        Node::Unknown(_) => (3, 0, &[][..]),
+    };
+    let path = STANDARD.encode(path.as_os_str().as_bytes());
+    (path, kind, mode, STANDARD.encode(content))
+}
+
+fn from_stored((path, kind, mode, content): StoredNode) -> io::Result<(PathBuf, Node)> {
+    let path = STANDARD.decode(path).map_err(io::Error::other)?;
+    let content = STANDARD.decode(content).map_err(io::Error::other)?;
+    let node = match kind {
+        0 => Node::File(mode, content),
+        1 => Node::Directory(mode),
+        2 => Node::Link(CString::new(content)?),
+        _ => Node::Unknown("could not be read by another process"),
+    };
+    Ok((OsString::from_vec(path).into(), node))
+}
+
+impl Drop for StoredBaseline {
+    fn drop(&mut self) {
+        // No other process uses it.
+        if self.lock.try_lock().is_ok()
+            && let Err(error) = std::fs::remove_file(&self.path)
+        {
+            tracing::warn!(%error, "cannot remove the state of a workspace");
+        }
+    }
 }
 
 static BASELINES: Mutex<Vec<Weak<Baseline>>> = Mutex::new(Vec::new());
@@ -88,12 +223,11 @@ impl HookWatch {
         let baseline = if let Some(baseline) = known.find(|known| known.root == root) {
             baseline
         } else {
-            let files = Mutex::new(capture(&shared.root));
-            let baseline = Arc::new(Baseline { root, files });
+            let baseline = Arc::new(Baseline::new(root, &shared)?);
             baselines.push(Arc::downgrade(&baseline));
             baseline
         };
-        let files = lock(&baseline.files);
+        let files = baseline.files();
         if let Some((path, Node::Unknown(why))) = files
             .iter()
             .find(|(_, node)| matches!(node, Node::Unknown(_)))
@@ -115,7 +249,7 @@ impl HookWatch {
     /// Compares when the command and all its processes have ended. Blocks.
     pub(crate) fn finish(mut self) -> Option<HookChanges> {
         let after = capture(&self.shared.root);
-        let before = lock(&self.baseline.files);
+        let before = self.baseline.files();
         for path in before.keys().chain(after.keys()) {
             let left = after.get(path);
             if before.get(path) != left {
@@ -134,7 +268,7 @@ impl HookWatch {
         if !self.is_armed.swap(false, Ordering::Relaxed) {
             return Ok(());
         }
-        restore(&self.shared.root, &lock(&self.baseline.files))
+        restore(&self.shared.root, &self.baseline.files())
     }
 }
 
@@ -155,12 +289,17 @@ impl HookChanges {
     /// Accepts the changes.
     pub fn keep(&self) {
         if self.0.is_armed.swap(false, Ordering::Relaxed) {
-            let mut baseline = lock(&self.0.baseline.files);
+            let mut baseline = self.0.baseline.files();
             for (path, left) in &self.0.changed {
                 match left {
                     Some(node) => baseline.insert(path.clone(), node.clone()),
                     None => baseline.remove(path),
                 };
+            }
+            if let Some(Err(error)) =
+                (self.0.baseline.stored.as_ref()).map(|stored| stored.write(&baseline))
+            {
+                tracing::error!(%error, "other processes do not learn what was accepted");
             }
         }
     }
@@ -274,18 +413,17 @@ fn unlock_directories(root: &Root) {
     }
 }
 
-/// Puts these in the place of what is at a path. A directory is renamed, not emptied: that works however deep it
-/// is, and whatever its mode is.
+/// Puts these in the place of what is at a path, which is renamed: the user may have changed it meanwhile, and a
+/// directory may be deep.
 fn replace(root: &Root, top: &Path, wanted: &[(&PathBuf, &Node)]) -> Result<(), Errno> {
     match open_parent(root, top, false) {
-        Ok((parent, name)) => match unlinkat(&parent, name, AtFlags::empty()) {
-            Err(Errno::ISDIR | Errno::PERM) => {
-                let aside = format!(".cocode-undone-{:016x}", fastrand::u64(..));
-                renameat(&parent, name, &parent, aside)?;
+        Ok((parent, name)) => {
+            let aside = format!(".cocode-undone-{:016x}", fastrand::u64(..));
+            match renameat(&parent, name, &parent, aside) {
+                Err(Errno::NOENT) => {}
+                renamed => renamed?,
             }
-            Err(Errno::NOENT) => {}
-            other => other?,
-        },
+        }
         Err(Errno::NOENT) => {}
         Err(errno) => return Err(errno),
     }
@@ -311,7 +449,7 @@ fn replace(root: &Root, top: &Path, wanted: &[(&PathBuf, &Node)]) -> Result<(), 
     Ok(())
 }
 
-fn errno_of(error: &std::io::Error) -> Errno {
+fn errno_of(error: &io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
@@ -341,7 +479,7 @@ fn open(root: &Root, path: &Path, makes: bool) -> Result<OwnedFd, Errno> {
     let mut directory = openat(root.as_fd(), ".", DIRECTORY, Mode::empty())?;
     for name in path {
         if makes {
-            match mkdirat(&directory, name, Mode::RWXU) {
+            match mkdirat(&directory, name, Mode::from_raw_mode(0o777)) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(errno) => return Err(errno),
             }
@@ -349,4 +487,35 @@ fn open(root: &Root, path: &Path, makes: bool) -> Result<OwnedFd, Errno> {
         directory = openat(&directory, name, DIRECTORY, Mode::empty())?;
     }
     Ok(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Files, Node, Path, StoredBaseline};
+
+    #[test]
+    fn processes_share_the_state_before_the_first_command() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = |content: &str| {
+            let file = Node::File(0o644, content.into());
+            let files = Files::from([
+                (".envrc".into(), file),
+                (".husky".into(), Node::Directory(0o755)),
+            ]);
+            StoredBaseline::open(directory.path().join("1-2"), || files.clone()).unwrap()
+        };
+        let content = |files: &Files| match files.get(Path::new(".envrc")) {
+            Some(Node::File(0o644, content)) => content.clone(),
+            other => panic!("{other:?}"),
+        };
+        let (first, one) = open("clean");
+        let (mut second, other) = open("changed by the command of the first");
+        assert_eq!(second, first);
+        second.insert(".envrc".into(), Node::File(0o644, b"accepted".into()));
+        other.write(&second).unwrap();
+        drop(other);
+        assert_eq!(content(&one.read().unwrap().unwrap()), b"accepted");
+        drop(one);
+        assert_eq!(content(&open("new").0), b"new");
+    }
 }

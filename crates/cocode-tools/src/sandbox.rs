@@ -77,21 +77,24 @@ pub(crate) enum Protection {
 impl Protection {
     /// Refuses a path, relative to the root, of such a file.
     pub(crate) fn check(self, path: &Path) -> Result<(), Refusal> {
-        if self == Self::Off || !path.iter().any(is_protected) {
+        let mut pairs = path.iter().zip(path.iter().skip(1));
+        let is_task = pairs.any(|pair| pair == (".vscode".as_ref(), "tasks.json".as_ref()));
+        if self == Self::Off || !(is_task || path.iter().any(is_protected)) {
             return Ok(());
         }
         let shown = crate::text::shown(path);
         Err(Refusal::denied(format!(
-            "`{shown}` is protected by the sandbox: git and cocode run what such files say"
+            "`{shown}` is protected by the sandbox: other programs run what such files say"
         )))
     }
 }
 
-/// Whether a name is that of git's own files or of cocode's configuration, wherever it is: git runs hooks, and
-/// cocode starts servers. Some systems do not tell capitals from small letters.
+/// Whether a name is that of files whose content other programs run, wherever it is: git, husky, direnv, and cocode
+/// itself, which starts servers. Some systems do not tell capitals from small letters.
 fn is_protected(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_lowercase();
-    name == ".git" || name == ".mcp.toml" || name == ".mcp.json" || name.starts_with(".cocode")
+    let names = [".git", ".husky", ".envrc", ".mcp.toml", ".mcp.json"];
+    names.contains(&name.as_str()) || name.starts_with(".cocode")
 }
 
 #[cfg(test)]
@@ -111,6 +114,9 @@ mod tests {
             "sub/.mcp.json",
             ".cocode/config.toml",
             ".cocode.local.toml",
+            ".envrc",
+            ".husky/pre-commit",
+            "sub/.vscode/tasks.json",
         ] {
             let path = Path::new(path);
             let refusal = Protection::On.check(path).expect_err("it is protected");
@@ -123,6 +129,7 @@ mod tests {
             ".gitignore",
             ".github/ci.yml",
             "git",
+            ".vscode/settings.json",
             "mcp.toml",
         ] {
             assert_eq!(Protection::On.check(Path::new(path)), Ok(()), "{path}");

@@ -1,9 +1,9 @@
 //! What every tool is: a definition, and something to run.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) root: Root,
     /// Held while a file is replaced, so that of two edits at once none is lost.
     pub(crate) writing: Mutex<()>,
+    /// Where the state before running commands is kept for other processes.
+    pub(crate) baselines: OnceLock<PathBuf>,
     pub(crate) file_room: Arc<Semaphore>,
     pub(crate) search_room: Arc<Semaphore>,
     pub(crate) shell_room: Arc<Semaphore>,

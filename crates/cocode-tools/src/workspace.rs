@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io::Read as _;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use cocode_process::{Confinement, PathHandle};
 use serde_json::Value;
@@ -105,6 +105,7 @@ impl Workspace {
             shared: Arc::new(Shared {
                 root,
                 writing: Mutex::new(()),
+                baselines: OnceLock::new(),
                 file_room: Arc::new(Semaphore::new(MAX_FILE_CALLS)),
                 search_room: Arc::new(Semaphore::new(MAX_SEARCH_CALLS)),
                 shell_room: Arc::new(Semaphore::new(MAX_SHELL_CALLS)),
@@ -141,6 +142,21 @@ impl Workspace {
     pub fn with_confinement(mut self, confinement: Confinement, leaving: Leaving) -> Self {
         self.shared.root.reserve(&confinement);
         self.sandbox = Sandbox::Confined(Arc::new(confinement), leaving);
+        self
+    }
+
+    /// Shares the state before running commands with other processes, in a directory that commands cannot write. A
+    /// command that began while one of another process had changed a file would take that change for the original.
+    #[must_use]
+    pub fn with_baselines(self, directory: PathBuf) -> Self {
+        self.shared.baselines.get_or_init(|| directory);
+        self
+    }
+
+    /// Keeps the file tools from the hidden and protected directories of a confinement that commands do not have.
+    #[must_use]
+    pub fn with_reserved(self, confinement: &Confinement) -> Self {
+        self.shared.root.reserve(confinement);
         self
     }
 

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 
@@ -28,6 +29,10 @@ use crate::search;
 use crate::serve;
 use crate::session;
 use crate::workspace::Workspace;
+
+/// How long the exit waits for changes of commands to be undone, and temporary files to be removed. What is left of the
+/// latter is removed by a later process.
+const CLEANED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Runs the program.
 pub(crate) fn main(words: &[OsString]) -> ExitCode {
@@ -59,6 +64,7 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
         ));
     }
     let outcome = run(cli, environment, &printer);
+    cocode_process::wait_for_cleanup(CLEANED_WITHIN);
     exit_code(outcome.unwrap_or_else(|mut error| {
         if error.exit == Exit::Usage {
             error.hints.splice(0..0, stray_address(words));

@@ -51,7 +51,7 @@ pub(crate) async fn records(workspace: &Workspace) -> Result<Arc<dyn Records>, C
 }
 
 /// The directory of the audit log of this user's gateways, where it is kept in files.
-fn audit_directory(workspace: &Workspace) -> Result<PathBuf, CliError> {
+pub(crate) fn audit_directory(workspace: &Workspace) -> Result<PathBuf, CliError> {
     let config = workspace.config()?;
     let home = workspace.environment.homes.home.as_deref();
     let audit = &config.settings.gateway.audit;

@@ -149,7 +149,7 @@ fn open_workspace(settings: &Settings, host: &SandboxHost) -> Result<Workspace, 
         write: true,
         shell: true,
     };
-    let workspace = Workspace::at(PathHandle::open(&settings.cwd)?, permissions)?;
+    let mut workspace = Workspace::at(PathHandle::open(&settings.cwd)?, permissions)?;
     let mut environment = host.environment.to_vec();
     let mut confinement = match settings.sandbox {
         SandboxMode::DangerFullAccess => return Ok(workspace.with_environment(environment)),
@@ -167,6 +167,7 @@ fn open_workspace(settings: &Settings, host: &SandboxHost) -> Result<Workspace, 
     }
     if let Some(state) = host.state {
         confinement = confinement.with_hidden(state);
+        workspace = workspace.with_baselines(state.join("workspaces"));
     }
     if let Some(config) = host.config {
         confinement = confinement.with_protected(config);

@@ -26,3 +26,18 @@ fn older_versions_have_gaps_and_the_newest_has_none() {
     let gaps = |abi| Support::Landlock { abi }.gaps().len();
     assert_eq!([3, 4, 5, 6, 7].map(gaps), [2, 2, 1, 0, 0]);
 }
+
+#[test]
+fn links_in_a_reserved_directory_reserve_what_they_lead_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    for name in ["config", "dotfiles"] {
+        std::fs::create_dir(root.join(name)).unwrap();
+    }
+    let target = root.join("dotfiles/config.toml");
+    std::os::unix::fs::symlink(&target, root.join("config/config.toml")).unwrap();
+    assert_eq!(
+        super::reserved_paths(&root.join("config")),
+        [root.join("config"), target]
+    );
+}

@@ -93,20 +93,16 @@ impl Drop for TemporaryDirectory {
     }
 }
 
-/// Removes the directory of a lock file, on another thread where there is a runtime: there may be many files.
+/// Removes the directory of a lock file. There may be many files.
 fn remove_in_background(lock_path: PathBuf, lock: File) {
-    let remove = move || {
+    crate::spawn_cleanup(move || {
         let path = lock_path.with_extension("");
         if let Err(error) = remove_tree(&path).and_then(|()| std::fs::remove_file(&lock_path)) {
             // A program that ends just now may still write; the next process removes the rest.
             tracing::debug!(%error, path = %path.display(), "cannot remove temporary directory");
         }
         drop(lock);
-    };
-    match tokio::runtime::Handle::try_current() {
-        Ok(runtime) => drop(runtime.spawn_blocking(remove)),
-        Err(_no_runtime) => remove(),
-    }
+    });
 }
 
 fn create_private(path: &Path) -> io::Result<()> {

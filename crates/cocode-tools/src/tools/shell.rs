@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use cocode_process::{
     Confinement, ExitReport, GuardedChild, ProcessSpec, SpawnError, StopPolicy, spawn,
+    spawn_cleanup,
 };
 use serde::Deserialize;
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
-use tokio::runtime::Handle;
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout, timeout_at};
 
@@ -254,13 +254,11 @@ struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let canceled = (self.child.take(), self.watch.take());
-        if let ((Some(child), Some(watch)), Ok(runtime)) = (canceled, Handle::try_current()) {
-            // Ending the runtime waits for this.
-            drop(runtime.spawn_blocking(move || {
+        if let (Some(child), Some(watch)) = (self.child.take(), self.watch.take()) {
+            spawn_cleanup(move || {
                 child.stop_blocking();
                 drop(watch);
-            }));
+            });
         }
     }
 }

@@ -99,6 +99,11 @@ async fn dropped_changes_are_undone() {
     let house = repository();
     drop(changes(&house, "echo x >.envrc").await.unwrap());
     assert!(!house.inside(".envrc").exists());
+    // The user may have written it meanwhile.
+    let entries = fs::read_dir(house.inside(".")).unwrap();
+    let mut paths = entries.map(|entry| entry.unwrap().path());
+    let undone = paths.find(|path| path.to_string_lossy().contains("/.cocode-undone-"));
+    assert_eq!(fs::read(undone.unwrap()).unwrap(), b"x\n");
 }
 
 #[tokio::test]

@@ -198,10 +198,7 @@ async fn a_workspace_inside_a_reserved_directory_is_reserved_as_a_whole() {
     house.file("old", "x");
     assert_eq!(house.text("read", read.clone()).await, "x\n");
     let refusal = house.refusal("write", write.clone()).await;
-    assert!(
-        refusal.contains("a directory of cocode itself"),
-        "{refusal}"
-    );
+    assert!(refusal.contains("cocode itself"), "{refusal}");
     let house = House::confined_by(|workspace| {
         Confinement::read_only().with_hidden(workspace.root().parent().unwrap())
     });
@@ -215,9 +212,6 @@ async fn a_workspace_inside_a_reserved_directory_is_reserved_as_a_whole() {
     ];
     for (tool, arguments) in all {
         let refusal = house.refusal(tool, arguments).await;
-        assert!(
-            refusal.contains("a directory of cocode itself"),
-            "{refusal}"
-        );
+        assert!(refusal.contains("cocode itself"), "{refusal}");
     }
 }

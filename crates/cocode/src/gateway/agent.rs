@@ -100,7 +100,7 @@ impl AgentPlace {
         if let Some(reason) = config.refuses_unlisted(&spec) {
             return Err(blocked("the agent", &reason));
         }
-        let own_files = OwnFiles::obeyed(workspace);
+        let own_files = OwnFiles::obeyed(workspace)?;
         let home = workspace.environment.homes.home.as_deref();
         let writable = config
             .settings

@@ -98,7 +98,9 @@ impl BuiltIn {
             )
             .because(&error)
         })?;
-        let tools = tools.with_environment(workspace.environment.variables.for_servers());
+        let tools = tools
+            .with_environment(workspace.environment.variables.for_servers())
+            .with_reserved(&OwnFiles::obeyed(workspace)?.reserve(workspace));
         let name: ServerName = NAME.parse().map_err(|error| {
             CliError::new(Code::SetupFailed, "a server without a name").because(&error)
         })?;

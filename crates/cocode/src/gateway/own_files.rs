@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cocode_config::{LOCAL_FILE, PROJECT_FILES};
-use cocode_process::{reserved_paths, resolve};
+use cocode_process::{Confinement, reserved_paths, resolve};
 
 use crate::daemon::Place;
+use crate::error::CliError;
+use crate::records::audit_directory;
 use crate::workspace::Workspace;
 
 /// The directory of the settings of a work tree.
@@ -28,11 +30,12 @@ impl OwnFiles {
         Self(paths.into_iter().collect())
     }
 
-    /// What decides what the gateway does: its configuration, also that of the directory that it was
-    /// started in and of those above, its tokens, its socket.
-    pub(super) fn obeyed(workspace: &Workspace) -> Self {
+    /// What decides what the gateway does, and proves what it did: its configuration, also that of the directory that
+    /// it was started in and of those above, its tokens, its socket, its audit log.
+    pub(super) fn obeyed(workspace: &Workspace) -> Result<Self, CliError> {
         let places = &workspace.places;
         let socket = Place::of(workspace).map(|place| place.socket);
+        let sockets = socket.as_deref().and_then(Path::parent).map(Path::to_owned);
         let directories = places.directory.iter().flat_map(|here| here.ancestors());
         let names = PROJECT_FILES.map(|(name, _)| name);
         let names = [LOCAL_FILE, SETTINGS_DIRECTORY].into_iter().chain(names);
@@ -40,7 +43,21 @@ impl OwnFiles {
             directories.flat_map(|directory| names.clone().map(|name| directory.join(name)));
         let own = [&places.user, &places.state, &places.system];
         let own = own.into_iter().chain(&places.explicit).cloned();
-        Self::of(own.chain(socket).chain(in_tree))
+        let own = own.chain(sockets).chain([audit_directory(workspace)?]);
+        Ok(Self::of(own.chain(in_tree)))
+    }
+
+    /// A confinement that keeps file tools from these paths. Files that are named on the command line are not read
+    /// either: they may hold secrets.
+    pub(super) fn reserve(&self, workspace: &Workspace) -> Confinement {
+        let mut reserved = Confinement::read_only();
+        for path in &*self.0 {
+            reserved = reserved.with_protected(path);
+        }
+        for path in &workspace.places.explicit {
+            reserved = reserved.with_hidden(path);
+        }
+        reserved
     }
 
     /// The first of these paths that a directory contains or is inside of.

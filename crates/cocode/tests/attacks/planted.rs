@@ -322,7 +322,7 @@ fn file_tools_refuse_a_workspace_inside_own_directories() {
             let turns = vec![ModelTurn::new().call("c1", tool, arguments)];
             let (output, bodies) = scene.exec(&["-s", "workspace-write", "-C", &root], turns);
             let told = bodies.get(1).map(Value::to_string).unwrap_or_default();
-            let refused = told.contains("is in a directory of cocode itself");
+            let refused = told.contains("belongs to cocode itself");
             assert!(refused, "{identity:?} {place} {tool}: {output:?} {told}");
             assert!(!told.contains(MARK), "{identity:?} {place} {tool}: {told}");
             assert!(!scene.path("user").join(place).join("new").exists());

@@ -173,3 +173,45 @@ fn socket_of_the_user_and_the_dashboard_need_no_token() {
     let url = format!("{page}api/v1/sign-in");
     crate::http::ask(&url, "POST", &headers, &body).with_status(200);
 }
+
+#[test]
+fn file_tools_of_clients_do_not_change_what_the_gateway_obeys() {
+    let home = Home::new();
+    let root = home.project();
+    let audit = root.join("audit");
+    let config = format!("[gateway.audit]\ndirectory = \"{}\"\n", audit.display());
+    home.project_file("c.toml", &config);
+    let words = [
+        "--config",
+        "c.toml",
+        "--root",
+        root.to_str().unwrap(),
+        "--allow-write",
+    ];
+    let mut gateway = Running::start(&home, &words);
+    gateway.until_ready(&["workspace"]);
+    let client = ByHand::new(gateway.url(), Some(&gateway.token())).initialized();
+    let write = |path: &str| {
+        let arguments = json!({ "path": path, "content": "" });
+        client.call("mcp__workspace__write", &arguments).to_string()
+    };
+    for path in [
+        "c.toml",
+        ".mcp.toml",
+        ".cocode.local.toml",
+        ".cocode/config.toml",
+        "audit/audit.jsonl",
+    ] {
+        assert!(write(path).contains("belongs to cocode itself"), "{path}");
+    }
+    assert!(write("other.toml").contains("created"));
+    let read = client.call("mcp__workspace__read", &json!({ "path": "c.toml" }));
+    assert!(
+        read.to_string().contains("belongs to cocode itself"),
+        "{read}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(root.join("c.toml")).unwrap(),
+        config
+    );
+}

@@ -22,6 +22,8 @@ const HEAD: u8 = 1;
 /// A request is being read, worked on or answered.
 const BUSY: u8 = 2;
 
+/// How long a client that takes nothing of its answer is spared where there are too many connections.
+const STUCK: Duration = Duration::from_secs(2);
 /// The client takes what it is sent.
 const FLOWING: u64 = u64::MAX;
 
@@ -97,6 +99,7 @@ pub(super) struct Connections {
     head_ticks: u64,
     idle_ticks: u64,
     stall_ticks: u64,
+    stuck_ticks: u64,
     open: Mutex<Open>,
 }
 
@@ -130,6 +133,7 @@ impl Connections {
             head_ticks: ticks(limits.header_timeout),
             idle_ticks: ticks(limits.keep_alive),
             stall_ticks: ticks(limits.stall),
+            stuck_ticks: ticks(STUCK),
             open: Mutex::default(),
         }
     }
@@ -187,16 +191,26 @@ impl Connections {
         }
     }
 
-    /// Ends the oldest connection that has not sent the whole head of a request, if there is one.
-    pub(super) fn evict_half_open(&self) -> bool {
+    /// Ends a connection that has no request, if there is one: the oldest that has not sent the whole head of one, else
+    /// the one that is idle for longest, else one that does not take its answer.
+    pub(super) fn evict_unused(&self) -> bool {
+        let now = self.clock.load(Ordering::Relaxed);
         let mut open = self.open();
-        let mut half_open = open.entries.values_mut().filter_map(|(pulse, abort)| {
-            let is_half_open = pulse.phase.load(Ordering::Relaxed) == HEAD;
-            // Taken, so that the next one is another.
-            is_half_open.then(|| abort.take()).flatten()
+        let unused = open.entries.values_mut().filter_map(|(pulse, abort)| {
+            let since = pulse.since.load(Ordering::Relaxed);
+            let stuck = pulse.stuck.load(Ordering::Relaxed);
+            let rank = match pulse.phase.load(Ordering::Relaxed) {
+                HEAD => (0, since),
+                IDLE => (1, since),
+                _busy if now.saturating_sub(stuck) > self.stuck_ticks => (2, stuck),
+                _busy => return None,
+            };
+            abort.is_some().then_some((rank, abort))
         });
-        let oldest = half_open.next();
-        oldest.inspect(AbortHandle::abort).is_some()
+        let first = unused.min_by_key(|(rank, _)| *rank);
+        // Taken, so that the next one is another.
+        let taken = first.and_then(|(_, abort)| abort.take());
+        taken.inspect(AbortHandle::abort).is_some()
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {

@@ -141,7 +141,7 @@ impl HttpServer {
                 Err(_none) => {
                     // Whoever is to be told and says nothing must not keep others from being told.
                     if self.refusals.available_permits() == 0 {
-                        self.connections.evict_half_open();
+                        self.connections.evict_unused();
                     }
                     tokio::select! {
                         biased;
@@ -167,11 +167,11 @@ impl HttpServer {
         }
     }
 
-    /// There may be room again by the time that somebody comes, or there is once a half-open connection is gone.
+    /// There may be room again by the time that somebody comes, or there is once an unused connection is gone.
     fn latest(&self, permit: Permit) -> Permit {
         match (permit, Arc::clone(&self.permits).try_acquire_owned()) {
             (Permit::TooMany(_), Ok(permit)) => Permit::Welcome(permit),
-            (Permit::TooMany(refusal), Err(_none)) if self.connections.evict_half_open() => {
+            (Permit::TooMany(refusal), Err(_none)) if self.connections.evict_unused() => {
                 let mut freed = Arc::clone(&self.permits).acquire_owned().boxed();
                 // Asked once here: whoever is accepted later is behind in the queue.
                 match (&mut freed).now_or_never() {
@@ -271,7 +271,7 @@ pub(super) enum Permit {
     Welcome(OwnedSemaphorePermit),
     /// Only to be told that there are too many.
     TooMany(OwnedSemaphorePermit),
-    /// The permit of a half-open connection, as soon as that has ended.
+    /// The permit of an unused connection, as soon as that has ended.
     Freed(
         OwnedSemaphorePermit,
         BoxFuture<'static, Result<OwnedSemaphorePermit, AcquireError>>,

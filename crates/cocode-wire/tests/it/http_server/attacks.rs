@@ -487,6 +487,12 @@ async fn silent_connections_make_room_for_a_real_client() {
         let reply = wire.ask("GET /", &[("Connection", "close")], None).await;
         assert_eq!(reply.status, 200);
     }
+    // Connections that are kept open without a request give way, too.
+    for _ in 0..5 {
+        let mut wire = Wire::to(server.port).await;
+        assert_eq!(wire.ask("GET /", &[], None).await.status, 200);
+        silent.push(wire);
+    }
     // Whoever has sent a whole request stays.
     server.open_gate();
     assert_eq!(busy.reply().await.status, 200);
