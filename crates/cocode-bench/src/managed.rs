@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cocode_client::{
-    Concurrency, Manager, ManagerOptions, PlainConnector, Start, baseline_environment,
+    Concurrency, Manager, ManagerOptions, PlainConnector, StartLimiter, baseline_environment,
 };
 use cocode_core::{ServerName, ServerSpec};
 
@@ -16,10 +16,7 @@ pub(crate) fn manager(concurrency: Concurrency) -> Manager {
             environment: environment(),
             ..PlainConnector::default()
         }),
-        start: Start {
-            concurrency,
-            ..Start::default()
-        },
+        start_limiter: StartLimiter::new(concurrency),
         ..ManagerOptions::default()
     })
 }

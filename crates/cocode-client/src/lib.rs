@@ -135,8 +135,8 @@ pub use manager::{
     Event, Events, FoundTool, Handlers, Health, ListReading, Manager, ManagerOptions, Output,
     OutputWanted, PlainConnector, PromptCommand, PromptError, ReachError, ReachErrorKind, Reached,
     RequiredServersMissing, ResourceReference, SANDBOX_STATE_CAPABILITY, SANDBOX_STATE_METHOD,
-    SandboxState, ServerCatalog, ServerState, ServerStatus, Start, Startup, StateKind, StateWatch,
-    Trouble, Wanted, When, command_words,
+    SandboxState, ServerCatalog, ServerState, ServerStatus, Start, StartLimiter, Startup,
+    StateKind, StateWatch, Trouble, Wanted, When, command_words,
 };
 pub use pages::{
     Incomplete, Listing, MAX_CURSOR_BYTES, MAX_ITEMS, MAX_LIST_BYTES, MAX_LIST_TIME, MAX_PAGES,

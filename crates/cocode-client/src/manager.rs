@@ -55,7 +55,7 @@ pub use output::Output;
 pub use prompts::{PromptCommand, PromptError, command_words};
 pub use resources::{Aggregated, ResourceReference};
 pub use sandbox::{SANDBOX_STATE_CAPABILITY, SANDBOX_STATE_METHOD, SandboxState};
-pub use starts::Concurrency;
+pub use starts::{Concurrency, StartLimiter};
 pub use startup::{RequiredServersMissing, Startup};
 pub use state::{
     Cause, ConnectionFacts, ServerState, ServerStatus, StateKind, StateWatch, Trouble,

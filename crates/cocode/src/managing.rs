@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use cocode_client::{
     Concurrency, Health, ListCache, ListReading, Manager, ManagerOptions, ServerLogs, Start,
-    Telemetry, UsageLog, When,
+    StartLimiter, Telemetry, UsageLog, When,
 };
 use cocode_config::{HealthSettings, Settings, StartConcurrency};
 use cocode_core::OutputLimits;
@@ -59,6 +59,7 @@ impl SetupForOthers {
         let Self(first) = self;
         let (mut options, _own) = options(purpose, workspace, first.telemetry.clone())?;
         options.logs = first.logs.clone();
+        options.start_limiter = first.start_limiter.clone();
         if !options.usage.is_off() && !first.usage.is_off() {
             options.usage = first.usage.clone();
         }
@@ -141,7 +142,8 @@ fn options(
         logs::limits(&settings.retention),
     );
     let options = ManagerOptions {
-        start: start(purpose, &settings.health),
+        start: start(purpose),
+        start_limiter: start_limiter(&settings.health),
         health: health(&settings.health),
         tool_timeout,
         output: output.unwrap_or_default(),
@@ -189,24 +191,22 @@ pub(crate) async fn close(manager: &Manager, interrupts: &mut Interrupts) {
     }
 }
 
-fn start(purpose: Purpose, settings: &HealthSettings) -> Start {
-    let at_once = &settings.start_concurrency;
+fn start(purpose: Purpose) -> Start {
     let (when, once) = match purpose {
         Purpose::OneThing => (When::OnlyNeeded, true),
         Purpose::Watching => (When::AtOnce, false),
         Purpose::Serving => (When::Needed, false),
     };
-    Start {
-        // Who asks about all servers wants to know soon.
-        concurrency: match at_once.value {
-            StartConcurrency::AtMost(most) if at_once.from.is_some() => {
-                Concurrency::AtMost(usize::try_from(most).unwrap_or(usize::MAX))
-            }
-            StartConcurrency::AtMost(_) | StartConcurrency::All => Concurrency::All,
-        },
-        when,
-        once,
-    }
+    Start { when, once }
+}
+
+fn start_limiter(settings: &HealthSettings) -> StartLimiter {
+    StartLimiter::new(match settings.start_concurrency.value {
+        StartConcurrency::AtMost(most) => {
+            Concurrency::AtMost(usize::try_from(most).unwrap_or(usize::MAX))
+        }
+        StartConcurrency::All => Concurrency::All,
+    })
 }
 
 pub(crate) fn health(settings: &HealthSettings) -> Health {

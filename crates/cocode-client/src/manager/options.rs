@@ -8,7 +8,7 @@ use cocode_core::{OutputLimits, ServerName};
 
 use super::backoff::Backoff;
 use super::connector::{Connector, PlainConnector};
-use super::starts::Concurrency;
+use super::starts::StartLimiter;
 use crate::handler::{Handler, NoHandler};
 use crate::list_cache::ListCache;
 use crate::options::{ClientInfo, Timeouts};
@@ -29,6 +29,8 @@ pub struct ManagerOptions {
     pub client: ClientInfo,
     /// How servers are started.
     pub start: Start,
+    /// How many are started at once, together with other managers that have a clone of it.
+    pub start_limiter: StartLimiter,
     /// How servers are watched.
     pub health: Health,
     /// How long things may take. What a specification says about its server wins.
@@ -61,8 +63,6 @@ pub struct ManagerOptions {
 /// How servers are started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Start {
-    /// How many at once.
-    pub concurrency: Concurrency,
     /// When.
     pub when: When,
     /// Whether a server that cannot be reached the first time fails at once, and is not tried again
@@ -155,6 +155,7 @@ impl Default for ManagerOptions {
             handlers: Arc::new(|_server: &ServerName| Arc::new(NoHandler) as Arc<dyn Handler>),
             client: ClientInfo::default(),
             start: Start::default(),
+            start_limiter: StartLimiter::default(),
             health: Health::default(),
             timeouts: Timeouts::default(),
             tool_timeout: None,

@@ -13,7 +13,6 @@ use super::catalog::{Catalog, ServerCatalog};
 use super::events::{Bus, Event};
 use super::options::ManagerOptions;
 use super::server::Server;
-use super::starts::Starts;
 use super::wanted::Withheld;
 use crate::list_cache::ListCache;
 
@@ -22,7 +21,6 @@ pub(crate) type Servers = BTreeMap<ServerName, Arc<Server>>;
 pub(crate) struct Shared {
     pub(crate) options: ManagerOptions,
     pub(crate) bus: Bus,
-    pub(crate) starts: Starts,
     pub(crate) catalog: watch::Sender<Arc<Catalog>>,
     /// What servers are told about the sandbox, if anything.
     pub(crate) sandbox: watch::Sender<Option<RawJson>>,
@@ -36,7 +34,6 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(options: ManagerOptions) -> Self {
         Self {
-            starts: Starts::new(options.start.concurrency),
             options,
             bus: Bus::new(),
             catalog: watch::Sender::new(Arc::default()),

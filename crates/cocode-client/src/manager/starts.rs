@@ -29,9 +29,16 @@ impl Default for Concurrency {
     }
 }
 
+/// Limits how many servers are started at once. Managers with clones of one limiter share the limit.
 #[derive(Clone, Debug)]
-pub(crate) struct Starts {
+pub struct StartLimiter {
     places: Option<Arc<Semaphore>>,
+}
+
+impl Default for StartLimiter {
+    fn default() -> Self {
+        Self::new(Concurrency::default())
+    }
 }
 
 /// A place among those that are being started.
@@ -41,8 +48,9 @@ pub(crate) struct Place {
     until: Instant,
 }
 
-impl Starts {
-    pub(crate) fn new(concurrency: Concurrency) -> Self {
+impl StartLimiter {
+    /// A limiter of its own.
+    pub fn new(concurrency: Concurrency) -> Self {
         let places = match concurrency {
             Concurrency::AtMost(most) => Some(Arc::new(Semaphore::new(most.max(1)))),
             Concurrency::All => None,
@@ -79,11 +87,11 @@ impl Place {
 mod tests {
     use futures_util::FutureExt as _;
 
-    use super::{Concurrency, Starts};
+    use super::{Concurrency, StartLimiter};
 
     #[tokio::test(start_paused = true)]
     async fn a_slow_start_gives_its_place_to_the_next() {
-        let starts = Starts::new(Concurrency::AtMost(1));
+        let starts = StartLimiter::new(Concurrency::AtMost(1));
         let slow = starts.place().await;
         assert!(starts.place().now_or_never().is_none());
         tokio::select! {
@@ -94,14 +102,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_start_that_is_over_frees_its_place() {
-        let starts = Starts::new(Concurrency::AtMost(1));
+        let starts = StartLimiter::new(Concurrency::AtMost(1));
         drop(starts.place().await);
         assert!(starts.place().now_or_never().is_some());
     }
 
     #[tokio::test]
     async fn all_means_all() {
-        let starts = Starts::new(Concurrency::All);
+        let starts = StartLimiter::new(Concurrency::All);
         let mut places = Vec::new();
         for _ in 0..1000 {
             places.push(starts.place().await);

@@ -147,7 +147,7 @@ impl Supervisor {
         let mut attempt = Box::pin(async {
             // Two processes of one server would get into each other's way.
             while closing.join_next().await.is_some() {}
-            let place = shared.starts.place().await;
+            let place = shared.options.start_limiter.place().await;
             tokio::select! {
                 outcome = attempt::connect(&shared, &server, &spec) => outcome,
                 never = place.expire() => match never {},

@@ -156,7 +156,7 @@ add("own_state_write", "", "ru", lambda f, d: write(P["state"] + "/attack", flag
 add("own_state_truncate", "", "ru", lambda f, d: done(os.truncate(P["state"] + "/truncated", 0)))
 add("workspace_write", "ro", "ru", lambda f, d: write(P["work"] + "/written", flags=CREATE))
 add("workspace_unlink", "ro", "ru", lambda f, d: done(os.unlink(P["work"] + "/removable")))
-add("temporary_directory_write", "info", "ru", lambda f, d: write(os.environ.get("TMPDIR", "/tmp") + f"/attack{os.getpid()}", flags=CREATE))
+add("temporary_directory_write", "info", "ru", lambda f, d: (lambda path: done(write(path, flags=CREATE), os.unlink(path)))(os.environ.get("TMPDIR", "/tmp") + f"/attack{os.getpid()}"))
 add("proc_sys_write", "", "r", lambda f, d: write("/proc/sys/kernel/core_pattern", read("/proc/sys/kernel/core_pattern")))
 add("sysrq_open", "", "", lambda f, d: os.open("/proc/sysrq-trigger", os.O_WRONLY) > 0)
 add("sysfs_write", "", "r", lambda f, d: os.open("/sys/kernel/mm/transparent_hugepage/enabled", os.O_WRONLY) > 0)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cocode_client::{
     Answer, Applied, CallEnd, Concurrency, Connector, Event, Health, Manager, ManagerOptions,
     ReachError, Reached, ResourceReference, SANDBOX_STATE_CAPABILITY, SANDBOX_STATE_METHOD,
-    StateKind, Wanted,
+    StartLimiter, StateKind, Wanted,
 };
 use cocode_core::{QualifiedName, ServerName, ServerSpec};
 use cocode_testkit::{Gate, Script};
@@ -312,15 +312,20 @@ async fn only_so_many_servers_are_started_at_once() {
             connector: Arc::clone(&connector) as Arc<dyn Connector>,
             ..ManagerOptions::default()
         };
-        options.start.concurrency = concurrency;
-        let manager = Manager::new(options);
-        let specs = (0..20).map(|number| {
-            let name = format!("server-{number}").parse().unwrap();
-            ServerSpec::program(name, "any", [""; 0])
-        });
-        manager.apply(specs).await;
-        let startup = manager.wait_for_startup().await;
-        assert_eq!(startup.failed.len(), 20, "{concurrency:?}");
+        options.start_limiter = StartLimiter::new(concurrency);
+        // Managers of one process share the limit.
+        let managers = [Manager::new(options.clone()), Manager::new(options)];
+        for manager in &managers {
+            let specs = (0..10).map(|number| {
+                let name = format!("server-{number}").parse().unwrap();
+                ServerSpec::program(name, "any", [""; 0])
+            });
+            manager.apply(specs).await;
+        }
+        for manager in &managers {
+            let startup = manager.wait_for_startup().await;
+            assert_eq!(startup.failed.len(), 10, "{concurrency:?}");
+        }
         assert_eq!(
             connector.most.load(Ordering::SeqCst),
             most,
@@ -350,7 +355,7 @@ async fn slow_servers_leave_their_places_to_the_fast_ones() {
             .map(|(number, server)| server.spec(&format!("fast-{number}"))),
     );
     let mut options = quick();
-    options.start.concurrency = Concurrency::AtMost(2);
+    options.start_limiter = StartLimiter::new(Concurrency::AtMost(2));
     let (manager, mut story) = begun(options, specs.collect()).await;
     for number in 0..3 {
         let name = format!("mcp__fast-{number}__echo");
