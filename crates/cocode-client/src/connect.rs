@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cocode_wire::{HttpTarget, LinkError, OpenError, Target};
+use cocode_wire::{Closed, HttpTarget, LinkError, OpenError, Target};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -143,7 +143,18 @@ impl<'a> Climb<'a> {
             }
             Probe::Gone(why) => {
                 tracing::debug!(error = %why, "the server ended when asked for its era");
-                if let Target::Memory(_) = self.target {
+                // Whoever ends before it was asked ends in the other era, too.
+                let is_settled = matches!(
+                    &why,
+                    RequestError::Closed {
+                        reason: Closed::Exited {
+                            has_unread: true,
+                            ..
+                        },
+                        ..
+                    }
+                );
+                if is_settled || matches!(self.target, Target::Memory(_)) {
                     return Err(self.failed(why));
                 }
                 self.open().await?;

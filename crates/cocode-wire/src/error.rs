@@ -151,6 +151,8 @@ pub enum Closed {
         report: ExitReport,
         /// The last lines of its stderr.
         stderr: Vec<String>,
+        /// Whether it ended without having read all that was sent.
+        has_unread: bool,
     },
     /// Reading or writing failed.
     Io(Arc<std::io::Error>),

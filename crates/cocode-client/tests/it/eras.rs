@@ -100,6 +100,14 @@ async fn a_server_that_exits_when_asked_is_started_again() {
 }
 
 #[tokio::test]
+async fn server_that_exits_before_it_is_asked_is_started_once() {
+    let server = Script::new().on_start().exit(1).stdio();
+    let refused = Session::connect(stdio(&server), SessionOptions::default()).await;
+    assert_eq!(refused.unwrap_err().code(), "server-exited");
+    assert_eq!(server.runs().all(), [1]);
+}
+
+#[tokio::test]
 async fn a_server_that_hangs_up_when_asked_is_called_again() {
     let server = Script::new().on("server/discover").disconnect().unix();
     let session = connect(unix(&server)).await;

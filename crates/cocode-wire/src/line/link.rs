@@ -7,7 +7,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 
 use super::reader::{Source, pump};
-use super::writer::{LineWriter, Sink, Taken};
+use super::writer::{LineWriter, Output, Sink, Taken};
 use crate::error::{Closed, LinkError};
 use crate::inbox::Inbox;
 use crate::limits::{EXIT_REPORT_WAIT, STDERR_LINES_SHOWN};
@@ -34,7 +34,7 @@ struct ProcessHandle {
 impl LineLink {
     /// Starts reading `source` at once.
     pub(crate) fn over(source: Source, sink: Sink, inbox: Arc<dyn Inbox>, max: usize) -> Self {
-        Self::start(source, sink, inbox, max, None)
+        Self::start(source, Output::Stream(sink), inbox, max, None)
     }
 
     /// The same for the streams of a child process, which this link then owns.
@@ -48,7 +48,7 @@ impl LineLink {
         };
         Ok(Self::start(
             Box::pin(stdout),
-            Box::pin(stdin),
+            Output::Pipe(stdin),
             inbox,
             max,
             Some(child),
@@ -57,13 +57,13 @@ impl LineLink {
 
     fn start(
         source: Source,
-        sink: Sink,
+        output: Output,
         inbox: Arc<dyn Inbox>,
         max: usize,
         child: Option<GuardedChild>,
     ) -> Self {
         let mut tasks = JoinSet::new();
-        let writer = Arc::new(LineWriter::new(sink));
+        let writer = Arc::new(LineWriter::to(output));
         let process = child.map(|child| {
             let (stop, stopped) = oneshot::channel();
             let (exited, exit) = watch::channel(None);
@@ -93,7 +93,8 @@ impl LineLink {
                 reason = failure(writer_ended, &closing) => reason,
             };
             if let Some((exit, stderr)) = witness {
-                reason = exit_reason(exit, &stderr).await.unwrap_or(reason);
+                let exited = exit_reason(exit, &stderr, &closing).await;
+                reason = exited.unwrap_or(reason);
             }
             closing.close(reason.clone());
             inbox.closed(reason);
@@ -181,12 +182,14 @@ async fn own_process(
 async fn exit_reason(
     mut exit: watch::Receiver<Option<ExitReport>>,
     stderr: &StderrTail,
+    writer: &LineWriter,
 ) -> Option<Closed> {
     let waited = tokio::time::timeout(EXIT_REPORT_WAIT, exit.wait_for(Option::is_some)).await;
     let report = (*waited.ok()?.ok()?)?;
     Some(Closed::Exited {
         report,
         stderr: stderr.lines(STDERR_LINES_SHOWN),
+        has_unread: writer.has_unread(),
     })
 }
 

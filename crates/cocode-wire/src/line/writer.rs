@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::{Buf as _, BytesMut};
+use rustix::io::ioctl_fionread;
 use tokio::io::AsyncWrite;
+use tokio::net::unix::pipe;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
@@ -21,6 +23,22 @@ use crate::limits::MAX_QUEUED_BYTES;
 const KEPT_ROOM: usize = 64 * 1024;
 
 pub(crate) type Sink = Pin<Box<dyn AsyncWrite + Send>>;
+
+/// Where a writer writes to.
+pub(crate) enum Output {
+    /// The stdin of a process.
+    Pipe(pipe::Sender),
+    Stream(Sink),
+}
+
+impl Output {
+    fn as_mut(&mut self) -> Pin<&mut (dyn AsyncWrite + Send)> {
+        match self {
+            Self::Pipe(pipe) => Pin::new(pipe) as Pin<&mut (dyn AsyncWrite + Send)>,
+            Self::Stream(stream) => stream.as_mut(),
+        }
+    }
+}
 
 /// What became of a message that was not to be waited for.
 #[derive(Debug)]
@@ -40,7 +58,7 @@ pub(crate) struct LineWriter {
 }
 
 struct State {
-    sink: Result<Sink, Closed>,
+    sink: Result<Output, Closed>,
     queued: BytesMut,
     /// Somebody is finishing the buffer, or will soon; nobody else writes.
     draining: bool,
@@ -51,8 +69,12 @@ struct State {
 
 impl LineWriter {
     pub(crate) fn new(sink: Sink) -> Self {
+        Self::to(Output::Stream(sink))
+    }
+
+    pub(crate) fn to(output: Output) -> Self {
         let state = State {
-            sink: Ok(sink),
+            sink: Ok(output),
             queued: BytesMut::new(),
             draining: false,
             held: false,
@@ -61,6 +83,15 @@ impl LineWriter {
             state: Mutex::new(state),
             work: Notify::new(),
             room: Notify::new(),
+        }
+    }
+
+    /// Whether a process has not read all that was written to it. Known for pipes only.
+    pub(crate) fn has_unread(&self) -> bool {
+        match &self.lock().sink {
+            Ok(Output::Pipe(pipe)) => ioctl_fionread(pipe).is_ok_and(|bytes| bytes > 0),
+            Ok(Output::Stream(_)) => false,
+            Err(_) => true,
         }
     }
 
