@@ -55,7 +55,7 @@ pub(crate) fn malformed(bytes: &Bytes, error: &FrameError) -> Malformed {
     let reason = match error {
         _ if std::str::from_utf8(bytes).is_err() => MalformedReason::NotUtf8,
         FrameError::NotJson(source) => MalformedReason::NotJsonRpc(source.to_string()),
-        FrameError::NotAnObject | FrameError::NoRole => {
+        FrameError::NotAnObject | FrameError::NoRole | FrameError::Version => {
             MalformedReason::NotJsonRpc(error.to_string())
         }
     };

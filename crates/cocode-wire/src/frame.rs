@@ -21,6 +21,8 @@ pub struct Frame {
     params: Option<Range<usize>>,
     result: Option<Range<usize>>,
     error: Option<Range<usize>>,
+    /// Whether `jsonrpc` is `"2.0"`.
+    has_version: bool,
 }
 
 /// What role a frame plays.
@@ -46,6 +48,9 @@ pub enum FrameError {
     /// An object that is neither a request, a notification nor a response.
     #[error("a JSON object without method, result or error")]
     NoRole,
+    /// A message of another version of JSON-RPC, or of none.
+    #[error("`jsonrpc` is not \"2.0\"")]
+    Version,
 }
 
 #[derive(Clone, Debug)]
@@ -66,6 +71,8 @@ struct Envelope<'a> {
     result: Option<&'a RawValue>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    jsonrpc: Option<&'a RawValue>,
 }
 
 /// A string that is borrowed where it holds no escapes; `Option<Cow<str>>` alone always copies.
@@ -90,6 +97,7 @@ impl Frame {
             params,
             result,
             error,
+            has_version,
         } = parts;
         if method.is_none() && result.is_none() && error.is_none() {
             return Err(FrameError::NoRole);
@@ -101,6 +109,7 @@ impl Frame {
             params,
             result,
             error,
+            has_version,
         })
     }
 
@@ -134,6 +143,7 @@ impl Frame {
             return Err(FrameError::NoRole);
         }
         Ok(Self {
+            has_version: envelope.jsonrpc.is_some_and(|raw| raw.get() == r#""2.0""#),
             bytes,
             id,
             method,
@@ -141,6 +151,16 @@ impl Frame {
             result,
             error,
         })
+    }
+
+    /// The same for servers, which accept no other version of JSON-RPC.
+    pub fn parse_strict(bytes: Bytes) -> Result<Self, FrameError> {
+        let frame = Self::parse(bytes)?;
+        if frame.has_version {
+            Ok(frame)
+        } else {
+            Err(FrameError::Version)
+        }
     }
 
     /// The members of a JSON-RPC batch, or the one message that `bytes` is.

@@ -20,6 +20,8 @@ pub(crate) struct Parts {
     pub(crate) params: Option<Range<usize>>,
     pub(crate) result: Option<Range<usize>>,
     pub(crate) error: Option<Range<usize>>,
+    /// Whether `jsonrpc` is `"2.0"`.
+    pub(crate) has_version: bool,
 }
 
 /// The parts of a message that is as messages are; nothing if it is not, or may not be.
@@ -41,6 +43,11 @@ pub(crate) fn parts(text: &[u8]) -> Option<Parts> {
                 if parts.method.replace(method).is_some() {
                     return None;
                 }
+                None
+            }
+            b"jsonrpc" => {
+                cursor.skip_value()?;
+                parts.has_version = &text[begin..cursor.at] == br#""2.0""#;
                 None
             }
             b"params" => Some(&mut parts.params),

@@ -12,8 +12,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Sleep;
 
+pub(super) use self::batch::members;
 use self::dispatch::Dispatcher;
-pub(super) use self::dispatch::Incoming;
+pub(super) use self::dispatch::{Incoming, invalid_message};
 use super::service::{Conversation, Sink};
 use crate::error::Closed;
 use crate::limits::{

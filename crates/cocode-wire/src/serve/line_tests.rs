@@ -118,12 +118,12 @@ async fn requests_are_served_at_once_and_answered_when_ready() {
 #[tokio::test]
 async fn notifications_and_responses_reach_the_conversation_in_order() {
     let mut client = connect(LineOptions::default());
-    client.send(r#"{"method":"one"}"#).await;
-    client.send(r#"{"id":5,"result":{}}"#).await;
+    client.send(r#"{"jsonrpc":"2.0","method":"one"}"#).await;
+    client.send(r#"{"jsonrpc":"2.0","id":5,"result":{}}"#).await;
     client.send(request(6, "wait", 1)).await;
-    client.send(r#"{"method":"two"}"#).await;
+    client.send(r#"{"jsonrpc":"2.0","method":"two"}"#).await;
     assert_eq!(client.script.next().await, Seen::Notification("one".into()));
-    let response = r#"{"id":5,"result":{}}"#.into();
+    let response = r#"{"jsonrpc":"2.0","id":5,"result":{}}"#.into();
     assert_eq!(client.script.next().await, Seen::Response(response));
     assert_eq!(client.script.next().await, Seen::Request("6".into()));
     assert_eq!(client.script.next().await, Seen::Notification("two".into()));
@@ -193,7 +193,7 @@ async fn a_batch_is_answered_by_one_array_when_all_of_it_is_ready() {
     let mut client = connect(LineOptions::default());
     let batch = [
         request(1, "wait", 1),
-        r#"{"method":"note"}"#.into(),
+        r#"{"jsonrpc":"2.0","method":"note"}"#.into(),
         request(2, "echo", 2),
         "3".into(),
     ];
@@ -220,7 +220,9 @@ async fn a_batch_is_answered_by_one_array_when_all_of_it_is_ready() {
 #[tokio::test]
 async fn batches_that_ask_nothing_or_too_much_are_told_so() {
     let mut client = connect(LineOptions::default());
-    client.send(r#"[{"method":"a"},{"id":1,"result":1}]"#).await;
+    client
+        .send(r#"[{"jsonrpc":"2.0","method":"a"},{"jsonrpc":"2.0","id":1,"result":1}]"#)
+        .await;
     assert_eq!(
         client.ask("[]").await,
         error("null", -32600, "an empty batch")
@@ -246,7 +248,9 @@ async fn requests_beyond_the_limit_are_refused_while_everything_else_gets_throug
     assert_eq!(client.ask(request(r#""one""#, "echo", 1)).await, refused);
     let batch = format!("[{}]", request(r#""one""#, "echo", 1));
     assert_eq!(client.ask(batch).await, format!("[{refused}]"));
-    client.send(r#"{"method":"cancelled"}"#).await;
+    client
+        .send(r#"{"jsonrpc":"2.0","method":"cancelled"}"#)
+        .await;
     assert_eq!(
         client.script.next().await,
         Seen::Notification("cancelled".into())
@@ -383,7 +387,10 @@ async fn subscriptions_are_waited_for_at_the_end_of_a_server_where_that_is_wante
 
 #[tokio::test]
 async fn what_was_read_before_is_served_first() {
-    let unread = format!("{}\n{{\"method\":", request(1, "echo", 1));
+    let unread = format!(
+        "{}\n{{\"jsonrpc\":\"2.0\",\"method\":",
+        request(1, "echo", 1)
+    );
     let mut client = connect(LineOptions {
         unread: unread.into(),
         ..LineOptions::default()

@@ -62,7 +62,7 @@ impl Future for Batch {
 }
 
 /// The messages of a batch, not parsed yet. An endless one is not read to its end.
-pub(super) fn members(text: &Bytes) -> Result<Vec<Bytes>, RpcError> {
+pub(in crate::serve) fn members(text: &Bytes) -> Result<Vec<Bytes>, RpcError> {
     let members: Members<'_> = serde_json::from_slice(text).map_err(|error| {
         if error.classify() == Category::Data {
             RpcError::new(code::INVALID_REQUEST, error.to_string())

@@ -126,7 +126,7 @@ impl Dispatcher {
             Incoming::Text(text) if text.trim_ascii_start().first() == Some(&b'[') => {
                 self.take_batch(&text);
             }
-            Incoming::Text(text) => match Frame::parse(text.clone()) {
+            Incoming::Text(text) => match Frame::parse_strict(text.clone()) {
                 Ok(frame) => self.take_frame(frame),
                 Err(error) => self.ready.push_back(refusal(&text, &error)),
             },
@@ -167,7 +167,7 @@ impl Dispatcher {
         let mut work = Batch::default();
         let mut n_requests = 0;
         for member in members {
-            match Frame::parse(member.clone()) {
+            match Frame::parse_strict(member.clone()) {
                 Ok(frame) if frame.kind() == FrameKind::Request => match self.begin(frame) {
                     Ok(serving) => {
                         n_requests += 1;
@@ -246,14 +246,25 @@ impl Future for Work {
 
 /// Answers a text that is no message.
 fn refusal(text: &[u8], error: &FrameError) -> Bytes {
+    let (id, error) = invalid_message(text, error);
+    error_answer(id, &error)
+}
+
+/// What is wrong with a text that is no message, and the id that its answer has.
+pub(in crate::serve) fn invalid_message(
+    text: &[u8],
+    error: &FrameError,
+) -> (Option<RawJson>, RpcError) {
     let (code, message) = match error {
         FrameError::NotJson(source) if source.classify() != Category::Data => {
             (code::PARSE_ERROR, format!("not JSON: {source}"))
         }
         FrameError::NotJson(source) => (code::INVALID_REQUEST, format!("{error}: {source}")),
-        FrameError::NotAnObject | FrameError::NoRole => (code::INVALID_REQUEST, error.to_string()),
+        FrameError::NotAnObject | FrameError::NoRole | FrameError::Version => {
+            (code::INVALID_REQUEST, error.to_string())
+        }
     };
-    error_answer(salvage_asked(text), &RpcError::new(code, message))
+    (salvage_asked(text), RpcError::new(code, message))
 }
 
 fn error_answer(id: Option<RawJson>, error: &RpcError) -> Bytes {

@@ -8,20 +8,18 @@ use http::StatusCode;
 
 use super::handler::Shared;
 use super::held::Requests;
-use super::post::{
-    Incomer, UNUSABLE_ID, answered, has_usable_id, noting, too_many_requests, was_lost, ways,
-};
+use super::post::{Incomer, answered, noting, too_many_requests, was_lost, ways};
 use super::reply;
 use super::session::{Active, Session};
 use super::work::{InSession, Work};
-use crate::frame::{Frame, FrameError, FrameKind};
+use crate::frame::{Frame, FrameKind};
 use crate::raw::RawJson;
 use crate::rpc_error::{RpcError, code};
 use crate::serve::lost::gateway_lost;
 use crate::serve::service::{Answer, Asked, Serving};
 
 /// The members of a batch.
-pub(super) type Members = Vec<Result<Frame, FrameError>>;
+pub(super) type Members = Vec<Result<Frame, Box<(Option<RawJson>, RpcError)>>>;
 
 /// Turns a batch away.
 pub(super) fn refuse(code: i64, message: &str) -> Work {
@@ -55,9 +53,11 @@ pub(super) fn serve(
     let (channel, stream) = ways(&session, incomer.accepts, Requests::Many(ids));
     let mut servings: Vec<Serving> = Vec::new();
     for member in members {
-        let frame = match usable(member) {
+        let frame = match member {
             Ok(frame) => frame,
-            Err(refusal) => {
+            Err(invalid) => {
+                let (id, error) = *invalid;
+                let refusal = Answer::error(&id.unwrap_or_else(null), &error);
                 servings.push(Box::pin(std::future::ready(refusal)));
                 continue;
             }
@@ -86,17 +86,6 @@ pub(super) fn serve(
     };
     let work = (together(servings, active), whole);
     Work::InSession(InSession::new(session, channel, work, incomer.accepts))
-}
-
-/// A member that can be served, or what is said of it.
-fn usable(member: Result<Frame, FrameError>) -> Result<Frame, Answer> {
-    let what = match member {
-        Ok(frame) if has_usable_id(&frame) => return Ok(frame),
-        Ok(_) => UNUSABLE_ID,
-        Err(_) => "Not a JSON-RPC message",
-    };
-    let error = RpcError::new(code::INVALID_REQUEST, what);
-    Err(Answer::error(&null(), &error))
 }
 
 fn null() -> RawJson {

@@ -32,6 +32,7 @@ use super::work::{Alone, InSession, Work};
 use crate::frame::{Frame, FrameKind};
 use crate::raw::RawJson;
 use crate::rpc_error::{RpcError, code};
+use crate::serve::connection::{invalid_message, members};
 use crate::serve::lost::{gateway_lost, only_reads};
 use crate::serve::service::{Asked, Endpoint, Serving, Sink};
 
@@ -178,29 +179,22 @@ fn begin(shared: &Arc<Shared>, incomer: Incomer, bytes: Bytes) -> Work {
 
 /// A message, or the answer to what is none.
 pub(super) fn parse(bytes: Bytes) -> Result<Frame, Box<Reply>> {
-    let refuse = |code, message: &str| {
-        let error = RpcError::new(code, message);
-        Box::new(reply::failure(StatusCode::BAD_REQUEST, None, &error))
-    };
-    let frame = match Frame::parse(bytes.clone()) {
-        Ok(frame) => frame,
-        Err(_) if RawJson::parse(bytes).is_ok() => {
-            return Err(refuse(code::INVALID_REQUEST, "Not a JSON-RPC message"));
-        }
-        Err(_) => return Err(refuse(code::PARSE_ERROR, "Parse error")),
-    };
-    if !has_usable_id(&frame) {
-        return Err(refuse(code::INVALID_REQUEST, UNUSABLE_ID));
-    }
-    Ok(frame)
+    read(bytes).map_err(|invalid| {
+        let (id, error) = *invalid;
+        Box::new(reply::failure(StatusCode::BAD_REQUEST, id.as_ref(), &error))
+    })
 }
 
-pub(super) const UNUSABLE_ID: &str = "An id is a string or a number";
-
-/// Whether a message has no id, or one that an answer can name.
-pub(super) fn has_usable_id(frame: &Frame) -> bool {
+/// A message, or what is wrong with it, and the id that its answer has.
+pub(super) fn read(bytes: Bytes) -> Result<Frame, Box<(Option<RawJson>, RpcError)>> {
+    let frame = Frame::parse_strict(bytes.clone())
+        .map_err(|error| Box::new(invalid_message(&bytes, &error)))?;
     let usable = |id: RawJson| matches!(id.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'));
-    frame.id().is_none_or(usable)
+    if frame.id().is_none_or(usable) {
+        return Ok(frame);
+    }
+    let error = RpcError::new(code::INVALID_REQUEST, "An id is a string or a number");
+    Err(Box::new((None, error)))
 }
 
 /// Whether a message belongs to no session; one that does not is checked.
@@ -445,8 +439,9 @@ pub(super) fn ways(
 
 /// A batch, which some revisions with sessions allow.
 fn several(shared: &Arc<Shared>, incomer: Incomer, bytes: &Bytes) -> Work {
-    let Ok(members) = Frame::parse_batch(bytes) else {
-        return batch::refuse(code::PARSE_ERROR, "Parse error");
+    let members = match members(bytes) {
+        Ok(members) => members.into_iter().map(read).collect(),
+        Err(error) => return batch::refuse(error.code, &error.message),
     };
     if said(shared, &incomer.headers) == Said::Other {
         return batch::refuse(code::INVALID_REQUEST, "This revision has no batches");

@@ -216,20 +216,39 @@ async fn notifications_are_accepted_and_responses_are_not() {
 #[tokio::test]
 async fn what_is_no_message_is_told_what_is_wrong_with_it() {
     let server = Server::start().await;
-    for (body, status, code) in [
-        ("", 400, -32700),
-        ("{", 400, -32700),
-        ("{\"jsonrpc\":\"2.0\"} x", 400, -32700),
-        ("42", 400, -32600),
-        ("{\"foo\":1}", 400, -32600),
-        ("{\"id\":{},\"method\":\"m\"}", 400, -32600),
-        ("{\"id\":true,\"method\":\"m\"}", 400, -32600),
-        ("{\"id\":1,\"method\":5}", 400, -32600),
-        ("[", 400, -32700),
+    for (body, code, id) in [
+        ("", -32700, json!(null)),
+        ("{", -32700, json!(null)),
+        (r#"{"jsonrpc":"2.0"} x"#, -32700, json!(null)),
+        (
+            r#"{"jsonrpc":"2.0","id":"a","method":"m","params":{]"#,
+            -32700,
+            json!("a"),
+        ),
+        ("42", -32600, json!(null)),
+        (r#"{"foo":1}"#, -32600, json!(null)),
+        (
+            r#"{"jsonrpc":"2.0","id":{},"method":"m"}"#,
+            -32600,
+            json!(null),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":true,"method":"m"}"#,
+            -32600,
+            json!(null),
+        ),
+        (r#"{"jsonrpc":"2.0","id":1,"method":5}"#, -32600, json!(1)),
+        (
+            r#"{"jsonrpc":"1.0","id":2,"method":"echo"}"#,
+            -32600,
+            json!(2),
+        ),
+        (r#"{"id":3,"method":"echo"}"#, -32600, json!(3)),
+        ("[", -32700, json!(null)),
     ] {
         let reply = post(&server, &[JSON, BOTH], body).await;
-        assert_eq!((reply.status, reply.code()), (status, code), "for {body}");
-        assert_eq!(reply.json()["id"], Value::Null);
+        assert_eq!((reply.status, reply.code()), (400, code), "for {body}");
+        assert_eq!(reply.json()["id"], id, "for {body}");
     }
     let plain = ("Content-Type", "text/plain");
     let reply = post(&server, &[plain, BOTH], &request("echo", json!({}))).await;
