@@ -142,7 +142,12 @@ impl Transcript {
                 self.spend(usage, *cost);
                 self.compact(number, summary, *kept_from);
             }
-            Record::Changed { settings } => self.settings = settings.clone(),
+            Record::Changed { settings } => {
+                // What was read in another workspace is outside of this one.
+                self.has_read_outside |=
+                    settings.cwd != self.settings.cwd && !self.entries.is_empty();
+                self.settings = settings.clone();
+            }
             Record::Ended { how } => {
                 self.is_open = false;
                 if let Ending::Refused(_) = how {

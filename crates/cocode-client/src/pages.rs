@@ -13,6 +13,7 @@ use crate::clock::Deadlines;
 use crate::error::RequestError;
 use crate::list_cache::ListKind;
 use crate::mux::Reports;
+use crate::schema::stack::depth_of;
 use crate::session::{Call, Session};
 use cocode_wire::members::Members;
 
@@ -22,6 +23,8 @@ pub const MAX_PAGES: usize = 1_000;
 pub const MAX_ITEMS: usize = 200_000;
 /// Bytes of all pages of one list together, and of all lists of one server in a catalog.
 pub const MAX_LIST_BYTES: usize = 64 * 1024 * 1024;
+/// Levels of one item. Clients refuse a list whose JSON is nested much deeper.
+pub(crate) const MAX_ITEM_DEPTH: usize = 120;
 /// Bytes of one cursor.
 pub const MAX_CURSOR_BYTES: usize = 64 * 1024;
 /// All pages of one list together.
@@ -254,7 +257,13 @@ impl<T> Listing<T> {
         }
         self.items.reserve(items.len().min(room));
         for item in items.into_iter().take(room) {
-            match (reader.item)(page, item) {
+            let read = if depth_of(item.get().as_bytes()) > MAX_ITEM_DEPTH {
+                let reason = format!("it is nested more than {MAX_ITEM_DEPTH} levels deep");
+                Err(Quarantined { name: None, reason })
+            } else {
+                (reader.item)(page, item)
+            };
+            match read {
                 Ok(item) => self.items.push(item),
                 Err(quarantined) => self.quarantined.push(quarantined),
             }

@@ -15,7 +15,7 @@ mod outline;
 mod pointer;
 mod relax;
 mod shape;
-mod stack;
+pub(crate) mod stack;
 mod tree;
 mod words;
 

@@ -30,7 +30,7 @@ use seatbelt as landlock;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 pub use handle::PathHandle;
@@ -163,26 +163,41 @@ impl Confinement {
     }
 }
 
-/// The path without links, and every link on the way to it: to replace one of them is to replace what it leads to.
-/// For a directory also what links in it lead to, as people have them who keep their configuration elsewhere.
+/// Every link on the way to a path, and the path without links: to replace one of them is to replace what it leads to.
+/// For a directory also those of the links in it, as people have them who keep their configuration elsewhere.
 pub fn reserved_paths(path: &Path) -> Vec<PathBuf> {
-    let mut paths = vec![resolve(path)];
+    let mut paths = Vec::new();
+    reserve(path, MAX_LINKS, &mut paths);
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-    let links = entries.take(MAX_LINKED_ENTRIES).filter(|entry| {
-        let kind = entry.file_type();
-        kind.is_ok_and(|kind| kind.is_symlink())
-    });
-    paths.extend(links.map(|link| resolve(&link.path())));
-    for part in path.ancestors() {
-        let (Some(parent), Some(name)) = (part.parent(), part.file_name()) else {
-            continue;
-        };
-        let place = resolve(parent).join(name);
-        if !paths.iter().any(|path| path.starts_with(&place)) {
-            paths.push(place);
+    for entry in entries.take(MAX_LINKED_ENTRIES) {
+        if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+            reserve(&entry.path(), MAX_LINKS, &mut paths);
         }
     }
+    paths.sort();
+    paths.dedup();
     paths
+}
+
+/// Adds the links on the way to a path, and what it leads to.
+fn reserve(path: &Path, links: usize, paths: &mut Vec<PathBuf>) {
+    let mut place = PathBuf::new();
+    let mut components = path.components();
+    while let Some(component) = components.next() {
+        match component {
+            // What is before it is free of links.
+            Component::ParentDir => {
+                place.pop();
+            }
+            other => place.push(other),
+        }
+        if let (Ok(target), Some(links)) = (std::fs::read_link(&place), links.checked_sub(1)) {
+            paths.push(place.clone());
+            place.pop();
+            return reserve(&place.join(target).join(components), links, paths);
+        }
+    }
+    paths.push(place);
 }
 
 /// The path without links, as far as it exists. A link that leads to nothing yet is followed, too.

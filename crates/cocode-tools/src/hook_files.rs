@@ -53,6 +53,8 @@ type Files = BTreeMap<PathBuf, Node>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Node {
     File(RawMode, Vec<u8>),
+    /// A file that has another name, by which it can be written later.
+    SharedFile(RawMode, Vec<u8>),
     Directory(RawMode),
     Link(CString),
     /// It could not be put back, for this reason.
@@ -106,6 +108,19 @@ impl Baseline {
             Some(Ok(None)) | None => {}
         }
         files
+    }
+}
+
+impl Baseline {
+    /// Puts the files back. A baseline for which that fails is kept.
+    fn restore(self: &Arc<Self>, root: &Root) -> Result<(), Refusal> {
+        let restored = restore(root, &self.files());
+        let mut unrestored = lock(&UNRESTORED);
+        unrestored.retain(|kept| !Arc::ptr_eq(kept, self));
+        if restored.is_err() {
+            unrestored.push(Arc::clone(self));
+        }
+        restored
     }
 }
 
@@ -167,6 +182,7 @@ fn to_stored((path, node): (&PathBuf, &Node)) -> StoredNode {
         Node::Directory(mode) => (1, *mode, &[][..]),
         Node::Link(target) => (2, 0, target.to_bytes()),
         Node::Unknown(_) => (3, 0, &[][..]),
+        Node::SharedFile(mode, content) => (4, *mode, content.as_slice()),
     };
     let path = STANDARD.encode(path.as_os_str().as_bytes());
     (path, kind, mode, STANDARD.encode(content))
@@ -179,6 +195,7 @@ fn from_stored((path, kind, mode, content): StoredNode) -> io::Result<(PathBuf, 
         0 => Node::File(mode, content),
         1 => Node::Directory(mode),
         2 => Node::Link(CString::new(content)?),
+        4 => Node::SharedFile(mode, content),
         _ => Node::Unknown("could not be read by another process"),
     };
     Ok((OsString::from_vec(path).into(), node))
@@ -196,6 +213,9 @@ impl Drop for StoredBaseline {
 }
 
 static BASELINES: Mutex<Vec<Weak<Baseline>>> = Mutex::new(Vec::new());
+
+/// Those that could not be restored. No command runs there until they are.
+static UNRESTORED: Mutex<Vec<Arc<Baseline>>> = Mutex::new(Vec::new());
 
 /// Watches one command. Dropped before its changes are accepted, it undoes them.
 #[derive(Debug)]
@@ -227,6 +247,12 @@ impl HookWatch {
             baselines.push(Arc::downgrade(&baseline));
             baseline
         };
+        let failed = lock(&UNRESTORED)
+            .iter()
+            .any(|failed| Arc::ptr_eq(failed, &baseline));
+        if failed {
+            baseline.restore(&shared.root)?;
+        }
         let files = baseline.files();
         if let Some((path, Node::Unknown(why))) = files
             .iter()
@@ -268,7 +294,7 @@ impl HookWatch {
         if !self.is_armed.swap(false, Ordering::Relaxed) {
             return Ok(());
         }
-        restore(&self.shared.root, &self.baseline.files())
+        self.baseline.restore(&self.shared.root)
     }
 }
 
@@ -360,7 +386,11 @@ fn look(root: &Root, path: &Path) -> Result<Option<Node>, Errno> {
                 let mut file = File::from(file).take(MAX_HOOK_BYTES);
                 file.read_to_end(&mut content)
                     .map_err(|error| errno_of(&error))?;
-                Node::File(mode, content)
+                if stat.st_nlink > 1 {
+                    Node::SharedFile(mode, content)
+                } else {
+                    Node::File(mode, content)
+                }
             }
             _ => Node::Unknown("is too large, or no file"),
         })
@@ -371,21 +401,33 @@ fn look(root: &Root, path: &Path) -> Result<Option<Node>, Errno> {
     }
 }
 
-/// Makes everything that is watched what it was.
+/// Makes everything that is watched what it was. What was changed is moved away first, whatever can be written
+/// after that. Says what failed first.
 fn restore(root: &Root, before: &Files) -> Result<(), Refusal> {
     unlock_directories(root);
     let now = capture(root);
-    for top in WATCHED.iter().map(Path::new) {
+    let changed = WATCHED.iter().map(Path::new).filter_map(|top| {
         let is_of_it = |(path, _): &(&PathBuf, &Node)| {
             *path == top || !is_container(top) && path.starts_with(top)
         };
         let wanted: Vec<_> = before.iter().filter(is_of_it).collect();
-        if !now.iter().filter(is_of_it).eq(wanted.iter().copied()) {
-            replace(root, top, &wanted)
-                .map_err(|errno| Refusal::system("undo the change of", &shown(top), errno))?;
-        }
+        let is_changed = !now.iter().filter(is_of_it).eq(wanted.iter().copied());
+        is_changed.then_some((top, wanted))
+    });
+    let changed: Vec<_> = changed.collect();
+    let moved = changed.iter().map(|(top, _)| (top, move_away(root, top)));
+    let moved: Vec<_> = moved.collect();
+    let written = changed
+        .iter()
+        .map(|(top, wanted)| (top, write(root, wanted)));
+    let outcomes = moved.into_iter().chain(written);
+    let mut failed = Ok(());
+    for (top, outcome) in outcomes {
+        let outcome =
+            outcome.map_err(|errno| Refusal::system("undo the change of", &shown(top), errno));
+        failed = failed.and(outcome);
     }
-    Ok(())
+    failed
 }
 
 /// Gives the owner back the rights to change the directories that are watched.
@@ -413,26 +455,29 @@ fn unlock_directories(root: &Root) {
     }
 }
 
-/// Puts these in the place of what is at a path, which is renamed: the user may have changed it meanwhile, and a
-/// directory may be deep.
-fn replace(root: &Root, top: &Path, wanted: &[(&PathBuf, &Node)]) -> Result<(), Errno> {
+/// Renames what is at a path: the user may have changed it meanwhile, and a directory may be deep.
+fn move_away(root: &Root, top: &Path) -> Result<(), Errno> {
     match open_parent(root, top, false) {
         Ok((parent, name)) => {
             let aside = format!(".cocode-undone-{:016x}", fastrand::u64(..));
             match renameat(&parent, name, &parent, aside) {
-                Err(Errno::NOENT) => {}
-                renamed => renamed?,
+                Err(Errno::NOENT) => Ok(()),
+                renamed => renamed,
             }
         }
-        Err(Errno::NOENT) => {}
-        Err(errno) => return Err(errno),
+        Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(errno),
     }
+}
+
+/// Writes what was there.
+fn write(root: &Root, wanted: &[(&PathBuf, &Node)]) -> Result<(), Errno> {
     for (path, node) in wanted {
         let (parent, name) = open_parent(root, path, true)?;
         match node {
             Node::Link(target) => symlinkat(target, &parent, name)?,
             Node::Directory(_) => mkdirat(&parent, name, Mode::RWXU)?,
-            Node::File(mode, content) => {
+            Node::File(mode, content) | Node::SharedFile(mode, content) => {
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
                 let mut file = File::from(openat(&parent, name, flags, Mode::RUSR)?);
                 file.write_all(content).map_err(|error| errno_of(&error))?;
@@ -491,7 +536,31 @@ fn open(root: &Root, path: &Path, makes: bool) -> Result<OwnedFd, Errno> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Files, Node, Path, StoredBaseline};
+    use std::ffi::CString;
+
+    use super::{Files, Node, Path, Root, StoredBaseline, restore};
+    use crate::confine::Resolver;
+
+    #[test]
+    fn what_cannot_be_restored_keeps_nothing_else_from_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let inside = |name: &str| directory.path().join(name);
+        std::fs::create_dir(inside(".git")).unwrap();
+        for name in [".envrc", ".git/config", ".husky"] {
+            std::fs::write(inside(name), "changed").unwrap();
+        }
+        let root = Root::open(directory.path(), Resolver::System).unwrap();
+        // No link can have a target of that length.
+        let target = CString::new("x".repeat(10_000)).unwrap();
+        let before = Files::from([
+            (".envrc".into(), Node::File(0o644, b"before".into())),
+            (".git/config".into(), Node::Link(target)),
+        ]);
+        let refusal = restore(&root, &before).unwrap_err().to_string();
+        assert!(refusal.contains(".git/config"), "{refusal}");
+        assert_eq!(std::fs::read(inside(".envrc")).unwrap(), b"before");
+        assert!(!inside(".git/config").exists() && !inside(".husky").exists());
+    }
 
     #[test]
     fn processes_share_the_state_before_the_first_command() {

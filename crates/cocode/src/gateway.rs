@@ -83,7 +83,7 @@ pub(crate) fn run(args: &GatewayArgs, workspace: &Workspace) -> Result<Exit, Cli
     if let Some(note) = plan.sandbox_note(workspace.config()?) {
         workspace.printer.note(&note);
     }
-    let built_in = BuiltIn::wanted(&args.tools, workspace)?;
+    let built_in = BuiltIn::wanted(&args.tools, &plan.tls_files, workspace)?;
     let agent = AgentPlace::wanted(args, &plan.selection, &*records, workspace)?;
     if !access.is_asked() && !workspace.config()?.settings.gateway.principals.is_empty() {
         workspace.printer.warn(

@@ -4,19 +4,20 @@
 use serde_json::value::RawValue;
 
 const INDENT: &str = "  ";
+/// Deeper JSON stays as it is: the indentation would grow with the square of the depth.
+const MAX_DEPTH: usize = 128;
 
 /// `text` with one member or element on each line, if it is a JSON object or list.
 pub(super) fn pretty(text: &str) -> Option<String> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
     }
-    // Also bounds the depth, and so the indentation.
     serde_json::from_str::<&RawValue>(text).ok()?;
-    Some(indented(text))
+    indented(text)
 }
 
-/// Indents what is known to be JSON.
-fn indented(json: &str) -> String {
+/// Indents what is known to be JSON, unless it is too deep.
+fn indented(json: &str) -> Option<String> {
     let mut out = String::with_capacity(json.len() * 3 / 2);
     let mut depth = 0_usize;
     let mut letters = json.chars().peekable();
@@ -40,6 +41,9 @@ fn indented(json: &str) -> String {
                     out.push(end);
                 } else {
                     depth += 1;
+                    if depth > MAX_DEPTH {
+                        return None;
+                    }
                     new_line(&mut out, depth);
                 }
             }
@@ -57,7 +61,7 @@ fn indented(json: &str) -> String {
             other => out.push(other),
         }
     }
-    out
+    Some(out)
 }
 
 fn new_line(out: &mut String, depth: usize) {
@@ -95,5 +99,8 @@ mod tests {
             assert_eq!(pretty(text), None, "{text}");
         }
         assert_eq!(pretty(&"[".repeat(100_000)), None);
+        let deep = |depth: usize| "[".repeat(depth) + "1" + &"]".repeat(depth);
+        assert!(pretty(&deep(128)).is_some());
+        assert_eq!(pretty(&deep(100_000)), None);
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn with_stack_for<T: Send>(levels: u32, work: impl FnOnce() -> T + Se
 }
 
 /// How deep JSON text is nested. Reads each byte once and recurses nowhere.
-pub(super) fn depth_of(text: &[u8]) -> usize {
+pub(crate) fn depth_of(text: &[u8]) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let mut bytes = text.iter();
     while let Some(byte) = bytes.next() {

@@ -34,10 +34,17 @@ fn links_in_a_reserved_directory_reserve_what_they_lead_to() {
     for name in ["config", "dotfiles"] {
         std::fs::create_dir(root.join(name)).unwrap();
     }
-    let target = root.join("dotfiles/config.toml");
-    std::os::unix::fs::symlink(&target, root.join("config/config.toml")).unwrap();
-    assert_eq!(
-        super::reserved_paths(&root.join("config")),
-        [root.join("config"), target]
-    );
+    let link = |target: &str, name: &str| {
+        std::os::unix::fs::symlink(target, root.join(name)).unwrap();
+    };
+    link("../dotfiles/one.toml", "config/config.toml");
+    link("two.toml", "dotfiles/one.toml");
+    let names = [
+        "config",
+        "config/config.toml",
+        "dotfiles/one.toml",
+        "dotfiles/two.toml",
+    ];
+    let reserved = super::reserved_paths(&root.join("config"));
+    assert_eq!(reserved, names.map(|name| root.join(name)));
 }

@@ -44,6 +44,11 @@ async fn changes_to_executed_files_are_found_and_undone() {
         ),
         ("echo ../src >.git/commondir", &[".git/commondir"]),
         ("echo x >.envrc", &[".envrc"]),
+        ("ln .git/config other", &[".git/config"]),
+        (
+            "cat .git/config >other; ln -f other .git/config",
+            &[".git/config"],
+        ),
         (
             "mkdir .vscode; echo x >.vscode/tasks.json",
             &[".vscode/tasks.json"],

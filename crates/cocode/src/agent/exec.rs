@@ -7,7 +7,7 @@ mod telling;
 
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ use cocode_agent::{
     Wanted,
 };
 use cocode_process::reserved_paths;
+use rustix::fs::{OFlags, fcntl_setfl};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::input::image;
@@ -205,8 +206,10 @@ pub(crate) async fn forget(agent: &Agent, id: &ConversationId) -> bool {
 fn open_output(path: &Path, settings: &Settings) -> Result<File, CliError> {
     let writable = || settings.writable.iter().chain([&settings.cwd]);
     let absolute = std::path::absolute(path).map_err(|error| output_failed(path, &error))?;
-    let mut links = reserved_paths(&absolute).into_iter().skip(1);
-    if let Some(link) = links.find(|link| writable().any(|root| link.starts_with(root))) {
+    let mut links = reserved_paths(&absolute).into_iter();
+    if let Some(link) =
+        links.find(|link| link.is_symlink() && writable().any(|root| link.starts_with(root)))
+    {
         let message = format!("{} is a symbolic link in the workspace", link.display());
         return Err(output_failed(path, &io::Error::other(message)));
     }
@@ -214,8 +217,12 @@ fn open_output(path: &Path, settings: &Settings) -> Result<File, CliError> {
         .write(true)
         .create(true)
         .truncate(false)
+        // A named pipe that nobody reads is an error, and not waited for.
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
         .open(path);
-    opened.map_err(|error| output_failed(path, &error))
+    let opened = opened.map_err(|error| output_failed(path, &error))?;
+    fcntl_setfl(&opened, OFlags::empty()).map_err(|error| output_failed(path, &error.into()))?;
+    Ok(opened)
 }
 
 fn write(path: &Path, mut file: File, text: &str) -> Result<(), CliError> {
@@ -223,6 +230,9 @@ fn write(path: &Path, mut file: File, text: &str) -> Result<(), CliError> {
         let (held, named) = (file.metadata()?, std::fs::metadata(path)?);
         if (held.dev(), held.ino()) != (named.dev(), named.ino()) {
             return Err(io::Error::other("it was replaced during the turn"));
+        }
+        if held.is_file() && held.nlink() > 1 {
+            return Err(io::Error::other("it has another name (a hard link)"));
         }
         if held.is_file() {
             file.set_len(0)?;

@@ -226,6 +226,9 @@ impl AgentSetup {
             cwd: wishes.cwd.clone().or_else(|| Some(was.cwd.clone())),
             ..wishes.clone()
         })?;
+        if wishes.cwd.is_none() {
+            check_directory(was, &now)?;
+        }
         let current = self.current();
         let profile = wishes.profile.as_deref();
         let profile = profile.map(|name| current.profile(name)).transpose()?;
@@ -275,6 +278,7 @@ impl AgentSetup {
             cwd: Some(was.cwd.clone()),
             ..Wishes::default()
         })?;
+        check_directory(was, &now)?;
         Ok(Settings {
             network: was.network,
             writable: was.writable.clone(),
@@ -305,6 +309,16 @@ impl AgentSetup {
         let home = self.home.as_deref().unwrap_or_else(|| Path::new("/"));
         current.agent.writable_in(home)
     }
+}
+
+/// Refuses the directory of a conversation if it leads elsewhere by now: a command may have put a link in its place.
+fn check_directory(was: &Settings, now: &Settings) -> Result<(), CliError> {
+    if now.cwd == was.cwd {
+        return Ok(());
+    }
+    let (was, now) = (was.cwd.display(), now.cwd.display());
+    let message = format!("the directory of this conversation, {was}, has become a link to {now}");
+    Err(CliError::new(Code::FileError, message).hint("`-C DIR` names the directory to work in"))
 }
 
 impl Current {

@@ -40,9 +40,10 @@ pub(crate) struct BuiltIn {
 
 impl BuiltIn {
     /// The built-in tools, if they are wanted and allowed: because a root is given for them, or
-    /// because there is nothing else.
+    /// because there is nothing else. They keep out of the files with keys.
     pub(crate) fn wanted(
         args: &BuiltInArgs,
+        keys: &[PathBuf],
         workspace: &Workspace,
     ) -> Result<Option<Self>, CliError> {
         let config = workspace.config()?;
@@ -71,7 +72,7 @@ impl BuiltIn {
                 ))
                 .hint("leave out `--root`, or give that server another name"));
         }
-        let built_in = Self::open(args, workspace)?;
+        let built_in = Self::open(args, keys, workspace)?;
         let Some(reason) = config.refuses_unlisted(&built_in.spec) else {
             return Ok(Some(built_in));
         };
@@ -83,7 +84,7 @@ impl BuiltIn {
         Ok(None)
     }
 
-    fn open(args: &BuiltInArgs, workspace: &Workspace) -> Result<Self, CliError> {
+    fn open(args: &BuiltInArgs, keys: &[PathBuf], workspace: &Workspace) -> Result<Self, CliError> {
         let here = workspace.places.directory.as_deref();
         let root = args.root.as_deref().unwrap_or_else(|| Path::new("."));
         let root = here.map_or_else(|| root.to_owned(), |here| here.join(root));
@@ -100,7 +101,7 @@ impl BuiltIn {
         })?;
         let tools = tools
             .with_environment(workspace.environment.variables.for_servers())
-            .with_reserved(&OwnFiles::obeyed(workspace)?.reserve(workspace));
+            .with_reserved(&OwnFiles::obeyed(workspace)?.reserve(keys.to_vec(), workspace)?);
         let name: ServerName = NAME.parse().map_err(|error| {
             CliError::new(Code::SetupFailed, "a server without a name").because(&error)
         })?;

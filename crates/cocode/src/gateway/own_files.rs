@@ -47,17 +47,22 @@ impl OwnFiles {
         Ok(Self::of(own.chain(in_tree)))
     }
 
-    /// A confinement that keeps file tools from these paths. Files that are named on the command line are not read
-    /// either: they may hold secrets.
-    pub(super) fn reserve(&self, workspace: &Workspace) -> Confinement {
+    /// A confinement that keeps file tools from these paths. Configuration files and keys that are named are not read
+    /// either, nor is the audit log.
+    pub(super) fn reserve(
+        &self,
+        keys: impl IntoIterator<Item = PathBuf>,
+        workspace: &Workspace,
+    ) -> Result<Confinement, CliError> {
         let mut reserved = Confinement::read_only();
         for path in &*self.0 {
             reserved = reserved.with_protected(path);
         }
-        for path in &workspace.places.explicit {
-            reserved = reserved.with_hidden(path);
+        let hidden = workspace.places.explicit.iter().cloned().chain(keys);
+        for path in hidden.chain([audit_directory(workspace)?]) {
+            reserved = reserved.with_hidden(&path);
         }
-        reserved
+        Ok(reserved)
     }
 
     /// The first of these paths that a directory contains or is inside of.

@@ -33,6 +33,8 @@ pub(crate) struct Plan {
     pub(crate) search: ToolSearch,
     /// Whether clients are told apart, so that they are not all the owner of the gateway.
     pub(crate) has_principals: bool,
+    /// The files with certificate and key.
+    pub(crate) tls_files: Vec<PathBuf>,
     /// Whether a token is created at this start, because commands could be run and no authentication is configured.
     pub(crate) creates_token: bool,
 }
@@ -48,11 +50,13 @@ impl Plan {
         let profile = args.profile.as_deref();
         let profile = profile.map(|name| profile_of(name, config)).transpose()?;
         let mut http = HttpServerOptions::new(address(args, profile, access, config)?);
+        let mut tls_files = Vec::new();
         if let Some((certificate, key)) = certificate(&args.access, config, workspace)? {
             let tls = tls_from_pem(&certificate, &key).map_err(|error| {
                 CliError::new(Code::FileError, "the certificate cannot be used").because(&error)
             })?;
             http.tls = Some(tls);
+            tls_files = vec![certificate, key];
         }
         // Both count: neither takes away what the other lets in.
         let both = |given: &[String], written: &Setting<Vec<String>>| -> Vec<String> {
@@ -85,6 +89,7 @@ impl Plan {
             selection: selection(args, profile, config)?,
             prefix: of_gateway(prefix.unwrap_or(settings.prefix.value)),
             search,
+            tls_files,
             creates_token: false,
             has_principals: access.is_asked() || !settings.principals.is_empty(),
         })

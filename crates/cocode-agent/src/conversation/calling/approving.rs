@@ -17,6 +17,9 @@ use crate::record::{Record, StoredAnswer};
 use crate::rules::{Rules, Ruling};
 use crate::store::StoreError;
 
+/// Characters of the names of changed files that a model is told.
+const MAX_NAMES_CHARS: usize = 2_000;
+
 impl Shared<'_> {
     /// What rules, policy and sandbox say, and why.
     pub(super) fn approval(&self, plan: &Plan) -> (Approval, String) {
@@ -210,6 +213,7 @@ impl Shared<'_> {
             return Ok(Ok(outcome));
         };
         let names = make_visible(&changes.paths().join(", "));
+        let names: String = names.chars().take(MAX_NAMES_CHARS).collect();
         let why = format!("the command has changed files that other programs execute: {names}");
         let question = ApprovalQuestion {
             can_remember: false,

@@ -95,7 +95,7 @@ pub(super) async fn message(
         Ok(bytes) => bytes,
         Err(problem) => return problem.reply(),
     };
-    let frame = match parse(bytes) {
+    let frame = match parse(&bytes) {
         Ok(frame) => frame,
         Err(reply) => return *reply,
     };

@@ -161,7 +161,7 @@ fn begin(shared: &Arc<Shared>, incomer: Incomer, bytes: Bytes) -> Work {
     if bytes.trim_ascii_start().first() == Some(&b'[') {
         return several(shared, incomer, &bytes);
     }
-    let frame = match parse(bytes) {
+    let frame = match parse(&bytes) {
         Ok(frame) => frame,
         Err(reply) => return Work::Done(reply),
     };
@@ -178,7 +178,7 @@ fn begin(shared: &Arc<Shared>, incomer: Incomer, bytes: Bytes) -> Work {
 }
 
 /// A message, or the answer to what is none.
-pub(super) fn parse(bytes: Bytes) -> Result<Frame, Box<Reply>> {
+pub(super) fn parse(bytes: &Bytes) -> Result<Frame, Box<Reply>> {
     read(bytes).map_err(|invalid| {
         let (id, error) = *invalid;
         Box::new(reply::failure(StatusCode::BAD_REQUEST, id.as_ref(), &error))
@@ -186,9 +186,9 @@ pub(super) fn parse(bytes: Bytes) -> Result<Frame, Box<Reply>> {
 }
 
 /// A message, or what is wrong with it, and the id that its answer has.
-pub(super) fn read(bytes: Bytes) -> Result<Frame, Box<(Option<RawJson>, RpcError)>> {
+pub(super) fn read(bytes: &Bytes) -> Result<Frame, Box<(Option<RawJson>, RpcError)>> {
     let frame = Frame::parse_strict(bytes.clone())
-        .map_err(|error| Box::new(invalid_message(&bytes, &error)))?;
+        .map_err(|error| Box::new(invalid_message(bytes, &error)))?;
     let usable = |id: RawJson| matches!(id.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'));
     if frame.id().is_none_or(usable) {
         return Ok(frame);
@@ -440,7 +440,7 @@ pub(super) fn ways(
 /// A batch, which some revisions with sessions allow.
 fn several(shared: &Arc<Shared>, incomer: Incomer, bytes: &Bytes) -> Work {
     let members = match members(bytes) {
-        Ok(members) => members.into_iter().map(read).collect(),
+        Ok(members) => members.iter().map(read).collect(),
         Err(error) => return batch::refuse(error.code, &error.message),
     };
     if said(shared, &incomer.headers) == Said::Other {

@@ -1,7 +1,7 @@
 //! Requests that stand alone: how they are told from others, what they must say twice, and how
 //! they are answered.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::site::{Seen, Server};
 use super::wire::{BOTH, EVENTS, JSON, Reply, Wire, modern, modern_headers, open_session, request};

@@ -286,7 +286,7 @@ async fn within(files: &Files, workspace: &Workspace) -> Within {
     let access = Access::of(&*records, workspace).await.unwrap();
     let built_in = files
         .has_built_in
-        .then(|| BuiltIn::wanted(&args, workspace).unwrap());
+        .then(|| BuiltIn::wanted(&args, &[], workspace).unwrap());
     Within {
         built_in: built_in.flatten(),
         agent: None,
@@ -311,5 +311,6 @@ fn plan(files: &Files, workspace: &Workspace) -> Plan {
         search: search.unwrap(),
         has_principals: false,
         creates_token: false,
+        tls_files: Vec::new(),
     }
 }
