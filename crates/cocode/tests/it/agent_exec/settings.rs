@@ -258,6 +258,27 @@ fn system_an_organization_bounds_what_anybody_may_ask_for() {
 }
 
 #[test]
+fn conversation_does_not_go_on_in_a_directory_that_has_become_a_link() {
+    let script = ModelScript::new()
+        .turn(says("Begun."))
+        .turn(says("Gone on."));
+    let stage = Stage::new(ModelFormat::Anthropic, script);
+    let inside = |name: &str| stage.home.project().join(name);
+    for name in ["one", "target"] {
+        std::fs::create_dir(inside(name)).unwrap();
+    }
+    let one = inside("one");
+    let one = one.to_str().unwrap();
+    let id = stage.events(&["-C", one, "Begin."], 0).id();
+    std::fs::rename(inside("one"), inside("old")).unwrap();
+    std::os::unix::fs::symlink(inside("target"), inside("one")).unwrap();
+    let finished = stage.run(&["--resume", &id, "Go on."]).with_code(2);
+    finished.complains(&["has become a link to", "`-C DIR` names the directory"]);
+    let resumed = stage.events(&["--resume", &id, "-C", one, "Go on."], 0);
+    assert!(resumed.0[0]["cwd"].as_str().unwrap().ends_with("/target"));
+}
+
+#[test]
 fn a_served_conversation_goes_on_within_what_is_allowed_now() {
     let write = |id: &str| calls(id, "write", &json!({"path": id, "content": "x"}));
     let script = ModelScript::new()
