@@ -49,6 +49,16 @@ impl Caller {
         Some(info.decode::<Info>().ok()?.name)
     }
 
+    /// Whether it has declared an extension.
+    pub(crate) fn has_extension(&self, name: &str) -> bool {
+        let said = self.behalf.capabilities.as_ref();
+        let said = said.and_then(|said| said.decode::<Members<'_>>().ok());
+        let extensions = said.as_ref().and_then(|said| said.get("extensions"));
+        extensions
+            .and_then(Members::of)
+            .is_some_and(|extensions| extensions.get(name).is_some())
+    }
+
     /// The same client, for whom servers may also ask this.
     pub(crate) fn also(&self, can: Abilities) -> Self {
         let mut caller = self.clone();

@@ -15,7 +15,6 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::caller::Abilities;
 use crate::downstream::Downstream;
 use crate::instance::{Instance, Passed};
 use crate::passing::{relay, visits_in};
@@ -178,7 +177,8 @@ impl Parking {
     ) -> Reply {
         let lacking = witness.lacking();
         if frame.is_error() && lacking.any() {
-            return missing_capability(lacking).into();
+            let message = "the server asks for something that this client does not offer";
+            return missing_capability(message, &lacking.to_json()).into();
         }
         let error = frame.error().filter(|_| request.caller.can.url);
         let Some(visits) = error.as_ref().and_then(visits_in) else {
@@ -418,12 +418,12 @@ pub(crate) fn without_answers(params: &RawJson) -> RawJson {
     RawJson::parse(text).unwrap_or_else(|_| params.clone())
 }
 
-/// Says what a client would have to offer for its request.
-fn missing_capability(lacking: Abilities) -> RpcError {
-    let data = serde_json::json!({ "requiredCapabilities": lacking.to_json() });
+/// Says what a client would have to declare for its request.
+pub(crate) fn missing_capability(message: &str, required: &serde_json::Value) -> RpcError {
+    let data = serde_json::json!({ "requiredCapabilities": required });
     RpcError {
         code: code::MISSING_CLIENT_CAPABILITY,
-        message: "the server asks for something that this client does not offer".into(),
+        message: message.into(),
         data: RawJson::of(&data).ok(),
     }
 }

@@ -17,7 +17,7 @@ use crate::searching::{Announced, Choice};
 use crate::view::Inner;
 
 /// The extension whose tasks are passed on.
-const TASKS: &str = "io.modelcontextprotocol/tasks";
+pub(super) const TASKS: &str = "io.modelcontextprotocol/tasks";
 /// Bytes of what one server says about its use.
 const MAX_INSTRUCTIONS_OF_ONE: usize = 4 * 1024;
 /// Bytes of what all servers say about their use.

@@ -10,9 +10,11 @@ use cocode_wire::{RawJson, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::greeting::TASKS;
 use super::{Merged, uris};
 use crate::deeds::Watched;
 use crate::instance::Instance;
+use crate::parked::missing_capability;
 use crate::passing::pass;
 use crate::reply::Reply;
 use crate::request::Request;
@@ -22,6 +24,11 @@ impl Merged {
     /// Asks the server of a task about it.
     pub(super) async fn task(&self, request: &Request) -> Result<Reply, RpcError> {
         let view = self.view()?;
+        if !request.caller.has_extension(TASKS) {
+            let required = serde_json::json!({ "extensions": { TASKS: {} } });
+            let missing = missing_capability("tasks are not declared by this client", &required);
+            return Err(view.refuse(request, missing));
+        }
         let found = request.params.as_ref().and_then(own_id);
         let found = found.and_then(|task| Some((view.entry(&task.server)?, task)));
         let Some((entry, OwnTask { server, id, params })) = found else {

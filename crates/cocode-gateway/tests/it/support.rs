@@ -211,7 +211,10 @@ fn modern(
     params["_meta"] = serde_json::json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": { "name": "raw", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {}, "url": {} } },
+        "io.modelcontextprotocol/clientCapabilities": {
+            "elicitation": { "form": {}, "url": {} },
+            "extensions": { "io.modelcontextprotocol/tasks": {} },
+        },
     });
     for (key, value) in meta.as_object().unwrap() {
         params["_meta"][key] = value.clone();

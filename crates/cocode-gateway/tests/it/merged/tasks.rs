@@ -56,6 +56,24 @@ async fn tasks_are_offered_if_a_server_has_them_and_found_again_at_their_server(
 }
 
 #[tokio::test]
+async fn client_that_declares_no_tasks_is_told_so() {
+    let house = House::of(&[("a", working("7"))]).await;
+    let mut client = house.stateless();
+    let none = json!({ "io.modelcontextprotocol/clientCapabilities": { "extensions": {} } });
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+        let params = json!({ "taskId": "a:7" });
+        let refused = client.modern_with(1, method, params, none.clone()).await;
+        assert_eq!(refused["error"]["code"], -32021, "{method}");
+        let required = &refused["error"]["data"]["requiredCapabilities"];
+        assert_eq!(
+            *required,
+            json!({ "extensions": { TASKS: {} } }),
+            "{method}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_task_of_nobody_is_unknown_and_old_methods_are_gone() {
     let house = House::of(&[("a", working("7"))]).await;
     let mut client = house.stateless();

@@ -59,7 +59,7 @@ pub(super) async fn post(shared: &Arc<Shared>, incomer: Incomer, body: Incoming)
         Ok(bytes) => bytes,
         Err(problem) => return problem.reply(),
     };
-    match begin(shared, incomer, bytes) {
+    match begin(shared, incomer, &bytes) {
         Work::Done(reply) => *reply,
         Work::Alone(work) => work.answer(shared).await,
         Work::InSession(work) => work.answer(shared).await,
@@ -157,11 +157,11 @@ pub(super) fn endpoint(
 }
 
 /// Looks at the body.
-fn begin(shared: &Arc<Shared>, incomer: Incomer, bytes: Bytes) -> Work {
+fn begin(shared: &Arc<Shared>, incomer: Incomer, bytes: &Bytes) -> Work {
     if bytes.trim_ascii_start().first() == Some(&b'[') {
-        return several(shared, incomer, &bytes);
+        return several(shared, incomer, bytes);
     }
-    let frame = match parse(&bytes) {
+    let frame = match parse(bytes) {
         Ok(frame) => frame,
         Err(reply) => return Work::Done(reply),
     };
