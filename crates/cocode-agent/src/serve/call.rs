@@ -88,10 +88,7 @@ impl Talk {
         way: Way,
         stream: Option<Arc<dyn Sink>>,
     ) -> Result<Result<Running, String>, RpcError> {
-        let wanted = match wanted(call) {
-            Ok(wanted) => wanted,
-            Err(why) => return Ok(Err(why)),
-        };
+        let wanted = wanted(call).map_err(|why| RpcError::new(code::INVALID_PARAMS, why))?;
         let interrupt = self.connection.child_token();
         let reporter = Arc::new(Reporter::new(way));
         let caller = Arc::new(Caller::new(client));

@@ -15,6 +15,14 @@ async fn refused(hand: &mut Hand, tool: &str, arguments: Value) -> String {
     text_in(&result).to_owned()
 }
 
+/// What is said of arguments that the schema of a tool does not allow.
+async fn invalid(hand: &mut Hand, tool: &str, arguments: Value) -> String {
+    let params = json!({ "name": tool, "arguments": arguments });
+    let answer = hand.ask("tools/call", params).await;
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    answer["error"]["message"].as_str().unwrap().to_owned()
+}
+
 fn reply(id: &Value) -> Value {
     json!({ "session_id": id, "message": "go on" })
 }
@@ -27,7 +35,7 @@ async fn names_of_conversations_that_do_not_fit_get_clear_errors() {
         let mut hand = Hand::of(era, &stage.server, json!({})).await;
         let begun = hand.call("cocode", json!({ "prompt": "hi" })).await;
         let id = session_of(&begun);
-        let malformed = refused(&mut hand, "cocode-reply", reply(&json!("nonsense"))).await;
+        let malformed = invalid(&mut hand, "cocode-reply", reply(&json!("nonsense"))).await;
         assert!(malformed.contains("`session_id`"), "{malformed}");
         let unknown = json!("0f8fad5b-d9cb-469f-a165-70867728950e");
         let told = refused(&mut hand, "cocode-reply", reply(&unknown)).await;
@@ -59,7 +67,7 @@ async fn names_of_conversations_that_do_not_fit_get_clear_errors() {
 }
 
 #[tokio::test]
-async fn arguments_that_do_not_fit_are_told_to_the_model_and_begin_nothing() {
+async fn arguments_that_do_not_fit_are_refused_and_begin_nothing() {
     for era in ["legacy", "modern"] {
         let stage = Stage::free();
         let mut hand = Hand::of(era, &stage.server, json!({})).await;
@@ -74,6 +82,11 @@ async fn arguments_that_do_not_fit_are_told_to_the_model_and_begin_nothing() {
                 json!({ "prompt": "p", "aproval-policy": "x" }),
                 "`approval-policy`?",
             ),
+        ] {
+            let text = invalid(&mut hand, "cocode", arguments).await;
+            assert!(text.contains(told), "{text}");
+        }
+        for (arguments, told) in [
             (
                 json!({ "prompt": "p", "profile": "x" }),
                 "Profiles are in the configuration.",
@@ -86,7 +99,7 @@ async fn arguments_that_do_not_fit_are_told_to_the_model_and_begin_nothing() {
             let text = refused(&mut hand, "cocode", arguments).await;
             assert!(text.contains(told), "{text}");
         }
-        let text = refused(&mut hand, "cocode-reply", json!({ "message": "m" })).await;
+        let text = invalid(&mut hand, "cocode-reply", json!({ "message": "m" })).await;
         assert!(text.contains("`session_id`"), "{text}");
         let listed = hand.ask("resources/list", json!({})).await;
         assert_eq!(listed["result"]["resources"], json!([]));
