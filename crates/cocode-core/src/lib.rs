@@ -23,6 +23,7 @@ mod approval;
 mod names;
 mod nearest;
 mod output;
+mod percent;
 mod permission;
 mod protocol;
 mod provider_schema;
@@ -43,6 +44,7 @@ pub use output::{
     LeftOut, MAX_IMAGE_TOKENS, OutputLimits, OutputSize, PixelSize, Preview, estimate_tokens,
     image_tokens, pixel_size, preview, split_at_tokens,
 };
+pub use percent::percent_encode;
 pub use permission::{
     Answer, Authority, Condition, DecidedBy, Decision, Hints, InvalidRule, MAX_RULE_BYTES,
     Narrowed, Rule, RuleEntry, RuleSet, ToolRef, ToolUse, Verdict,

@@ -5,7 +5,7 @@
 //! `cocode://SERVER/URI`: the name of its server, percent-encoded, and then the URI as it is. That
 //! form leads to its server always, shown or not, and it works for URI templates, too.
 
-use cocode_core::ServerName;
+use cocode_core::{ServerName, percent_encode};
 
 const SCHEME: &str = "cocode://";
 /// Longer URIs come of no template.
@@ -26,19 +26,7 @@ pub(crate) fn split(uri: &str) -> Option<(ServerName, &str)> {
 
 /// The name of a server, in characters that are nowhere a separator.
 pub(crate) fn encoded(server: &ServerName) -> String {
-    let mut text = String::new();
-    for byte in server.as_str().bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
-            text.push(char::from(byte));
-        } else {
-            text.push('%');
-            for digit in [byte >> 4, byte & 15] {
-                let digit = char::from_digit(u32::from(digit), 16).unwrap_or('0');
-                text.push(digit.to_ascii_uppercase());
-            }
-        }
-    }
-    text
+    percent_encode(server.as_str())
 }
 
 /// The server behind an encoded name.

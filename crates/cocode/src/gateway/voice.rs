@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Instant;
 
+use cocode_core::percent_encode;
 use serde::Serialize;
 use serde_json::json;
 
@@ -156,7 +157,7 @@ impl<'a> Voice<'a> {
     fn try_state(&self, line: &Line, name: &str) -> Result<(), CliError> {
         let url = line
             .is_good()
-            .then(|| format!("{}/mcp/{name}", self.address));
+            .then(|| format!("{}/{}", self.url(), percent_encode(name)));
         if self.printer.json() {
             return self.say_json("state", What::State { server: line, url });
         }

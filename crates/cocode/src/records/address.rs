@@ -1,10 +1,8 @@
 //! The address of a database with everything that it refers to: variables and secrets.
 
-use std::fmt::Write as _;
-
 use cocode_auth::{CommandSettings, Reference, References};
 use cocode_config::expand_secret;
-use cocode_core::TemplatePart;
+use cocode_core::{TemplatePart, percent_encode};
 
 use crate::error::{CliError, Code};
 use crate::stores;
@@ -17,7 +15,7 @@ pub(super) async fn resolved(text: &str, workspace: &Workspace) -> Result<String
     let is_within = text.starts_with("postgres");
     let as_part = |value: &str| {
         if is_within {
-            encoded(value)
+            percent_encode(value)
         } else {
             value.to_owned()
         }
@@ -61,28 +59,4 @@ pub(super) async fn resolved(text: &str, workspace: &Workspace) -> Result<String
 
 fn unavailable(message: &str) -> CliError {
     CliError::new(Code::SecretUnavailable, message)
-}
-
-/// A value as a part of an address, with every character that could mean something there by its number.
-fn encoded(value: &str) -> String {
-    value.bytes().fold(String::new(), |mut text, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            // Writing to a string does not fail.
-            let _never_fails = write!(text, "%{byte:02X}");
-        }
-        text
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::encoded;
-
-    #[test]
-    fn a_value_means_nothing_but_itself_in_an_address() {
-        assert_eq!(encoded("db-1.example~_x"), "db-1.example~_x");
-        assert_eq!(encoded("p@ss/wörd?#%"), "p%40ss%2Fw%C3%B6rd%3F%23%25");
-    }
 }

@@ -691,3 +691,16 @@ fn other_tools_are_told_of_a_gateway() {
     let wrong = home.mcp(&["export", "--gateway", "127.0.0.1:7777", "--json"]);
     assert_eq!(wrong.with_code(2).error()["code"], "invalid-usage");
 }
+
+#[test]
+fn printed_addresses_are_percent_encoded() {
+    let home = Home::new();
+    let server = Script::new().stdio();
+    let entry = entry("odd", &server).replace("mcp_servers.odd", "mcp_servers.\"odd name\"");
+    home.user_file("mcp.toml", &entry);
+    let mut gateway = Running::start(&home, &[]);
+    let ready = gateway.until_state("odd name", "ready");
+    let url = ready["url"].as_str().unwrap();
+    assert!(url.ends_with("/mcp/odd%20name"), "{url}");
+    assert_eq!(Running::tools(url), ["echo"]);
+}

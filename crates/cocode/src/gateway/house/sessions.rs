@@ -1,6 +1,7 @@
 //! The sessions that clients have.
 
 use cocode_admin::model::ClientSession;
+use cocode_core::percent_encode;
 
 use super::interior::Interior;
 
@@ -15,7 +16,7 @@ impl Interior {
         let shown = sessions.into_iter().map(|session| ClientSession {
             principal: session.guest.map(|guest| guest.to_string()),
             endpoint: match session.endpoint {
-                Some(name) => format!("/mcp/{name}"),
+                Some(name) => format!("/mcp/{}", percent_encode(&name)),
                 None => "/mcp".to_owned(),
             },
             transport: session.transport.name().to_owned(),
