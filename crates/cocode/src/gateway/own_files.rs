@@ -15,6 +15,9 @@ use crate::workspace::Workspace;
 /// The directory of the settings of a work tree.
 const SETTINGS_DIRECTORY: &str = ".cocode";
 
+/// The mark of a repository: configuration above it does not count.
+const REPOSITORY: &str = ".git";
+
 /// Paths that no directory of a principal may contain or be inside of.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnFiles(Arc<[PathBuf]>);
@@ -38,7 +41,9 @@ impl OwnFiles {
         let sockets = socket.as_deref().and_then(Path::parent).map(Path::to_owned);
         let directories = places.directory.iter().flat_map(|here| here.ancestors());
         let names = PROJECT_FILES.map(|(name, _)| name);
-        let names = [LOCAL_FILE, SETTINGS_DIRECTORY].into_iter().chain(names);
+        let names = [LOCAL_FILE, SETTINGS_DIRECTORY, REPOSITORY]
+            .into_iter()
+            .chain(names);
         let in_tree =
             directories.flat_map(|directory| names.clone().map(|name| directory.join(name)));
         let own = [&places.user, &places.state, &places.system];

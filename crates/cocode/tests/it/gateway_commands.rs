@@ -200,6 +200,7 @@ fn file_tools_of_clients_do_not_change_what_the_gateway_obeys() {
         ".mcp.toml",
         ".cocode.local.toml",
         ".cocode/config.toml",
+        ".git",
         "audit/audit.jsonl",
     ] {
         assert!(write(path).contains("belongs to cocode itself"), "{path}");

@@ -51,6 +51,11 @@ impl Pulse {
         Busy(Arc::clone(self))
     }
 
+    /// The request is refused: the rest of it counts no more than one that has not arrived.
+    pub(super) fn refuse(&self) {
+        self.enter(HEAD);
+    }
+
     /// Whether a request is being read, worked on or answered.
     pub(super) fn is_busy(&self) -> bool {
         self.phase.load(Ordering::Relaxed) == BUSY

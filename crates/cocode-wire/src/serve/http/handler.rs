@@ -155,6 +155,7 @@ impl Handler {
                 let next = match admission {
                     Admission::Welcome(guest) => self.route(parts, body, before.let_in(guest)),
                     Admission::Refused(response) => {
+                        self.pulse.refuse();
                         ignore(body, &parts.headers, &self.shared.options.limits).await;
                         Next::Done(response.map(Body::whole))
                     }

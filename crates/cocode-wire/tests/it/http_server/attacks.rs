@@ -499,6 +499,24 @@ async fn silent_connections_make_room_for_a_real_client() {
 }
 
 #[tokio::test]
+async fn refused_requests_that_do_not_end_make_room_for_a_client_with_a_token() {
+    let server = Server::guarded_with(|limits| limits.max_connections = 2).await;
+    let mut slow = Vec::new();
+    for _ in 0..5 {
+        let mut wire = Wire::to(server.port).await;
+        let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+                    Content-Length: 1000\r\n\r\n{";
+        wire.write(head).await;
+        slow.push(wire);
+    }
+    for _ in 0..3 {
+        let mut wire = Wire::to(server.port).await;
+        let headers = [("Authorization", "ana"), ("Connection", "close")];
+        assert_eq!(wire.ask("GET /", &headers, None).await.status, 200);
+    }
+}
+
+#[tokio::test]
 async fn a_socket_needs_a_whole_handshake() {
     let mut server = Server::start().await;
     let upgrade = ("Upgrade", "websocket");

@@ -79,8 +79,17 @@ impl Server {
     /// or later if that begins with `late-`, and for [`BRIEFLY`] if with `brief-`. Who says
     /// `NAME/CREDENTIAL` comes with that.
     pub(super) async fn guarded() -> Self {
+        Self::guarded_with(|_| {}).await
+    }
+
+    /// The same with other limits.
+    pub(super) async fn guarded_with(limit: impl FnOnce(&mut HttpLimits)) -> Self {
         let page = "https://page.example".to_owned();
-        Self::begin(|options| options.allowed_origins = vec![page], true).await
+        let change = |options: &mut HttpServerOptions| {
+            options.allowed_origins = vec![page];
+            limit(&mut options.limits);
+        };
+        Self::begin(change, true).await
     }
 
     #[expect(clippy::unused_async, reason = "a listener wants a runtime around it")]
