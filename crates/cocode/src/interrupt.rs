@@ -10,6 +10,7 @@ pub(crate) struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
+    quit: Signal,
 }
 
 impl Interrupts {
@@ -24,6 +25,7 @@ impl Interrupts {
             interrupt: catch(SignalKind::interrupt())?,
             terminate: catch(SignalKind::terminate())?,
             hangup: catch(SignalKind::hangup())?,
+            quit: catch(SignalKind::quit())?,
         })
     }
 
@@ -33,9 +35,12 @@ impl Interrupts {
             interrupt,
             terminate,
             hangup,
+            quit,
         } = self;
         tokio::select! {
             _ = interrupt.recv() => Exit::Interrupted,
+            // Without a core dump: what a command has changed is undone first.
+            _ = quit.recv() => Exit::Interrupted,
             _ = terminate.recv() => Exit::Terminated,
             _ = hangup.recv() => Exit::HungUp,
         }

@@ -11,6 +11,7 @@ fn ctrl_c_while_the_model_speaks_ends_the_turn_and_keeps_what_was_said() {
         (FORMATS[0], "-INT", 130),
         (FORMATS[1], "-TERM", 143),
         (FORMATS[2], "-HUP", 129),
+        (FORMATS[0], "-QUIT", 130),
     ] {
         let gate = Gate::new();
         let held = ModelTurn::new().text("I am about").hold(&gate).text(" to.");
