@@ -2,26 +2,25 @@
 //!
 //! No symbolic link is followed: every name is opened, made and removed in a directory that is held.
 
+mod stored;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{CString, OsStr, OsString};
-use std::fs::{DirBuilder, File, TryLockError};
+use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use rustix::fs::{
     AtFlags, Dev, Dir, FileType, Mode, OFlags, RawMode, chmodat, fchmod, fstat, mkdirat, openat,
     readlinkat, renameat, statat, symlinkat,
 };
 use rustix::io::Errno;
 
+use self::stored::StoredBaseline;
 use crate::confine::{DIRECTORY, FILE, Root, size};
 use crate::limits::{MAX_HOOK_BYTES, MAX_HOOK_FILES};
 use crate::refusal::Refusal;
@@ -41,9 +40,6 @@ const WATCHED: &[&str] = &[
     ".husky",
     ".vscode/tasks.json",
 ];
-/// How often, and after which pause each, a lock is tried that another process has for a moment.
-const LOCK_ATTEMPTS: usize = 500;
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// Those that count only when they are no directory.
 const CONTAINERS: &[&str] = &[".git", ".vscode"];
 
@@ -61,9 +57,6 @@ enum Node {
     Unknown(&'static str),
 }
 
-/// A node in a file: path, kind, mode, and content or target.
-type StoredNode = (String, u8, RawMode, String);
-
 /// The state that running commands of one root are compared with. Commands that overlap share it: one that
 /// began while another had changed a file would take that change for the original.
 #[derive(Debug)]
@@ -72,13 +65,6 @@ struct Baseline {
     files: Mutex<Files>,
     /// The same for other processes.
     stored: Option<StoredBaseline>,
-}
-
-/// A baseline in a file, which is locked by every process that uses it, and removed by the last.
-#[derive(Debug)]
-struct StoredBaseline {
-    path: PathBuf,
-    lock: File,
 }
 
 impl Baseline {
@@ -114,100 +100,25 @@ impl Baseline {
 impl Baseline {
     /// Puts the files back. A baseline for which that fails is kept.
     fn restore(self: &Arc<Self>, root: &Root) -> Result<(), Refusal> {
-        let restored = restore(root, &self.files());
+        let files = self.files();
+        let restored = restore(root, &files);
         let mut unrestored = lock(&UNRESTORED);
         unrestored.retain(|kept| !Arc::ptr_eq(kept, self));
-        if restored.is_err() {
-            unrestored.push(Arc::clone(self));
-        }
-        restored
-    }
-}
-
-impl StoredBaseline {
-    /// Uses the baseline of other processes, or makes the first.
-    fn open(path: PathBuf, capture: impl Fn() -> Files) -> io::Result<(Files, Self)> {
-        let directory = path.parent().unwrap_or(Path::new("/"));
-        (DirBuilder::new().recursive(true).mode(0o700)).create(directory)?;
-        let lock = File::create(path.with_extension("lock"))?;
-        let stored = Self { path, lock };
-        for _ in 0..LOCK_ATTEMPTS {
-            match stored.lock.try_lock() {
-                Ok(()) => {
-                    let files = capture();
-                    stored.write(&files)?;
-                    // Another process that is first now finds the same files: no command runs yet.
-                    if stored.lock.try_lock_shared().is_ok() {
-                        return Ok((files, stored));
-                    }
-                }
-                Err(TryLockError::Error(error)) => return Err(error),
-                Err(TryLockError::WouldBlock) => {
-                    if stored.lock.try_lock_shared().is_ok()
-                        && let Some(files) = stored.read()?
-                    {
-                        return Ok((files, stored));
-                    }
-                }
+        let Err(refusal) = restored else {
+            return Ok(());
+        };
+        unrestored.push(Arc::clone(self));
+        let saved = self.stored.as_ref().map(|stored| stored.save(&files));
+        match saved {
+            Some(Ok(directory)) => Err(Refusal::new(format!(
+                "{refusal}; the files as they were are in {}",
+                directory.display()
+            ))),
+            Some(Err(error)) => {
+                tracing::error!(%error, "cannot save files that could not be restored");
+                Err(refusal)
             }
-            std::thread::sleep(LOCK_PAUSE);
-        }
-        Err(io::ErrorKind::TimedOut.into())
-    }
-
-    fn read(&self) -> io::Result<Option<Files>> {
-        match std::fs::read(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            stored => {
-                let nodes: Vec<StoredNode> = serde_json::from_slice(&stored?)?;
-                let files: io::Result<Files> = nodes.into_iter().map(from_stored).collect();
-                files.map(Some)
-            }
-        }
-    }
-
-    fn write(&self, files: &Files) -> io::Result<()> {
-        let nodes: Vec<StoredNode> = files.iter().map(to_stored).collect();
-        let new = self
-            .path
-            .with_extension(format!("{:016x}", fastrand::u64(..)));
-        std::fs::write(&new, serde_json::to_vec(&nodes)?)?;
-        std::fs::rename(&new, &self.path)
-    }
-}
-
-fn to_stored((path, node): (&PathBuf, &Node)) -> StoredNode {
-    let (kind, mode, content) = match node {
-        Node::File(mode, content) => (0, *mode, content.as_slice()),
-        Node::Directory(mode) => (1, *mode, &[][..]),
-        Node::Link(target) => (2, 0, target.to_bytes()),
-        Node::Unknown(_) => (3, 0, &[][..]),
-        Node::SharedFile(mode, content) => (4, *mode, content.as_slice()),
-    };
-    let path = STANDARD.encode(path.as_os_str().as_bytes());
-    (path, kind, mode, STANDARD.encode(content))
-}
-
-fn from_stored((path, kind, mode, content): StoredNode) -> io::Result<(PathBuf, Node)> {
-    let path = STANDARD.decode(path).map_err(io::Error::other)?;
-    let content = STANDARD.decode(content).map_err(io::Error::other)?;
-    let node = match kind {
-        0 => Node::File(mode, content),
-        1 => Node::Directory(mode),
-        2 => Node::Link(CString::new(content)?),
-        4 => Node::SharedFile(mode, content),
-        _ => Node::Unknown("could not be read by another process"),
-    };
-    Ok((OsString::from_vec(path).into(), node))
-}
-
-impl Drop for StoredBaseline {
-    fn drop(&mut self) {
-        // No other process uses it.
-        if self.lock.try_lock().is_ok()
-            && let Err(error) = std::fs::remove_file(&self.path)
-        {
-            tracing::warn!(%error, "cannot remove the state of a workspace");
+            None => Err(refusal),
         }
     }
 }
@@ -538,7 +449,7 @@ fn open(root: &Root, path: &Path, makes: bool) -> Result<OwnedFd, Errno> {
 mod tests {
     use std::ffi::CString;
 
-    use super::{Files, Node, Path, Root, StoredBaseline, restore};
+    use super::{Files, Node, Root, restore};
     use crate::confine::Resolver;
 
     #[test]
@@ -560,31 +471,5 @@ mod tests {
         assert!(refusal.contains(".git/config"), "{refusal}");
         assert_eq!(std::fs::read(inside(".envrc")).unwrap(), b"before");
         assert!(!inside(".git/config").exists() && !inside(".husky").exists());
-    }
-
-    #[test]
-    fn processes_share_the_state_before_the_first_command() {
-        let directory = tempfile::tempdir().unwrap();
-        let open = |content: &str| {
-            let file = Node::File(0o644, content.into());
-            let files = Files::from([
-                (".envrc".into(), file),
-                (".husky".into(), Node::Directory(0o755)),
-            ]);
-            StoredBaseline::open(directory.path().join("1-2"), || files.clone()).unwrap()
-        };
-        let content = |files: &Files| match files.get(Path::new(".envrc")) {
-            Some(Node::File(0o644, content)) => content.clone(),
-            other => panic!("{other:?}"),
-        };
-        let (first, one) = open("clean");
-        let (mut second, other) = open("changed by the command of the first");
-        assert_eq!(second, first);
-        second.insert(".envrc".into(), Node::File(0o644, b"accepted".into()));
-        other.write(&second).unwrap();
-        drop(other);
-        assert_eq!(content(&one.read().unwrap().unwrap()), b"accepted");
-        drop(one);
-        assert_eq!(content(&open("new").0), b"new");
     }
 }

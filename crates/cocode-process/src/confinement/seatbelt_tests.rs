@@ -28,16 +28,16 @@ fn profile_of_read_only_grants_no_write_and_no_network() {
 fn profile_orders_grants_before_denials_before_the_temporary_directory() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
-    for name in ["home/state/tmp", "config"] {
+    for name in ["inner/state/tmp", "config"] {
         std::fs::create_dir_all(root.join(name)).unwrap();
     }
     let open = |path: &Path| PathHandle::open(path).unwrap();
     let confinement = Confinement::workspace_write(open(&root))
         .with_temporary(Arc::new(
-            TemporaryDirectory::open(&root.join("home/state/tmp")).unwrap(),
+            TemporaryDirectory::open(&root.join("inner/state/tmp")).unwrap(),
         ))
         .with_protected(&root.join("config"))
-        .with_hidden(&root.join("home/state"))
+        .with_hidden(&root.join("inner/state"))
         .with_network();
     let profile = profile(&confinement).unwrap();
     assert_eq!(
@@ -46,11 +46,11 @@ fn profile_orders_grants_before_denials_before_the_temporary_directory() {
             "(allow file-write* (subpath \"DIR\"))",
             "(deny file-write* (subpath \"DIR/config\"))",
             "(deny file-write-unlink (literal \"DIR\"))",
-            "(deny file-write* (subpath \"DIR/home/state\"))",
-            "(deny file-write-unlink (literal \"DIR/home\"))",
+            "(deny file-write* (subpath \"DIR/inner/state\"))",
+            "(deny file-write-unlink (literal \"DIR/inner\"))",
             "(deny file-write-unlink (literal \"DIR\"))",
-            "(deny file-read-data (subpath \"DIR/home/state\"))",
-            "(allow file-read* file-write* (subpath \"DIR/home/state/tmp\"))",
+            "(deny file-read-data (subpath \"DIR/inner/state\"))",
+            "(allow file-read* file-write* (subpath \"DIR/inner/state/tmp\"))",
         ]
     );
     assert!(profile.contains("(allow network*)"));
