@@ -424,6 +424,8 @@ fn sessions_that_cannot_be_gone_on_with_are_named() {
         };
         let uri = format!("cocode://conversations/{id}");
         let unknown = "0f8fad5b-d9cb-469f-a165-70867728950e";
+        let mut misfit = go_on("yesterday");
+        misfit["fails"] = json!(true);
         // Another directory has other conversations.
         let plan = json!({
             "transport": "stdio",
@@ -433,7 +435,7 @@ fn sessions_that_cannot_be_gone_on_with_are_named() {
                 { "list": "resources" },
                 { "read": uri, "fails": true },
                 go_on(unknown),
-                go_on("yesterday"),
+                misfit,
             ],
         });
         let (_, seen) = client.follows(&desk, plan);
@@ -451,7 +453,9 @@ fn sessions_that_cannot_be_gone_on_with_are_named() {
         assert_eq!(*resources, json!([]));
         let message = read["error"]["message"].as_str().unwrap();
         assert!(message.contains(&uri), "{read}");
-        assert!(refusal(misfit).contains("`session_id`"), "{misfit}");
+        assert_eq!(misfit["error"]["code"], -32602, "{misfit}");
+        let message = misfit["error"]["message"].as_str().unwrap();
+        assert!(message.contains("`session_id`"), "{message}");
 
         desk.finish(id);
         let (_, seen) = client.starts(&desk, &json!([go_on(id)]));
