@@ -143,7 +143,7 @@ impl<'a> Climb<'a> {
             }
             Probe::Gone(why) => {
                 tracing::debug!(error = %why, "the server ended when asked for its era");
-                // Whoever ends before it was asked ends in the other era, too.
+                // A server that exits before it reads the probe does so in the other era, too.
                 let is_settled = matches!(
                     &why,
                     RequestError::Closed {

@@ -114,3 +114,20 @@ fn page_beyond_the_limit_of_bytes_is_not_kept() {
     assert_eq!(cut.incomplete.unwrap().to_string(), "more than 64 MiB");
     assert_eq!(tools(&[&last]).incomplete, None);
 }
+
+#[test]
+fn items_that_are_nested_too_deeply_are_set_aside() {
+    let item = |name: &str, depth: usize| {
+        let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+        format!(r#"{{"name":"{name}","inputSchema":{{"x":{open}{close}}}}}"#)
+    };
+    let page = format!(
+        r#"{{"tools":[{},{}]}}"#,
+        item("flat", 100),
+        item("deep", 300_000)
+    );
+    let listing = tools(&[&page]);
+    assert_eq!(listing.items.len(), 1);
+    assert_eq!(listing.items[0].name, "flat");
+    assert!(listing.quarantined[0].reason.contains("120 levels"));
+}

@@ -51,12 +51,11 @@ impl Caller {
 
     /// Whether it has declared an extension.
     pub(crate) fn has_extension(&self, name: &str) -> bool {
-        let said = self.behalf.capabilities.as_ref();
-        let said = said.and_then(|said| said.decode::<Members<'_>>().ok());
-        let extensions = said.as_ref().and_then(|said| said.get("extensions"));
-        extensions
-            .and_then(Members::of)
-            .is_some_and(|extensions| extensions.get(name).is_some())
+        let capabilities = self.behalf.capabilities.as_ref();
+        let capabilities = capabilities.and_then(|raw| raw.decode::<Members<'_>>().ok());
+        let extensions = capabilities.as_ref().and_then(|all| all.get("extensions"));
+        let extensions = extensions.and_then(Members::of);
+        extensions.is_some_and(|extensions| extensions.get(name).is_some())
     }
 
     /// The same client, for whom servers may also ask this.

@@ -95,9 +95,7 @@ impl Baseline {
         }
         files
     }
-}
 
-impl Baseline {
     /// Puts the files back. A baseline for which that fails is kept.
     fn restore(self: &Arc<Self>, root: &Root) -> Result<(), Refusal> {
         let files = self.files();
@@ -197,9 +195,7 @@ impl HookWatch {
         self.is_armed = AtomicBool::new(!self.changed.is_empty());
         (!self.changed.is_empty()).then(|| HookChanges(Arc::new(self)))
     }
-}
 
-impl HookWatch {
     /// Puts the files back, unless that was done, or the changes were accepted.
     fn undo(&self) -> Result<(), Refusal> {
         if !self.is_armed.swap(false, Ordering::Relaxed) {
@@ -312,8 +308,8 @@ fn look(root: &Root, path: &Path) -> Result<Option<Node>, Errno> {
     }
 }
 
-/// Makes everything that is watched what it was. What was changed is moved away first, whatever can be written
-/// after that. Says what failed first.
+/// Restores all watched files. Every changed one is moved away before any is written, so that none stays active if
+/// writing fails. Returns the first error.
 fn restore(root: &Root, before: &Files) -> Result<(), Refusal> {
     unlock_directories(root);
     let now = capture(root);

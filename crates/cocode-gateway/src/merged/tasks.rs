@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cocode_client::{CallResult, Output};
-use cocode_core::ServerName;
+use cocode_core::{ServerName, percent_encode};
 use cocode_wire::members::Members;
 use cocode_wire::{RawJson, RpcError, code};
 use serde::Deserialize;
@@ -107,7 +107,7 @@ pub(super) fn named_in(server: &ServerName, result: &RawJson) -> Option<RawJson>
     let members: Members<'_> = result.decode().ok()?;
     let task = members.get("taskId")?;
     let id: String = serde_json::from_str(task.get()).ok()?;
-    let named = RawJson::of(&format!("{}:{id}", uris::encoded(server))).ok()?;
+    let named = RawJson::of(&format!("{}:{id}", percent_encode(server.as_str()))).ok()?;
     Some(result.with_part(task, &named))
 }
 

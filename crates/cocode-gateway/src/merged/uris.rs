@@ -15,18 +15,13 @@ const MAX_PIECES: usize = 128;
 
 /// A URI that names its server.
 pub(crate) fn named(server: &ServerName, uri: &str) -> String {
-    format!("{SCHEME}{}/{uri}", encoded(server))
+    format!("{SCHEME}{}/{uri}", percent_encode(server.as_str()))
 }
 
 /// The name of the server in a URI, as it was encoded, and the server's own URI.
 pub(crate) fn split(uri: &str) -> Option<(ServerName, &str)> {
     let (server, uri) = uri.strip_prefix(SCHEME)?.split_once('/')?;
     Some((decoded(server)?, uri))
-}
-
-/// The name of a server, in characters that are nowhere a separator.
-pub(crate) fn encoded(server: &ServerName) -> String {
-    percent_encode(server.as_str())
 }
 
 /// The server behind an encoded name.
@@ -175,7 +170,7 @@ impl Overlapping for str {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_MATCHED_BYTES, MAX_PIECES, Pattern, decoded, encoded, named, split};
+    use super::{MAX_MATCHED_BYTES, MAX_PIECES, Pattern, decoded, named, percent_encode, split};
 
     #[test]
     fn a_uri_that_names_its_server_leads_back() {
@@ -185,7 +180,7 @@ mod tests {
                 let shown = named(&server, uri);
                 assert_eq!(split(&shown), Some((server.clone(), uri)), "{shown}");
             }
-            assert_eq!(decoded(&encoded(&server)), Some(server));
+            assert_eq!(decoded(&percent_encode(server.as_str())), Some(server));
         }
         for other in [
             "file:///x",

@@ -72,7 +72,9 @@ impl StoredBaseline {
 
     /// Writes the files where their user finds them, because they could not be put back.
     pub(super) fn save(&self, files: &Files) -> io::Result<PathBuf> {
-        let directory = self.path.with_extension("unrestored");
+        let directory = self
+            .path
+            .with_extension(format!("unrestored-{:016x}", fastrand::u64(..)));
         for (path, node) in files {
             if let Node::File(_, content) | Node::SharedFile(_, content) = node {
                 let path = directory.join(path);

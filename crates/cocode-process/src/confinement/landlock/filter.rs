@@ -9,6 +9,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::mem::offset_of;
+use std::sync::OnceLock;
 
 use libc::{c_ulong, seccomp_data, sock_filter};
 
@@ -29,7 +30,8 @@ const JUMP_IF_ANY_BIT: u16 = 0x45;
 const RETURN: u16 = 0x06;
 
 /// A compiled filter.
-pub(super) struct SyscallFilter(Vec<sock_filter>);
+#[derive(Clone, Copy)]
+pub(super) struct SyscallFilter(&'static [sock_filter]);
 
 impl std::fmt::Debug for SyscallFilter {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -38,13 +40,17 @@ impl std::fmt::Debug for SyscallFilter {
 }
 
 impl SyscallFilter {
-    /// Compiles the filter for one kind of sandbox.
+    /// The filter for one kind of sandbox, compiled at its first use.
     pub(super) fn new(network: bool, signals_scoped: bool) -> Self {
-        Self(compile(network, signals_scoped))
+        static COMPILED: [[OnceLock<Vec<sock_filter>>; 2]; 2] =
+            [const { [const { OnceLock::new() }; 2] }; 2];
+        let [unscoped, scoped] = if network { &COMPILED[1] } else { &COMPILED[0] };
+        let compiled = if signals_scoped { scoped } else { unscoped };
+        Self(compiled.get_or_init(|| compile(network, signals_scoped)))
     }
 
     /// Installs the filter in the calling process, which has `no_new_privs`. Async-signal-safe: one system call.
-    pub(super) fn install(&self) -> io::Result<()> {
+    pub(super) fn install(self) -> io::Result<()> {
         let program = libc::sock_fprog {
             // `compile` stays far below the 4,096 instructions that the kernel takes.
             len: u16::try_from(self.0.len()).unwrap_or(u16::MAX),
