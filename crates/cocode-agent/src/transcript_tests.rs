@@ -175,3 +175,12 @@ fn what_was_refused_is_not_shown_again() {
     assert_eq!(roles(&messages), [Role::User, Role::Assistant, Role::User]);
     assert_eq!(text_of(&messages[2].content), "fine again");
 }
+
+#[test]
+fn data_read_in_another_workspace_is_outside_of_this_one() {
+    let mut settings = of(&[]).settings;
+    settings.cwd = "/elsewhere".into();
+    let changed = Record::Changed { settings };
+    assert!(!of(std::slice::from_ref(&changed)).has_read_outside);
+    assert!(of(&[asked("hi"), changed]).has_read_outside);
+}
