@@ -12,7 +12,7 @@ mod stopping;
 mod summon;
 mod world;
 
-pub(crate) use asking::{Asking, Holder, ask, holder};
+pub(crate) use asking::{Asking, Holder, ask, ask_all, holder};
 pub(crate) use build::program;
 pub(crate) use hello::{Front, Hello, LEAVING, LEFT, Refusal, Wants, warning_in};
 pub(crate) use host::{Floor, Hosting, Own, run};

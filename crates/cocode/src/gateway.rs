@@ -312,9 +312,8 @@ async fn host(
 ) -> (Option<Hosting>, Arc<Floor>) {
     let hosting = match Place::of(workspace) {
         Some(place) => {
-            let looked_after = Some((own(), admin.clone()));
-            let hosting = Hosting::begin(&place, gateway, setup, workspace, looked_after).await;
-            hosted(hosting, &place, workspace).await
+            let own = || Some((own(), admin.clone()));
+            hosted(&place, (gateway, setup, workspace), own).await
         }
         None => None,
     };
@@ -323,31 +322,39 @@ async fn host(
     (hosting, floor)
 }
 
-/// What serves fronts, unless somebody else does, or nobody can.
+/// Listens at the socket of the daemon, or at one for commands only if another process has that.
 async fn hosted(
-    begun: Result<Hosting, UnixServerError>,
-    place: &Place,
-    workspace: &Workspace,
+    daemon: &Place,
+    (gateway, setup, workspace): (&Gateway, &Setup, &Workspace),
+    own: impl Fn() -> Option<(Own, Admin)>,
 ) -> Option<Hosting> {
-    match begun {
-        Ok(hosting) => Some(hosting),
-        Err(UnixServerError::AlreadyRunning { .. }) => {
-            let holder = holder(place).await;
-            workspace.printer.note(&format!(
-                "{holder} serves the clients of `cocode mcp serve`, and shares no servers with this gateway; \
-                 to have them share, end it (`cocode mcp daemon stop`) and start this one before the next agent",
-            ));
-            None
-        }
-        Err(error) => {
-            let why = format!(
-                "`cocode mcp serve` cannot use this gateway: {}",
-                chain(&error)
-            );
-            workspace.printer.warn(&why);
-            None
+    let mut failure = None;
+    for place in std::iter::once(daemon.clone()).chain(daemon.of_gateways()) {
+        match Hosting::begin(&place, gateway, setup, workspace, own()).await {
+            Ok(hosting) if place == *daemon => return Some(hosting),
+            Ok(hosting) => {
+                let holder = holder(daemon).await;
+                workspace.printer.note(&format!(
+                    "{holder} serves the clients of `cocode mcp serve`, and shares no servers with this gateway; \
+                     to have them share, end it (`cocode mcp daemon stop`) and start this one before the next agent",
+                ));
+                return Some(hosting);
+            }
+            Err(error) => {
+                let is_taken = matches!(error, UnixServerError::AlreadyRunning { .. });
+                failure = Some(error);
+                if !is_taken {
+                    break;
+                }
+            }
         }
     }
+    let failure = failure.as_ref().map(|error| chain(error));
+    workspace.printer.warn(&format!(
+        "`cocode mcp serve` and `cocode gateway status` cannot use this gateway: {}",
+        failure.unwrap_or_default()
+    ));
+    None
 }
 
 async fn welcome(fronts: Option<&mut Hosting>) {

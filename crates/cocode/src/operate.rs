@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use self::contact::Contact;
 use crate::args::operate::{GatewayVerb, WhomArgs};
-use crate::daemon::{self, How, Place};
+use crate::daemon::{self, How};
 use crate::error::{CliError, Exit};
 use crate::govern;
 use crate::printer::{Style, print_json};
@@ -92,8 +92,7 @@ async fn stop(whom: &WhomArgs, workspace: &Workspace) -> Result<Exit, CliError> 
         }
         return Ok(Exit::Ok);
     }
-    let place = Place::of(workspace);
-    let ended = daemon::stop(place.as_ref(), printer).await?;
+    let ended = daemon::stop(gateway.place(), printer).await?;
     // It may have ended by itself meanwhile.
     let pid = ended.map(|ended| ended.pid);
     let forced = ended.is_some_and(|ended| ended.how != How::Asked);

@@ -19,8 +19,9 @@ Examples:
   cocode gateway token revoke ci";
 
 const WHOM_HELP: &str = "\
-Your own gateway is found by itself, and needs no token. One elsewhere is asked at its address, with the \
-token of an administrator in COCODE_TOKEN, or in the variable that `--token-env` names.";
+Your own gateway is found by itself, and needs no token; if several run, `--url` chooses one. A gateway \
+elsewhere is asked at its address, with the token of an administrator in COCODE_TOKEN, or in the variable \
+that `--token-env` names.";
 
 /// What is done about gateways, besides being one.
 #[derive(Clone, Debug, Subcommand)]
@@ -50,7 +51,7 @@ pub(crate) enum GatewayVerb {
 /// Which gateway is meant.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct WhomArgs {
-    /// A gateway elsewhere, by the address of its dashboard, as in `https://gate.example.com`
+    /// The gateway, by its address; elsewhere by that of its dashboard, as in `https://gate.example.com`
     #[arg(long, value_name = "URL", value_parser = address, value_hint = ValueHint::Url)]
     pub(crate) url: Option<Url>,
     /// The variable with the token of an administrator there [default: `COCODE_TOKEN`]
@@ -72,7 +73,7 @@ pub(crate) struct CallsArgs {
 }
 
 /// Where a gateway is. What else stands in an address would be lost, or seen by others.
-fn address(text: &str) -> Result<Url, &'static str> {
+pub(crate) fn address(text: &str) -> Result<Url, &'static str> {
     const LIKE: &str =
         "write where it listens, as in http://127.0.0.1:7777 or https://gate.example.com";
     let mut url = Url::parse(text).map_err(|_bad| LIKE)?;

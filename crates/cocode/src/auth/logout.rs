@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::subject::{self, Subject};
 use crate::admission::unlisted;
 use crate::args::auth::LogoutArgs;
-use crate::daemon::{Place, ask};
+use crate::daemon::ask_all;
 use crate::error::{CliError, Exit};
 use crate::interrupt::Interrupts;
 use crate::printer::print_json;
@@ -111,19 +111,14 @@ async fn one(subject: &Subject, revoke: bool, workspace: &Workspace) -> Result<(
 /// Has the gateway or daemon of this user let go of what it knows. It would notice by itself, but only
 /// with the next request to that server.
 async fn pass_on(url: &Url, workspace: &Workspace) -> Result<(), CliError> {
-    let place = Place::of(workspace);
-    let told = match ask(place.as_ref()).await {
-        Ok(Some(asking)) => {
-            let mut told = Ok(());
-            for name in names_at(url, workspace)? {
-                told = told.and(asking.forget_credentials(name, FORGOTTEN_WITHIN).await);
-            }
-            told
+    let (running, mut errors) = ask_all(workspace).await;
+    for asking in running {
+        for name in names_at(url, workspace)? {
+            let told = asking.forget_credentials(name, FORGOTTEN_WITHIN).await;
+            errors.extend(told.err());
         }
-        Ok(None) => Ok(()),
-        Err(error) => Err(error),
-    };
-    if let Err(error) = told {
+    }
+    for error in errors {
         workspace.printer.warn(&format!(
             "a gateway or daemon that runs was not told, and notices with its next request: {}",
             error.message

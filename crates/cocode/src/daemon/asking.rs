@@ -23,6 +23,7 @@ use super::place::Place;
 use super::summon::{Unavailable, heard};
 use crate::api_client::{ApiClient, ApiError, ApiEvents};
 use crate::error::{CliError, Code};
+use crate::workspace::Workspace;
 
 /// A daemon or a gateway that is there to be asked.
 #[derive(Debug)]
@@ -61,7 +62,27 @@ pub(crate) async fn ask(place: Option<&Place>) -> Result<Option<Asking>, CliErro
     }
 }
 
+/// The daemon and every gateway of this user that answers, and why others do not.
+pub(crate) async fn ask_all(workspace: &Workspace) -> (Vec<Asking>, Vec<CliError>) {
+    let (mut found, mut errors) = (Vec::new(), Vec::new());
+    for place in Place::of(workspace)
+        .iter()
+        .flat_map(|daemon| std::iter::once(daemon.clone()).chain(daemon.of_gateways()))
+    {
+        match ask(Some(&place)).await {
+            Ok(asking) => found.extend(asking),
+            Err(error) => errors.push(error),
+        }
+    }
+    (found, errors)
+}
+
 impl Asking {
+    /// Its socket.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
     pub(super) async fn of(place: &Place) -> Result<Self, Unavailable> {
         place.check_directory()?;
         // Says whose it is, and whether anybody is there. All connections lead to this socket, whatever has its

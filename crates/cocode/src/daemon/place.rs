@@ -17,6 +17,9 @@ use crate::workspace::Workspace;
 /// Digits of the name of a socket. Its path must fit into a hundred bytes.
 const NAME_DIGITS: usize = 16;
 
+/// Number of gateways that can have a control socket besides the daemon.
+const MAX_GATEWAYS: usize = 16;
+
 /// Where a daemon is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
@@ -43,6 +46,14 @@ impl Place {
         let is_set = workspace.environment.homes.cocode.is_some();
         let home = is_set.then(|| workspace.places.user.clone());
         Some(Self { socket, log, home })
+    }
+
+    /// Where gateways listen for commands while another process has the socket of the daemon.
+    pub(crate) fn of_gateways(&self) -> impl Iterator<Item = Self> {
+        (1..=MAX_GATEWAYS).map(|number| Self {
+            socket: numbered(&self.socket, number),
+            ..self.clone()
+        })
     }
 
     /// Fails if others could put something else in the place of the socket. A missing directory passes:
@@ -75,7 +86,11 @@ fn socket(runtime: Option<&Path>, state: &Path, user: u32) -> Option<PathBuf> {
     let in_state = state.join("run").join("daemon.sock");
     let last = PathBuf::from(format!("/tmp/cocode-{user}/{name}.sock"));
     let mut all = in_runtime.into_iter().chain([in_state, last]);
-    all.find(|path| SocketAddr::from_pathname(path).is_ok())
+    all.find(|path| SocketAddr::from_pathname(numbered(path, MAX_GATEWAYS)).is_ok())
+}
+
+fn numbered(socket: &Path, number: usize) -> PathBuf {
+    socket.with_extension(format!("{number}.sock"))
 }
 
 fn is_own(directory: &Path, user: u32) -> bool {

@@ -1,14 +1,15 @@
 //! The gateway that is looked after: the user's own, found at its socket, or one elsewhere, at its
 //! address and with a token.
 
+use cocode_admin::model::SharedServers;
 use cocode_wire::Url;
 use http::StatusCode;
 use serde::de::DeserializeOwned;
 
 use super::ANSWER_WITHIN;
 use crate::api_client::{ApiClient, ApiError, ApiEvents};
-use crate::args::operate::{TOKEN_VARIABLE, WhomArgs};
-use crate::daemon::{Asking, Place, ask};
+use crate::args::operate::{TOKEN_VARIABLE, WhomArgs, address as same_gateway};
+use crate::daemon::{Asking, Place, ask_all};
 use crate::error::{CliError, Code, Exit};
 use crate::gateway::listen::is_reached_by_others;
 use crate::workspace::Workspace;
@@ -22,26 +23,41 @@ pub(super) enum Contact {
 
 impl Contact {
     pub(super) async fn find(whom: &WhomArgs, workspace: &Workspace) -> Result<Self, CliError> {
-        match &whom.url {
-            Some(url) => Self::there(url, whom, workspace),
-            None => Self::here(workspace).await,
+        let Some(url) = &whom.url else {
+            return Self::here(workspace).await;
+        };
+        let is_set = |name| workspace.environment.variables.text(name).is_some();
+        if whom.token_env.is_none() && !is_set(TOKEN_VARIABLE) {
+            let (gateways, _others) = own_gateways(workspace).await?;
+            let mut gateways = gateways.into_iter();
+            let is_meant = |(_, own): &(Asking, String)| same_gateway(own).as_ref() == Ok(url);
+            if let Some((asking, _)) = gateways.find(is_meant) {
+                return Ok(Self::Here(asking));
+            }
         }
+        Self::there(url, whom, workspace)
     }
 
     async fn here(workspace: &Workspace) -> Result<Self, CliError> {
-        let place = Place::of(workspace);
-        let Some(asking) = ask(place.as_ref()).await? else {
-            return Err(none("no gateway of yours runs here"));
-        };
-        let shared = asking.shared().await?;
-        if shared.url.is_some() {
-            return Ok(Self::Here(asking));
+        let (mut gateways, daemon) = own_gateways(workspace).await?;
+        match (gateways.pop(), daemon) {
+            (Some((asking, _)), _) if gateways.is_empty() => Ok(Self::Here(asking)),
+            (Some((_, last)), _) => {
+                let urls = gateways.iter().map(|(_, url)| url).chain([&last]);
+                let urls: Vec<&str> = urls.map(String::as_str).collect();
+                let message = format!(
+                    "{} gateways of yours run here: {}",
+                    urls.len(),
+                    urls.join(", ")
+                );
+                Err(CliError::new(Code::InvalidUsage, message)
+                    .hint("`--url URL` chooses one of them"))
+            }
+            (None, Some(pid)) => Err(none(format!(
+                "no gateway of yours runs here, only the daemon behind `cocode mcp serve` (process {pid})"
+            ))),
+            (None, None) => Err(none("no gateway of yours runs here")),
         }
-        let pid = shared.pid;
-        let message = format!(
-            "no gateway of yours is found here: the daemon behind `cocode mcp serve` (process {pid}) runs in its place"
-        );
-        Err(none(message))
     }
 
     fn there(url: &Url, whom: &WhomArgs, workspace: &Workspace) -> Result<Self, CliError> {
@@ -69,6 +85,14 @@ impl Contact {
         })?;
         let url = url.to_string();
         Ok(Self::There { api, url })
+    }
+
+    /// Its socket, if it is one of this user.
+    pub(super) fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Here(asking) => Some(asking.place()),
+            Self::There { .. } => None,
+        }
     }
 
     /// Where it is, if that is elsewhere.
@@ -121,6 +145,26 @@ impl Contact {
                 events.map_err(|error| failed(url, &error))
             }
         }
+    }
+}
+
+/// The gateways of this user with their addresses, and the process of the daemon if it is none of them. Fails if
+/// nothing answers, and something that listens cannot be asked.
+async fn own_gateways(
+    workspace: &Workspace,
+) -> Result<(Vec<(Asking, String)>, Option<u32>), CliError> {
+    let (running, mut errors) = ask_all(workspace).await;
+    let (mut gateways, mut daemon) = (Vec::new(), None);
+    for asking in running {
+        match asking.shared().await {
+            Ok(SharedServers { url: Some(url), .. }) => gateways.push((asking, url)),
+            Ok(SharedServers { pid, .. }) => daemon = Some(pid),
+            Err(error) => errors.push(error),
+        }
+    }
+    match errors.into_iter().next() {
+        Some(error) if gateways.is_empty() => Err(error),
+        _ => Ok((gateways, daemon)),
     }
 }
 

@@ -242,6 +242,41 @@ fn a_gateway_elsewhere_is_asked_with_the_token_of_an_administrator() {
 }
 
 #[test]
+fn gateways_beside_a_daemon_have_control_sockets_of_their_own() {
+    let server = Script::new().stdio();
+    let site = Site::new(&entry("one", &server));
+    let home = &site.home;
+    let mut front = site.front(&[]);
+    front.open(&json!({}));
+    front.skip_notifications();
+    let daemon = site.daemon();
+    let gateway = Running::start(home, &[]);
+    let status = home.json(&["gateway", "status"]);
+    assert_eq!(status["url"], json!(gateway.url()), "{status}");
+    for verb in ["code", "sessions", "calls"] {
+        home.run(["gateway", verb]).with_code(0);
+    }
+    let another = Running::start(home, &[]);
+    let unclear = home.run(["gateway", "stop"]).with_code(2);
+    unclear.complains(&[
+        "2 gateways of yours",
+        gateway.url(),
+        another.url(),
+        "--url URL",
+    ]);
+    for mut one in [another, gateway] {
+        let stopped = ["gateway", "stop", "--url", one.url()];
+        home.run(stopped).with_code(0);
+        assert_eq!(one.wait().0, Some(0));
+    }
+    home.run(["gateway", "status"])
+        .with_code(3)
+        .complains(&["no-gateway"]);
+    assert_eq!(site.daemon(), daemon, "the daemon was ended as well");
+    assert_eq!(front.call(7, "mcp__one__echo"), r#"{"n":7}"#);
+}
+
+#[test]
 fn who_comes_by_the_socket_is_the_user_and_no_browser() {
     let home = Home::new();
     // Everybody else needs a token.
