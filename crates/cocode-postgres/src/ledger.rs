@@ -6,6 +6,7 @@
 //! head is held for that, too: as long as the lost transaction may still be done, it holds it.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use cocode_access::{
     AuditEntry, AuditError, AuditEvent, AuditHash, AuditHead, AuditLedger, AuditLine, Finding,
@@ -33,6 +34,8 @@ const MAX_RECENT: usize = 1_000;
 const PAGE: i64 = 200;
 /// Lines that are removed at once: others wait meanwhile.
 const MAX_REMOVED: i64 = 10_000;
+/// Interval of the search for lines that are too old.
+const AGE_INTERVAL: Duration = Duration::from_mins(1);
 /// A log that is too long is made shorter by this part of what may be kept, and not line by line.
 const REMOVED_PART: i64 = 16;
 
@@ -41,6 +44,8 @@ const REMOVED_PART: i64 = 16;
 pub struct LedgerOptions {
     /// Bytes of lines; with more, the oldest are removed.
     pub max_bytes: u64,
+    /// Lines that are older are removed.
+    pub max_age: Option<Duration>,
 }
 
 /// Keeps an audit log in a database.
@@ -61,6 +66,8 @@ struct Writer {
     n_batches: i64,
     /// A batch that was begun, and is not known to be written.
     doubtful: Option<Vec<AuditEntry>>,
+    /// When it was last looked whether lines are too old.
+    age_checked: Option<Instant>,
 }
 
 /// A batch, and whose it is.
@@ -256,23 +263,45 @@ impl PostgresLedger {
         Ok(())
     }
 
-    /// What is to be removed of a log of this length, if it is too long.
+    /// Whether it is time to look for lines that are too old.
+    fn is_age_due(&self) -> bool {
+        let mut writer = self.writer();
+        let is_due = writer
+            .age_checked
+            .is_none_or(|at| at.elapsed() >= AGE_INTERVAL);
+        if is_due {
+            writer.age_checked = Some(Instant::now());
+        }
+        is_due
+    }
+
+    /// What is to be removed of a log of this length, if it is too long or has lines that are too old.
     async fn removal(
         &self,
         transaction: &Transaction<'_>,
         bytes: i64,
     ) -> Result<Option<Removal>, DatabaseError> {
         let kept = number(self.options.max_bytes).max(1);
-        if bytes <= kept {
-            return Ok(None);
-        }
-        let wanted = (bytes - kept).max(kept / REMOVED_PART);
+        let max_age = self.options.max_age.filter(|_| self.is_age_due());
+        let max_age = max_age.map(|age| age.as_secs_f64());
+        let wanted = match bytes {
+            bytes if bytes > kept => (bytes - kept).max(kept / REMOVED_PART),
+            _ if max_age.is_some() => 0,
+            _ => return Ok(None),
+        };
         // The last of these stays, so that there is always one that says what was before it.
         let query = "
-            SELECT seq, octet_length(line)::bigint FROM cocode.audit_lines ORDER BY seq LIMIT $1";
+            WITH cutoff AS (SELECT to_char(now() AT TIME ZONE 'UTC' - $2 * interval '1 second',
+                'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"') AS at)
+            SELECT seq, octet_length(line)::bigint,
+                coalesce(substring(line FROM '\"at\":\"([^\"]+)\"') < cutoff.at, false)
+            FROM cocode.audit_lines, cutoff ORDER BY seq LIMIT $1";
         let failed = self.database.failed(WRITING);
         let rows = transaction
-            .query_typed(query, &[(&MAX_REMOVED, Type::INT8)])
+            .query_typed(
+                query,
+                &[(&MAX_REMOVED, Type::INT8), (&max_age, Type::FLOAT8)],
+            )
             .await
             .map_err(&failed)?;
         let mut removed = 0;
@@ -281,7 +310,7 @@ impl PostgresLedger {
             if index > 0 {
                 stays = Some(row.get::<_, i64>(0));
             }
-            if removed >= wanted || index + 1 == rows.len() {
+            if (removed >= wanted && !row.get::<_, bool>(2)) || index + 1 == rows.len() {
                 break;
             }
             removed += row.get::<_, i64>(1);

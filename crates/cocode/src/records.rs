@@ -9,10 +9,11 @@ mod session_file;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cocode_access::{AuditLedger, TokenStore};
 use cocode_agent::Store;
-use cocode_config::{GatewayStore, Setting};
+use cocode_config::{GatewayStore, Setting, Settings};
 use cocode_wire::serve::SessionStore;
 
 use self::database::InDatabase;
@@ -48,6 +49,12 @@ pub(crate) async fn records(workspace: &Workspace) -> Result<Arc<dyn Records>, C
             Arc::new(InDatabase::reach(address, from.as_ref(), workspace).await?)
         }
     })
+}
+
+/// Age that entries of the audit log may have.
+fn max_age(settings: &Settings) -> Option<Duration> {
+    let days = settings.retention.audit_days.as_ref()?;
+    Some(Duration::from_secs(days.value.saturating_mul(24 * 60 * 60)))
 }
 
 /// The directory of the audit log of this user's gateways, where it is kept in files.

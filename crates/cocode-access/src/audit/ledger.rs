@@ -11,9 +11,10 @@ use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use super::entry::{AuditEntry, AuditEvent};
-use super::files::{Directory, Noted, each_line, first_line, io_error, note_head};
+use super::files::{Directory, Full, Noted, each_line, first_line, io_error, note_head};
 use super::hash::AuditHead;
 use super::line::AuditLine;
 use super::report::{Finding, Place, VerifyReport};
@@ -25,6 +26,8 @@ use crate::private::{self, Lock, Opening};
 
 /// Full files that can be kept.
 const MAX_FULL_FILES: usize = 512;
+/// A file goes on for this part of the age that entries may have.
+const PART_OF_AGE: u32 = 16;
 /// Lines that can be asked for at once.
 const MAX_RECENT: usize = 1_000;
 
@@ -37,6 +40,9 @@ pub struct FileLedgerOptions {
     pub max_file_bytes: u64,
     /// Full files that are kept; with more, the oldest are removed.
     pub max_full_files: usize,
+    /// Files whose entries are all older are removed when the next one is begun, at the latest when a
+    /// sixteenth of this time has passed.
+    pub max_age: Option<Duration>,
     /// Whether what is written is brought to the disk as soon as possible, so that it is there after a
     /// loss of power, too, but for the last moment.
     pub is_durable: bool,
@@ -71,6 +77,8 @@ struct Known {
     /// Whether the end of a line is missing at its end.
     is_unfinished: bool,
     head: AuditHead,
+    /// Its first line, once that was read.
+    first: Option<AuditLine>,
 }
 
 /// What is to be written.
@@ -86,6 +94,7 @@ impl FileLedgerOptions {
             directory: directory.into(),
             max_file_bytes: 64 * 1024 * 1024,
             max_full_files: 16,
+            max_age: None,
             is_durable: true,
         }
     }
@@ -121,8 +130,9 @@ impl FileLedger {
         let mut batch = Batch::after(current.head, &all);
         let mut removed = Vec::new();
         let length = current.length + batch.text.len() as u64;
+        let is_full = length > self.options.max_file_bytes || self.has_aged(&mut current)?;
         // What is said about a file stands in it.
-        if is_whole && current.length > 0 && length > self.options.max_file_bytes {
+        if is_whole && current.length > 0 && is_full {
             (current, removed) = self.rotate(current)?;
             if let Some(retention) = self.retention(&removed)? {
                 all.insert(0, AuditEntry::of_log(retention));
@@ -185,6 +195,7 @@ impl FileLedger {
             length,
             is_unfinished,
             head,
+            first: None,
         };
         // What explains odd bytes has to follow them.
         Ok((known, rest.into_iter().chain(lost).collect()))
@@ -206,6 +217,41 @@ impl FileLedger {
         }
     }
 
+    /// Whether the first line of a file is so old that another file is to be begun.
+    fn has_aged(&self, current: &mut Known) -> Result<bool, AuditError> {
+        let Some(max_age) = self.options.max_age else {
+            return Ok(false);
+        };
+        if current.first.is_none() && current.length > 0 {
+            let first = first_line(&current.file);
+            current.first = first.map_err(io_error("read", &self.directory.current()))?;
+        }
+        let before = SystemTime::now().checked_sub(max_age / PART_OF_AGE);
+        let first = current.first.as_ref().zip(before);
+        Ok(first.is_some_and(|(first, before)| first.is_before(before)))
+    }
+
+    /// How many of the full files have only entries that are too old. The newest file stays in any case.
+    fn n_expired(&self, files: &[Full]) -> Result<usize, AuditError> {
+        let max_age = self.options.max_age;
+        let Some(before) = max_age.and_then(|age| SystemTime::now().checked_sub(age)) else {
+            return Ok(0);
+        };
+        let mut n_expired = 0;
+        for file in files.iter().take(files.len().saturating_sub(1)) {
+            let path = self.directory.at(file);
+            let opened = private::open(&path, Opening::Read)?;
+            let length = opened.metadata().map(|metadata| metadata.len());
+            let last = length.and_then(|length| last_lines(&opened, length, 1));
+            let last = last.map_err(io_error("read", &path))?;
+            if !last.first().is_some_and(|line| line.is_before(before)) {
+                break;
+            }
+            n_expired += 1;
+        }
+        Ok(n_expired)
+    }
+
     /// Puts the file aside and begins another. Says which files are too many.
     fn rotate(&self, full: Known) -> Result<(Known, Vec<PathBuf>), AuditError> {
         let path = self.directory.current();
@@ -224,11 +270,13 @@ impl FileLedger {
             file,
             inode: (metadata.dev(), metadata.ino()),
             length: 0,
+            first: None,
             ..full
         };
         let files = self.directory.full()?;
         let kept = self.options.max_full_files.clamp(1, MAX_FULL_FILES);
         let n_removed = files.len().saturating_sub(kept);
+        let n_removed = n_removed.max(self.n_expired(&files)?);
         let removed = files.iter().take(n_removed);
         let removed = removed.map(|file| self.directory.at(file)).collect();
         Ok((known, removed))

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::time::SystemTime;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -77,6 +78,17 @@ impl AuditLine {
     /// What happened to the log itself, if that is what the line is about.
     pub fn event(&self) -> Option<&AuditEvent> {
         self.event.as_ref()
+    }
+
+    /// Whether it was written before this time. A line that does not say when is new.
+    pub fn is_before(&self, time: SystemTime) -> bool {
+        #[derive(Deserialize)]
+        struct Written<'a> {
+            at: &'a str,
+        }
+        let written = serde_json::from_str::<Written<'_>>(&self.text).ok();
+        let at = written.and_then(|written| date::parse(written.at));
+        at.is_some_and(|at| at < time)
     }
 
     /// The line as it is written, without the end of the line: a JSON object.

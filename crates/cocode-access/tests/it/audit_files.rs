@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use cocode_access::{
     AuditEntry, AuditEvent, AuditHead, AuditLedger as _, AuditLine, AuditLog, AuditOutcome,
@@ -161,6 +161,27 @@ async fn old_files_are_removed_as_configured_and_the_log_says_so() {
     let report = verified(&path).await;
     let first = report.first.unwrap().seq;
     assert_eq!(report.problems, [Finding::StartMissing { first }]);
+}
+
+#[tokio::test]
+async fn entries_older_than_the_configured_age_are_removed() {
+    const DAY: Duration = Duration::from_hours(24);
+    let (_directory, path) = place();
+    let ledger = FileLedger::new(FileLedgerOptions {
+        max_age: Some(16 * DAY),
+        is_durable: false,
+        ..FileLedgerOptions::new(&path)
+    });
+    for days in [40, 10, 0] {
+        let mut entry = entry(&format!("{days}-days-ago"));
+        entry.at = SystemTime::now().checked_sub(days * DAY).unwrap();
+        ledger.append(&[entry]).await.unwrap();
+    }
+    let lines = ledger.recent(100).await.unwrap();
+    let has = |name: &str| lines.iter().any(|line| line.text().contains(name));
+    assert!(!has("40-days-ago"), "{lines:?}");
+    assert!(has("10-days-ago") && has("0-days-ago"), "{lines:?}");
+    assert!(verified(&path).await.is_intact());
 }
 
 #[tokio::test]

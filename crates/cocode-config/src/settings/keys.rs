@@ -321,7 +321,7 @@ const RETENTION: &[SettingKey] = &[
     key(
         "audit_days",
         Kind::Count,
-        "How many days the audit log is kept.",
+        "How many days entries of the audit log are kept. In files, they are removed together with the file that they are in.",
     ),
     key(
         "audit_max_mb",

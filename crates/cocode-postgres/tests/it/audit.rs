@@ -1,5 +1,7 @@
 //! The audit log in a database: one chain for all who write, and what is done to it is found.
 
+use std::time::{Duration, SystemTime};
+
 use cocode_access::{
     AuditEntry, AuditHead, AuditLedger as _, AuditOutcome, Finding, Place, Verifier, VerifyReport,
 };
@@ -26,7 +28,11 @@ pub(crate) fn ledger(address: &str) -> PostgresLedger {
 }
 
 fn ledger_of(address: &str, max_bytes: u64) -> PostgresLedger {
-    PostgresLedger::new(database(address), LedgerOptions { max_bytes })
+    let options = LedgerOptions {
+        max_bytes,
+        max_age: None,
+    };
+    PostgresLedger::new(database(address), options)
 }
 
 async fn verified(ledger: &PostgresLedger) -> VerifyReport {
@@ -86,6 +92,30 @@ async fn system_entries_of_several_gateways_are_one_chain_and_none_is_lost() {
     assert!(ledger.verify(Some(known)).await.unwrap().is_intact());
 
     only_the_oldest_are_removed_and_the_log_says_so(&peer).await;
+    entries_older_than_the_configured_age_are_removed(&peer).await;
+}
+
+async fn entries_older_than_the_configured_age_are_removed(peer: &PostgresPeer) {
+    const DAY: Duration = Duration::from_hours(24);
+    peer.create_database("aged");
+    let options = LedgerOptions {
+        max_bytes: 1_000_000,
+        max_age: Some(7 * DAY),
+    };
+    for days in [9, 8, 6, 0] {
+        // Each process looks with its first entry.
+        let ledger = PostgresLedger::new(database(&peer.address("aged")), options);
+        let mut entry = entry(&format!("{days} days ago"));
+        entry.at = SystemTime::now().checked_sub(days * DAY).unwrap();
+        ledger.append(&[entry]).await.unwrap();
+    }
+    let ledger = PostgresLedger::new(database(&peer.address("aged")), options);
+    let lines = ledger.recent(100).await.unwrap();
+    let has = |name: &str| lines.iter().any(|line| line.text().contains(name));
+    assert!(!has("9 days ago") && !has("8 days ago"), "{lines:?}");
+    assert!(has("6 days ago") && has("0 days ago"), "{lines:?}");
+    let report = verified(&ledger).await;
+    assert!(report.is_intact(), "{report:?}");
 }
 
 async fn only_the_oldest_are_removed_and_the_log_says_so(peer: &PostgresPeer) {

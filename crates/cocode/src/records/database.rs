@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cocode_access::{AuditLedger, FileLedgerOptions, TokenStore};
 use cocode_agent::Store;
-use cocode_config::{AuditSettings, SettingOrigin};
+use cocode_config::{SettingOrigin, Settings};
 use cocode_postgres::{
     Database, DatabaseError, LedgerOptions, PostgresConversations, PostgresLedger,
     PostgresSessionStore, PostgresTokenStore,
@@ -12,7 +12,7 @@ use cocode_postgres::{
 use cocode_wire::serve::SessionStore;
 
 use super::address::resolved;
-use super::{MEGABYTE, Records};
+use super::{MEGABYTE, Records, max_age};
 use crate::error::{CliError, Code};
 use crate::workspace::Workspace;
 
@@ -30,7 +30,7 @@ impl InDatabase {
         from: Option<&SettingOrigin>,
         workspace: &Workspace,
     ) -> Result<Self, CliError> {
-        let audit = ledger_options(&workspace.config()?.settings.gateway.audit);
+        let audit = ledger_options(&workspace.config()?.settings);
         let said_where = |error: CliError| match from {
             Some(from) => error.hint(format!(
                 "the database is named by `gateway.store` in {from}"
@@ -49,7 +49,9 @@ impl InDatabase {
 }
 
 /// A log in a database is as long as the files together would be.
-fn ledger_options(settings: &AuditSettings) -> LedgerOptions {
+fn ledger_options(settings: &Settings) -> LedgerOptions {
+    let max_age = max_age(settings);
+    let settings = &settings.gateway.audit;
     let usual = FileLedgerOptions::new("");
     let of_file = settings.max_file_mb.as_ref();
     let of_file = of_file.map_or(usual.max_file_bytes, |most| {
@@ -59,6 +61,7 @@ fn ledger_options(settings: &AuditSettings) -> LedgerOptions {
     let n_full = n_full.map_or(usual.max_full_files as u64, |keep| keep.value);
     LedgerOptions {
         max_bytes: of_file.saturating_mul(n_full.saturating_add(1)),
+        max_age,
     }
 }
 

@@ -8,7 +8,7 @@ use cocode_agent::{SqliteStore, Store};
 use cocode_wire::serve::SessionStore;
 
 use super::session_file::FileSessionStore;
-use super::{MEGABYTE, Records, audit_directory};
+use super::{MEGABYTE, Records, audit_directory, max_age};
 use crate::agent::{conversations_in, store_file};
 use crate::error::CliError;
 use crate::workspace::Workspace;
@@ -36,8 +36,10 @@ pub(super) struct OnThisMachine {
 
 impl OnThisMachine {
     pub(super) fn new(lasting: Lasting, workspace: &Workspace) -> Result<Self, CliError> {
-        let settings = &workspace.config()?.settings.gateway.audit;
+        let settings = &workspace.config()?.settings;
         let mut audit = FileLedgerOptions::new(audit_directory(workspace)?);
+        audit.max_age = max_age(settings);
+        let settings = &settings.gateway.audit;
         if let Some(most) = &settings.max_file_mb {
             audit.max_file_bytes = most.value.saturating_mul(MEGABYTE);
         }
