@@ -13,6 +13,7 @@ use cocode_admin::model::{Code as OneTimeCode, Status, Stopping};
 use serde::Serialize;
 
 use self::contact::Contact;
+pub(crate) use self::contact::own_gateways;
 use crate::args::operate::{GatewayVerb, WhomArgs};
 use crate::daemon::{self, How};
 use crate::error::{CliError, Exit};

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::access::token_trouble;
 use crate::args::access::TokenVerb;
 use crate::error::{CliError, Code, Exit};
+use crate::operate::own_gateways;
 use crate::printer::{Style, print_json};
 use crate::records::records;
 use crate::session::on_runtime;
@@ -102,6 +103,7 @@ async fn add(
         .add(&record)
         .await
         .map_err(|error| token_trouble(&error))?;
+    apply_to_running(workspace).await;
     let printer = &workspace.printer;
     if printer.json() {
         let told = Told {
@@ -124,6 +126,23 @@ async fn add(
         printer.note(&table);
     }
     Ok(Exit::Ok)
+}
+
+/// Returns when the running gateways of this user have read the tokens anew. Other gateways with the same store do so
+/// by themselves.
+async fn apply_to_running(workspace: &Workspace) {
+    let applied = async {
+        for (gateway, _) in own_gateways(workspace).await?.0 {
+            gateway.get::<serde::de::IgnoredAny>(&["tokens"]).await?;
+        }
+        Ok::<(), CliError>(())
+    };
+    if let Err(error) = applied.await {
+        workspace.printer.warn(&format!(
+            "a gateway that runs was not told, and applies this within seconds: {}",
+            error.message
+        ));
+    }
 }
 
 /// What the settings say of whoever has the token, if that is not all that everybody may.
@@ -200,6 +219,7 @@ async fn revoke(name: &PrincipalName, workspace: &Workspace) -> Result<Exit, Cli
         .revoke(name)
         .await
         .map_err(|error| token_trouble(&error))?;
+    apply_to_running(workspace).await;
     let printer = &workspace.printer;
     if printer.json() {
         let report = Revoked {

@@ -150,7 +150,7 @@ impl Contact {
 
 /// The gateways of this user with their addresses, and the process of the daemon if it is none of them. Fails if
 /// nothing answers, and something that listens cannot be asked.
-async fn own_gateways(
+pub(crate) async fn own_gateways(
     workspace: &Workspace,
 ) -> Result<(Vec<(Asking, String)>, Option<u32>), CliError> {
     let (running, mut errors) = ask_all(workspace).await;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::gateway::Running;
 use crate::harness::{mcp_at, with_system_files};
 use crate::home::Home;
+use crate::http::ByHand;
 
 fn token(home: &Home, words: &[&str]) -> crate::harness::Finished {
     home.run(["gateway", "token"].iter().chain(words))
@@ -122,6 +123,24 @@ fn a_revoked_token_is_gone_and_its_name_free() {
     assert_eq!(unknown.error()["code"], "unknown-token");
     token(&home, &["add", "ci"]).with_code(0);
     assert_eq!(names(&home), ["ci"]);
+}
+
+#[test]
+fn running_gateways_apply_changes_of_tokens_before_the_command_returns() {
+    let home = Home::new();
+    token(&home, &["add", "first"]).with_code(0);
+    let gateways = [Running::start(&home, &[]), Running::start(&home, &[])];
+    for round in 0..3 {
+        let secret = token(&home, &["add", "ci"]).with_code(0).stdout;
+        let clients = gateways
+            .each_ref()
+            .map(|gateway| ByHand::new(gateway.url(), Some(secret.trim())).initialized());
+        token(&home, &["revoke", "ci"]).with_code(0);
+        for client in clients {
+            let answer = client.request("ping", &serde_json::json!({}));
+            assert_eq!(answer.status, 401, "round {round}");
+        }
+    }
 }
 
 #[test]

@@ -26,7 +26,10 @@ impl Interior {
     }
 
     pub(super) async fn tokens(&self) -> Result<Vec<Token>, Refusal> {
-        let tokens = self.keeper()?.store().list().await;
+        let keeper = self.keeper()?;
+        // What is listed counts: a command that has changed the store relies on it.
+        keeper.refresh().await;
+        let tokens = keeper.store().list().await;
         let tokens = tokens.map_err(|error| refusal(token_trouble(&error)))?;
         let shown = tokens.into_iter().map(|token| Token {
             name: token.name.as_str().to_owned(),
