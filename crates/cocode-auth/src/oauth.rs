@@ -47,7 +47,7 @@ mod wishes;
 
 pub use authorize::{AuthorizationParameters, AuthorizationRequest, AuthorizeError, CallbackError};
 pub use callback::{CALLBACK_PATH, CallbackOptions, ListenError, LoopbackCallback};
-pub use challenge::{AuthChallenge, Scheme, best as best_challenge};
+pub use challenge::{AuthChallenge, Scheme, best as best_challenge, gateway_token_hints};
 pub use client::{Client, ClientAuthentication, ClientKind};
 pub use client_auth::ClientAuthenticationError;
 pub use credentials::OAuthCredentials;

@@ -129,10 +129,13 @@ impl std::fmt::Display for Challenge {
             "the server requires authentication (HTTP {})",
             self.status
         )?;
-        match (self.www_authenticate.first(), &self.auth_server) {
-            (Some(challenge), _) => write!(formatter, ": {challenge}"),
-            (None, Some(server)) => write!(formatter, ", authorization server {server}"),
-            (None, None) => formatter.write_str(" and names no way to get it"),
+        if let Some(server) = &self.auth_server {
+            write!(formatter, ", authorization server {server}")?;
+        }
+        match self.www_authenticate.first() {
+            Some(challenge) => write!(formatter, ": {challenge}"),
+            None if self.auth_server.is_some() => Ok(()),
+            None => formatter.write_str(" and names no way to get it"),
         }
     }
 }

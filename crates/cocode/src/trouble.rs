@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use cocode_auth::oauth::gateway_token_hints;
 use cocode_client::{
     CallError, Cause, Closed, ConnectError, CredentialsErrorKind, LinkError, OpenError, ReachError,
     RequestError, ServerState, Trouble,
@@ -229,7 +230,16 @@ impl About {
             );
         }
         match error.code {
-            "auth-required" => error.hints = vec![auth_hint(spec)],
+            "auth-required" => {
+                error.hints = vec![auth_hint(spec)];
+                if error
+                    .causes
+                    .iter()
+                    .any(|cause| cause.contains("realm=\"cocode\""))
+                {
+                    error.hints.extend(gateway_token_hints(name.as_str()));
+                }
+            }
             "connect-timeout" => {
                 // Commands that look at many servers wait no longer than for a start.
                 let key = if spec.connect_timeout <= spec.startup_timeout {

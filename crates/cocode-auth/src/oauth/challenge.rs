@@ -27,6 +27,8 @@ pub struct AuthChallenge {
     pub realm: Option<String>,
     /// How proofs of keys may be signed, RFC 9449.
     pub algs: Option<Vec<String>>,
+    /// The authorization server that the header `Mcp-Auth-Server` names.
+    pub auth_server: Option<String>,
 }
 
 /// How credentials are to be presented.
@@ -99,6 +101,11 @@ impl AuthChallenge {
         self.is_error("invalid_token")
     }
 
+    /// A cocode gateway sent it that accepts only tokens of its own.
+    pub fn is_of_gateway(&self) -> bool {
+        self.realm.as_deref() == Some("cocode") && self.resource_metadata.is_none()
+    }
+
     fn is_error(&self, code: &str) -> bool {
         self.error.as_deref() == Some(code)
     }
@@ -131,6 +138,14 @@ impl AuthChallenge {
     }
 }
 
+/// What to do about a cocode gateway that accepts only tokens of its own.
+pub fn gateway_token_hints(server: &str) -> [String; 2] {
+    [
+        "`cocode gateway token add NAME` on the machine of that gateway makes a token".to_owned(),
+        format!("name the variable that holds the token: `bearer_token_env_var` of `{server}`"),
+    ]
+}
+
 /// The way that we can go, if there is one: by a token of OAuth, best one whose challenge says what is
 /// wrong or where to look. What it leaves out is taken from the others of that kind.
 pub fn best(challenge: &cocode_wire::Challenge) -> Option<AuthChallenge> {
@@ -140,7 +155,12 @@ pub fn best(challenge: &cocode_wire::Challenge) -> Option<AuthChallenge> {
         (challenge.scheme.is_oauth(), challenge.error.is_some(), says)
     };
     // The last of equals would win otherwise.
-    let mut best = all.iter().rev().max_by_key(rank)?.clone();
+    let mut best = match all.iter().rev().max_by_key(rank) {
+        Some(best) => best.clone(),
+        None if challenge.auth_server.is_some() => AuthChallenge::default(),
+        None => return None,
+    };
+    best.auth_server.clone_from(&challenge.auth_server);
     for other in all.iter().filter(|other| other.scheme.is_oauth()) {
         best.resource_metadata = best
             .resource_metadata

@@ -385,7 +385,8 @@ impl OAuthCredentials {
         let site = &self.0.site;
         let is_by_browser = site.sign_in.oauth.grant == Grant::AuthorizationCode;
         if is_by_browser && self.0.user_agent.is_none() {
-            return Err(self.nobody_there(&options, why).await);
+            let error = self.nobody_there(&options, why).await;
+            return Err(self.with_challenge(error, refusal.challenge));
         }
         let _turn = self.0.turn.wait().await;
         let current = self.held().current.clone();

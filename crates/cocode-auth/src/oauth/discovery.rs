@@ -173,9 +173,10 @@ impl Discovery<'_> {
             .map(|protected| protected.authorization_servers.as_slice())
             .filter(|named| !named.is_empty());
         let own = self.own_issuers();
-        let configured = self.preferred_issuer;
-        let configured = configured.filter(|issuer| own.iter().all(|own| own != issuer));
-        let server = match (named, configured) {
+        let is_other = |issuer: &&str| own.iter().all(|own| own != issuer);
+        let configured = self.preferred_issuer.filter(is_other);
+        let hint = || self.challenge?.auth_server.as_deref();
+        let server = match (named, configured.or_else(hint)) {
             (Some(named), _) => self.one_of(named).await?,
             (None, Some(issuer)) => self.usable_server(issuer).await?,
             (None, None) => self.own_server(protected.is_some(), trouble).await?,

@@ -432,6 +432,36 @@ async fn a_configured_issuer_is_asked_where_the_server_names_nobody() {
     assert!(found.server.assumed);
 }
 
+#[tokio::test]
+async fn authorization_server_of_the_header_is_used_where_no_metadata_names_one() {
+    let named = ok(&json!({"resource": "ORIGIN/mcp", "authorization_servers": ["ORIGIN"]}));
+    let (root, tenant) = (ok(&server_at("")), ok(&server_at("/tenant1")));
+    let at_tenant = format!("{OAUTH}/tenant1");
+    for (described, expected) in [("404 No", "/tenant1"), (named.as_str(), "")] {
+        let routes = [
+            (PATH_RESOURCE, described),
+            (OAUTH, &root),
+            (&at_tenant, &tenant),
+        ];
+        let server = Responder::start(&routes).await;
+        let said = cocode_wire::Challenge {
+            status: 401,
+            www_authenticate: Vec::new(),
+            auth_server: Some(format!("{}/tenant1", server.origin)),
+        };
+        let (url, challenge) = (server.url("/mcp"), crate::oauth::best_challenge(&said));
+        let discovery = Discovery {
+            http: &http_for(&url),
+            server_url: &url,
+            challenge: challenge.as_ref(),
+            preferred_issuer: None,
+            purpose: Purpose::Browser,
+        };
+        let found = discovery.run().await.unwrap();
+        assert_eq!(found.server.issuer, format!("{}{expected}", server.origin));
+    }
+}
+
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cocode_auth::oauth::{
     CallbackOptions, LoginError, LoginOptions, ProbeAnswer, ProbeError, SignedIn, Site, UserAgent,
-    UserAgentError, best_challenge, probe,
+    UserAgentError, best_challenge, gateway_token_hints, probe,
 };
 use cocode_client::HeaderMap;
 use cocode_core::Grant;
@@ -107,7 +107,11 @@ impl SigningIn<'_> {
             _ => CliError::new(Code::LoginFailed, message),
         }
         .because(error);
-        told.hints = error.hints(name);
+        let challenge = self.options.challenge.as_ref();
+        told.hints = match challenge.filter(|challenge| challenge.is_of_gateway()) {
+            Some(_) => gateway_token_hints(name).into(),
+            None => error.hints(name),
+        };
         if let LoginError::UserAgent(UserAgentError::TimedOut { .. }) = error {
             told.hints.push(format!(
                 "if the page did not know the client, `cocode mcp logout {name} --revoke` forgets it"

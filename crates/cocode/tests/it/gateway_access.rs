@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::gateway::Running;
+use crate::harness::Finished;
 use crate::home::Home;
 use crate::http::{ByHand, ask};
 
@@ -338,4 +339,39 @@ fn nobody_is_served_the_directory_that_the_gateway_keeps_its_tokens_in() {
     let (code, said) = gateway.end("-TERM");
     assert_eq!(code, Some(0));
     assert!(said.contains("are not served to principals"), "{said}");
+}
+
+#[test]
+fn clients_without_a_token_of_the_gateway_are_told_how_to_get_one() {
+    let home = Home::new();
+    home.run(["gateway", "token", "add", "ana"]).with_code(0);
+    let gateway = Running::start(&home, &[]);
+    let client = Home::new();
+    let token = "`cocode gateway token add NAME`";
+    let said = "Bearer realm=\"cocode\"";
+    let bare = client
+        .run(["mcp", "tools", "--url", gateway.url()])
+        .with_code(4);
+    bare.complains(&[token, said, "auth-required"]);
+    client
+        .mcp(&["add", "gate", "--url", gateway.url()])
+        .with_code(0);
+    client
+        .mcp(&["login", "gate", "--no-browser"])
+        .with_code(4)
+        .complains(&[token]);
+    let fixed = [
+        "add",
+        "fixed",
+        "--url",
+        gateway.url(),
+        "--bearer-token-env-var",
+        "GATE",
+    ];
+    client.mcp(&fixed).with_code(0);
+    let mut wrong = client.command(["mcp", "tools", "fixed"]);
+    let wrong = Finished::of(wrong.env("GATE", "cocode_wrong").output().unwrap());
+    wrong
+        .with_code(4)
+        .complains(&[token, said, "`bearer_token_env_var`"]);
 }

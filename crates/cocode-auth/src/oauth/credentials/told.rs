@@ -1,7 +1,9 @@
 //! What is told when there is nothing to be let in with.
 
-use cocode_wire::{CredentialsError, CredentialsErrorKind};
+use cocode_wire::{Challenge, CredentialsError, CredentialsErrorKind};
 
+use super::super::authorize::untrusted;
+use super::super::challenge::{best, gateway_token_hints};
 use super::super::login::LoginOptions;
 use super::super::login_error::LoginError;
 use super::super::renew::RenewError;
@@ -36,6 +38,19 @@ impl OAuthCredentials {
             None => error,
         };
         self.held().note_verdict(&error);
+        error
+    }
+
+    /// Adds what the server said. A gateway with tokens of its own is nothing to sign in to.
+    pub(super) fn with_challenge(
+        &self,
+        mut error: CredentialsError,
+        challenge: &Challenge,
+    ) -> CredentialsError {
+        error.causes.insert(0, untrusted(&challenge.to_string()));
+        if best(challenge).is_some_and(|challenge| challenge.is_of_gateway()) {
+            error.hints = gateway_token_hints(&self.0.site.sign_in.server).into();
+        }
         error
     }
 
