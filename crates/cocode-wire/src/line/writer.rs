@@ -207,9 +207,7 @@ impl LineWriter {
         let begin = state.queued.len();
         state.queued.reserve(line.len() + 1);
         state.queued.extend_from_slice(line);
-        if memchr::memchr(b'\n', line).is_some() {
-            unbreak(&mut state.queued[begin..]);
-        }
+        unbreak(&mut state.queued[begin..]);
         state.queued.extend_from_slice(b"\n");
     }
 
@@ -342,17 +340,19 @@ fn write_failure(outcome: std::io::Result<usize>) -> Closed {
     }
 }
 
-/// A raw newline inside JSON can only be white space between tokens, so a blank serves as well.
 fn end_line(line: &mut Vec<u8>) {
-    if memchr::memchr(b'\n', line).is_some() {
-        unbreak(line);
-    }
+    unbreak(line);
     line.push(b'\n');
 }
 
+/// Replaces line breaks by blanks, which mean the same: inside JSON they can only be white space between tokens.
+/// Peers with universal newlines, as in Python, also end a line at a carriage return: what follows it would be
+/// another message to them.
 fn unbreak(line: &mut [u8]) {
-    for byte in line.iter_mut().filter(|byte| **byte == b'\n') {
-        *byte = b' ';
+    let mut rest = line;
+    while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
+        rest[at] = b' ';
+        rest = &mut rest[at + 1..];
     }
 }
 

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use crate::gateway::Running;
 use crate::home::Home;
+use crate::http::ByHand;
 
 /// A server that `cargo xtask peers` installed.
 fn peer(path: &str) -> PathBuf {
@@ -48,4 +50,39 @@ fn peers_of_both_eras_are_kept_examined_and_called_by_name() {
         .mcp(&["call", "old", "get-sum", "a=2", "b=40", "--json"])
         .with_code(6);
     assert_eq!(denied.error()["code"], json!("permission-denied"));
+}
+
+/// Python ends a line of its standard input at a carriage return, too.
+#[test]
+fn carriage_returns_in_a_call_are_no_messages_of_their_own() {
+    let home = Home::new();
+    let time = peer("python/bin/mcp-server-time");
+    home.user_file(
+        "mcp.toml",
+        &format!("[mcp_servers.time]\ncommand = {time:?}\n"),
+    );
+    home.run(["permissions", "deny", "time.convert_time"])
+        .with_code(0);
+    let mut gateway = Running::start(&home, &[]);
+    gateway.until_ready(&["time"]);
+    let denied = r#"{"name":"convert_time","arguments":{"source_timezone":"UTC","time":"10:00","target_timezone":"UTC"}}"#;
+    let denied = |id: u32| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{denied}}}"#)
+    };
+    // Whatever id the gateway uses at the server, one of these answers has it.
+    let smuggled: Vec<String> = (0..100).map(denied).collect();
+    let smuggled = smuggled.join("\r,\r");
+    for (url, name) in [
+        (gateway.url().to_owned(), "mcp__time__get_current_time"),
+        (gateway.server("time"), "get_current_time"),
+    ] {
+        let client = ByHand::new(&url, None).initialized();
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"{name}","arguments":{{"timezone":"UTC","more":[{}]}}}}}}"#,
+            format!("\r{smuggled}\r")
+        );
+        let answer = client.send("POST", &body).with_status(200);
+        assert!(answer.body.contains("day_of_week"), "{}", answer.body);
+        assert!(!answer.body.contains("time_difference"), "{}", answer.body);
+    }
 }
