@@ -78,7 +78,9 @@ impl Protection {
     /// Refuses a path, relative to the root, of such a file.
     pub(crate) fn check(self, path: &Path) -> Result<(), Refusal> {
         let mut pairs = path.iter().zip(path.iter().skip(1));
-        let is_task = pairs.any(|pair| pair == (".vscode".as_ref(), "tasks.json".as_ref()));
+        let is_task = pairs.any(|(directory, name)| {
+            directory.eq_ignore_ascii_case(".vscode") && name.eq_ignore_ascii_case("tasks.json")
+        });
         if self == Self::Off || !(is_task || path.iter().any(is_protected)) {
             return Ok(());
         }
@@ -117,6 +119,7 @@ mod tests {
             ".envrc",
             ".husky/pre-commit",
             "sub/.vscode/tasks.json",
+            ".VSCode/TASKS.json",
         ] {
             let path = Path::new(path);
             let refusal = Protection::On.check(path).expect_err("it is protected");

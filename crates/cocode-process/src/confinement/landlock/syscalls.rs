@@ -62,6 +62,12 @@ pub(super) enum ArgumentTest {
 use Access::{Absent, Allowed, Checked, Refused};
 use ArgumentTest::{IsNoneOf, IsNullPointer, IsOneOf, IsZero, LacksBits, LacksBitsIf};
 
+/// The flags ask for reading, writing or both. Access mode 3 asks for neither: Landlock is not consulted, and the
+/// descriptor of a hidden file or device can still be watched, leased and measured.
+const fn opens_for_access(flags: u8) -> ArgumentTest {
+    IsOneOf(flags, O_ACCMODE, &[O_RDONLY, O_WRONLY, O_RDWR])
+}
+
 /// System calls of one class.
 pub(super) struct SyscallGroup {
     pub(super) access: Access,
@@ -90,7 +96,7 @@ pub(super) fn groups(
 
 const CHECKED: &[SyscallGroup] = groups! {
     // Files are created without set-user-ID and set-group-ID bits, and get none later.
-    Checked(&[LacksBitsIf { flags: (2, CREATES), argument: 3, bits: SET_ID }]) => __NR_openat;
+    Checked(&[opens_for_access(2), LacksBitsIf { flags: (2, CREATES), argument: 3, bits: SET_ID }]) => __NR_openat;
     Checked(&[LacksBits(1, SET_ID)]) => __NR_fchmod;
     Checked(&[LacksBits(2, SET_ID)]) => __NR_fchmodat __NR_fchmodat2 __NR_mknodat;
     // TIOCSTI types into a terminal; TIOCLINUX pastes into the console. Landlock covers devices from ABI 5 on.
@@ -206,7 +212,7 @@ const UPROBE: u32 = 336;
 /// Older names of the same calls, and those of this processor.
 #[cfg(target_arch = "x86_64")]
 const ARCHITECTURE: &[SyscallGroup] = groups! {
-    Checked(&[LacksBitsIf { flags: (1, CREATES), argument: 2, bits: SET_ID }]) => __NR_open;
+    Checked(&[opens_for_access(1), LacksBitsIf { flags: (1, CREATES), argument: 2, bits: SET_ID }]) => __NR_open;
     Checked(&[LacksBits(1, SET_ID)]) => __NR_chmod __NR_creat __NR_mknod;
     // Ports of the machine.
     Refused => __NR_iopl __NR_ioperm;
