@@ -48,6 +48,8 @@ pub use exit::ExitReport;
 pub use hardening::{
     adopt_orphans, clear_environment, protect_process_memory, raise_descriptor_limit,
 };
-pub use restrictions::{Restrictions, RestrictionsError, peer_is_descendant};
+pub use restrictions::{
+    Namespaces, Restrictions, RestrictionsError, peer_is_descendant, peer_shares_mounts,
+};
 pub use spec::{ProcessSpec, StderrTap, StopPolicy};
 pub use stderr::{STDERR_LINE_BYTES, STDERR_TAIL_BYTES, StderrTail};

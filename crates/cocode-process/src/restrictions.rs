@@ -16,6 +16,8 @@ mod system;
 mod system;
 
 use std::fmt;
+#[cfg(target_os = "linux")]
+use std::hash::{DefaultHasher, Hasher as _};
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -29,6 +31,19 @@ pub struct Restrictions {
     pub filters: u32,
     /// Whether it has the mark of a [`Confinement`](crate::Confinement).
     pub is_sandboxed: bool,
+    /// Its user and process namespaces. They are known by what the system tells of every process, because protected
+    /// processes do not let others read their namespaces.
+    pub namespaces: Namespaces,
+}
+
+/// User and process namespaces of a process, as far as another process can tell them apart. Tools that make sandboxes
+/// without privileges of the system need a user namespace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Namespaces {
+    /// Hash of the maps of users and groups. Only the administrator of the outer namespace can give two the same.
+    users: u64,
+    /// Number of nested process namespaces.
+    depth: usize,
 }
 
 /// Whether the calling process has started the process at the other end of a unix socket, or one of its ancestors.
@@ -37,6 +52,11 @@ pub struct Restrictions {
 /// [`adopt_orphans`](crate::adopt_orphans). Systems other than Linux do not tell: there, nothing is a descendant.
 pub fn peer_is_descendant(socket: impl AsFd) -> Result<bool, RestrictionsError> {
     system::is_descendant(socket.as_fd())
+}
+
+/// Whether the process at the other end of a unix socket sees the same file systems as the calling one.
+pub fn peer_shares_mounts(socket: impl AsFd) -> Result<bool, RestrictionsError> {
+    system::shares_mounts(socket.as_fd())
 }
 
 /// Why it is not known how restricted a process is.
@@ -87,7 +107,7 @@ impl Restrictions {
     /// every process has some. To have given up new privileges alone says nothing either: editors start all
     /// that runs in their terminals like that.
     pub fn may_serve(self, other: Self) -> bool {
-        if other.is_sandboxed && !self.is_sandboxed {
+        if other.is_sandboxed && !self.is_sandboxed || other.namespaces != self.namespaces {
             return false;
         }
         // Sandboxes of other tools have no mark.
@@ -102,7 +122,10 @@ impl Restrictions {
 
     /// Reads what the system says of a process. What this kernel does not say is nothing to compare.
     #[cfg(target_os = "linux")]
-    fn read(status: &[u8], limits: &[u8]) -> Self {
+    fn read(status: &[u8], limits: &[u8], id_maps: &[u8]) -> Self {
+        let process_ids = value_of(status, "NSpid:").unwrap_or_default();
+        let mut users = DefaultHasher::new();
+        users.write(id_maps);
         let number = |name| number_of(status, name);
         // Kernels before 5.9 say only whether there are any.
         let filters = number("Seccomp_filters:").or_else(|| number("Seccomp:"));
@@ -112,6 +135,10 @@ impl Restrictions {
             // Soft limit, hard limit, unit.
             is_sandboxed: value_of(limits, "Max msgqueue size")
                 .is_some_and(|values| values.split_whitespace().nth(1) == Some("0")),
+            namespaces: Namespaces {
+                users: users.finish(),
+                depth: process_ids.split_whitespace().count(),
+            },
         }
     }
 }
@@ -137,6 +164,7 @@ impl fmt::Display for Restrictions {
             no_new_privileges,
             filters,
             is_sandboxed,
+            namespaces: Namespaces { users, depth },
         } = self;
         // By the names that they have in `/proc`, for who wants to look.
         let privileges = u8::from(*no_new_privileges);
@@ -147,7 +175,10 @@ impl fmt::Display for Restrictions {
         if *is_sandboxed {
             formatter.write_str(" and the mark of a sandbox of cocode")?;
         }
-        Ok(())
+        write!(
+            formatter,
+            ", {depth} in NSpid, and the user namespace {users:016x}"
+        )
     }
 }
 

@@ -6,7 +6,7 @@ fn restrictions(no_new_privileges: bool, filters: u32) -> Restrictions {
     Restrictions {
         no_new_privileges,
         filters,
-        is_sandboxed: false,
+        ..Restrictions::read(b"", b"", b"")
     }
 }
 
@@ -52,12 +52,12 @@ fn a_process_does_not_serve_those_that_are_more_restricted() {
 #[test]
 fn restrictions_are_read_beside_names_that_are_no_text() {
     let status = b"Name:\t\xff\xc3\nSeccomp_filters_x:\t9\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t3\n";
-    assert_eq!(Restrictions::read(status, b""), restrictions(true, 3));
+    assert_eq!(Restrictions::read(status, b"", b""), restrictions(true, 3));
     let older = b"Name:\tsh\nNoNewPrivs:\t0\nSeccomp:\t2\n";
-    assert_eq!(Restrictions::read(older, b""), restrictions(false, 2));
+    assert_eq!(Restrictions::read(older, b"", b""), restrictions(false, 2));
     assert_eq!(
-        Restrictions::read(b"Name:\tsh\n", b""),
-        Restrictions::default()
+        Restrictions::read(b"Name:\tsh\n", b"", b""),
+        restrictions(false, 0)
     );
 }
 
@@ -81,7 +81,7 @@ fn mark_is_read_from_hard_limit_for_message_queues() {
     let limits = |line: &str| {
         let text =
             format!("Limit  Soft Limit  Hard Limit  Units\n{line}\nMax nice priority  0  0\n");
-        Restrictions::read(b"Name:\tsh\n", text.as_bytes()).is_sandboxed
+        Restrictions::read(b"Name:\tsh\n", text.as_bytes(), b"").is_sandboxed
     };
     assert!(limits(
         "Max msgqueue size         0                    0                    bytes"
@@ -98,4 +98,13 @@ fn mark_is_read_from_hard_limit_for_message_queues() {
     assert!(!limits(
         "Max file size             0                    0                    bytes"
     ));
+}
+
+#[test]
+fn process_in_other_namespaces_is_not_served() {
+    let with = |status: &[u8], id_maps: &[u8]| Restrictions::read(status, b"", id_maps);
+    let own = with(b"NSpid:\t7\n", b"0 0 4294967295\n");
+    assert!(own.may_serve(with(b"NSpid:\t9\n", b"0 0 4294967295\n")));
+    assert!(!own.may_serve(with(b"NSpid:\t9\n", b"0 1000 1\n")));
+    assert!(!own.may_serve(with(b"NSpid:\t9\t1\n", b"0 0 4294967295\n")));
 }

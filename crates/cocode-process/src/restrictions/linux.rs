@@ -159,10 +159,38 @@ fn of_held<T>(
 /// What the first thread of a process has. The others of a confined program have the same, because it was confined
 /// before it was executed.
 fn of_number(pid: i64) -> Result<Restrictions, RestrictionsError> {
+    let mut id_maps = Vec::new();
+    for map in ["uid_map", "gid_map"] {
+        match about(pid, map) {
+            Ok(map) => id_maps.extend(map),
+            // This kernel has no user namespaces, or the process has ended, which is noticed anyway.
+            Err(RestrictionsError::Ended) => {}
+            // A new namespace has no map yet.
+            Err(RestrictionsError::Read { source, .. })
+                if source.kind() == io::ErrorKind::UnexpectedEof =>
+            {
+                id_maps.push(0);
+            }
+            Err(error) => return Err(error),
+        }
+    }
     Ok(Restrictions::read(
         &about(pid, "status")?,
         &about(pid, "limits")?,
+        &id_maps,
     ))
+}
+
+pub(super) fn shares_mounts(socket: BorrowedFd<'_>) -> Result<bool, RestrictionsError> {
+    let own = root_mount(own_number()?)?;
+    Ok(of(peer(socket), root_mount)? == own)
+}
+
+/// The number of the mount that is the root of a process. No two mounts of the machine have the same.
+fn root_mount(pid: i64) -> Result<Option<u64>, RestrictionsError> {
+    let mounts = about(pid, "mountinfo")?;
+    let first = mounts.split(|byte| *byte == b' ').next();
+    Ok(first.and_then(|number| std::str::from_utf8(number).ok()?.parse().ok()))
 }
 
 /// The number of the calling process in this `/proc`.

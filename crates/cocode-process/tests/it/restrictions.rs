@@ -73,6 +73,7 @@ async fn whoever_is_in_a_sandbox_is_told_from_others() {
         no_new_privileges: true,
         filters: own.filters + 1,
         is_sandboxed: true,
+        ..own
     };
     let read_only = Confinement::read_only();
     let workspace = Confinement::workspace_write(PathHandle::open(house.path()).unwrap());

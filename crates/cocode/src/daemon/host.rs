@@ -350,7 +350,9 @@ impl Host {
             self.refuse(&mut client, Refusal::Ending).await;
             return;
         }
-        if front.world != self.world {
+        // What a front says of itself is only the rest of what the system says.
+        let shares_mounts = cocode_process::peer_shares_mounts(client.stream());
+        if front.world != self.world || !shares_mounts.is_ok_and(|shares| shares) {
             self.refuse(&mut client, Refusal::OtherWorld).await;
             return;
         }

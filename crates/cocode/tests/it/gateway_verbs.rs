@@ -276,6 +276,38 @@ fn gateways_beside_a_daemon_have_control_sockets_of_their_own() {
     assert_eq!(front.call(7, "mcp__one__echo"), r#"{"n":7}"#);
 }
 
+/// Needs the right to make namespaces.
+#[test]
+#[cfg(target_os = "linux")]
+fn system_programs_in_other_namespaces_are_not_served() {
+    let server = Script::new().stdio();
+    let site = Site::new(&entry("one", &server));
+    let home = &site.home;
+    let _gateway = Running::start(home, &[]);
+    let program = home.command(["gateway", "code"]);
+    for namespaces in [
+        "--user",
+        "--user --map-root-user --mount --net",
+        "--pid --fork",
+    ] {
+        let mut command = std::process::Command::new("unshare");
+        command
+            .args(namespaces.split(' '))
+            .arg(program.get_program());
+        command.args(program.get_args());
+        command.env_clear().envs(
+            program
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        command.current_dir(home.project());
+        let output = Finished::of(command.output().unwrap());
+        assert_ne!(output.code, Some(0), "{namespaces}: {}", output.stdout);
+        output.complains(&["sandbox"]);
+    }
+    home.run(["gateway", "code"]).with_code(0);
+}
+
 #[test]
 fn who_comes_by_the_socket_is_the_user_and_no_browser() {
     let home = Home::new();
