@@ -36,8 +36,11 @@ impl Resources {
     pub(crate) fn of<'a>(servers: impl Iterator<Item = &'a ServerCatalog> + Clone) -> Self {
         let mut all = Self::default();
         let names: BTreeSet<_> = servers.clone().map(|server| &server.name).collect();
-        // A URI that names a server is for that server alone, whoever lists it.
-        let is_free = |uri: &str| uris::split(uri).is_none_or(|(name, _)| !names.contains(&name));
+        // A URI that names a server is for that server alone, whoever lists it, and whether it is there or not.
+        let is_free = |uri: &str| {
+            let named = uris::split(uri);
+            !uris::names_server(uri) && named.is_none_or(|(name, _)| !names.contains(&name))
+        };
         for server in servers {
             let name = &server.name;
             let capabilities = server.capabilities.as_ref();
@@ -78,14 +81,17 @@ impl Resources {
         if let Some(found) = named(uri, is_served).or_else(|| self.single.find(uri)) {
             return Some(found);
         }
-        let fitting = self
-            .patterns
-            .iter()
-            .filter(|(_, pattern)| pattern.matches(uri));
+        if uris::names_server(uri) {
+            return None;
+        }
+        let is_of_scheme = uris::split(uri).is_some();
+        let fitting = self.patterns.iter().filter(|(_, pattern)| {
+            (!is_of_scheme || pattern.is_of_scheme()) && pattern.matches(uri)
+        });
         // The first of those that fit equally well.
         let best = fitting.rev().max_by_key(|(_, pattern)| pattern.fixed());
         let only = match self.owners.as_slice() {
-            [only] => Some(only),
+            [only] if !is_of_scheme => Some(only),
             _ => None,
         };
         let server = best.map(|(server, _)| server).or(only)?;

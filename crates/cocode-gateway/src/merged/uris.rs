@@ -20,8 +20,23 @@ pub(crate) fn named(server: &ServerName, uri: &str) -> String {
 
 /// The name of the server in a URI, as it was encoded, and the server's own URI.
 pub(crate) fn split(uri: &str) -> Option<(ServerName, &str)> {
-    let (server, uri) = uri.strip_prefix(SCHEME)?.split_once('/')?;
+    let (scheme, rest) = uri.split_at_checked(SCHEME.len())?;
+    let (server, uri) = rest.split_once('/')?;
+    scheme.eq_ignore_ascii_case(SCHEME).then_some(())?;
     Some((decoded(server)?, uri))
+}
+
+/// Whether a URI names its server: what follows the name is a URI itself, with a scheme. Others of this form, such as
+/// `cocode://conversations/ID`, may be those of a server.
+pub(crate) fn names_server(uri: &str) -> bool {
+    let rest = split(uri).and_then(|(_, rest)| rest.split_once(':'));
+    rest.is_some_and(|(scheme, _)| {
+        let mut bytes = scheme.bytes();
+        bytes
+            .next()
+            .is_some_and(|first| first.is_ascii_alphabetic())
+            && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+    })
 }
 
 /// The server behind an encoded name.
@@ -83,6 +98,11 @@ impl Pattern {
             pieces.push(Piece::Text(rest.to_owned()));
         }
         Self { pieces }
+    }
+
+    /// Whether it begins with the scheme of URIs that name their server.
+    pub(crate) fn is_of_scheme(&self) -> bool {
+        matches!(self.pieces.first(), Some(Piece::Text(text)) if split(&format!("{text}/")).is_some())
     }
 
     /// How many bytes it fixes: the more, the better it fits.

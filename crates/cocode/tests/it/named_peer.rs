@@ -77,10 +77,9 @@ fn carriage_returns_in_a_call_are_no_messages_of_their_own() {
         (gateway.server("time"), "get_current_time"),
     ] {
         let client = ByHand::new(&url, None).initialized();
-        let body = format!(
-            r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"{name}","arguments":{{"timezone":"UTC","more":[{}]}}}}}}"#,
-            format!("\r{smuggled}\r")
-        );
+        let arguments = format!("{{\"timezone\":\"UTC\",\"more\":[\r{smuggled}\r]}}");
+        let params = format!(r#"{{"name":"{name}","arguments":{arguments}}}"#);
+        let body = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}"#);
         let answer = client.send("POST", &body).with_status(200);
         assert!(answer.body.contains("day_of_week"), "{}", answer.body);
         assert!(!answer.body.contains("time_difference"), "{}", answer.body);

@@ -134,6 +134,29 @@ async fn uri_that_names_a_server_is_never_that_of_another() {
 }
 
 #[tokio::test]
+async fn uri_that_names_an_unknown_server_leads_to_no_other() {
+    let listed = ["cocode://gone/x://listed", "COCODE://gone/x://listed"];
+    let templates = ["cocode://gone/{+any}", "{+any}"];
+    let a = with_resources(reading(Script::new(), "a"), &listed, &templates);
+    let house = House::of(&[("a", a)]).await;
+    let mut client = house.raw().await;
+    let shown = result(&mut client, "resources/list", json!({})).await;
+    let own = [
+        "cocode://a/COCODE://gone/x://listed",
+        "cocode://a/cocode://gone/x://listed",
+    ];
+    assert_eq!(keys(&shown["resources"], "uri"), own);
+    for uri in [
+        "cocode://gone/x://listed",
+        "Cocode://gone/x://else",
+        "cocode://%67one/x:y",
+    ] {
+        let refused = error(&mut client, "resources/read", json!({ "uri": uri })).await;
+        assert_eq!(refused["code"], -32002, "{uri}: {refused}");
+    }
+}
+
+#[tokio::test]
 async fn uri_of_two_servers_does_not_depend_on_which_starts_faster() {
     let gate = Gate::new();
     let a = Script::new().on("initialize").hold(&gate).as_usual();
