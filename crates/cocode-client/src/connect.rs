@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::connection::Connection;
-use crate::error::{ConnectError, RequestError};
+use crate::error::{ConnectError, RequestError, Retry};
 use crate::handshake::{Probe, answer_in, discover, failed, initialize, is_modern_error};
 use crate::options::SessionOptions;
 use crate::serve::serve;
@@ -68,6 +68,7 @@ struct Climb<'a> {
     transport: &'static str,
     doing: &'static str,
     steps: Vec<Step>,
+    begun: Instant,
 }
 
 impl<'a> Climb<'a> {
@@ -80,6 +81,7 @@ impl<'a> Climb<'a> {
             transport,
             doing: "starting",
             steps: Vec::new(),
+            begun: Instant::now(),
         }
     }
 
@@ -96,13 +98,27 @@ impl<'a> Climb<'a> {
             }
             (Protocol::Exact(_) | Protocol::Modern, _) => self.modern_only().await,
             (Protocol::Legacy, _) => self.any_legacy().await,
-            (Protocol::Auto, Some(Era::Legacy)) => match self.any_legacy().await {
-                Err(refusal @ ConnectError::Handshake { .. }) => {
-                    self.modern_after_all(refusal).await
-                }
-                other => other,
-            },
-            (Protocol::Auto, _) => self.either().await,
+            (Protocol::Auto, Some(Era::Legacy)) => self.legacy_again().await,
+            (Protocol::Auto, known) => self.either(known.is_some()).await,
+        }
+    }
+
+    /// Uses a server that is known to need a handshake. The other era follows a refusal, or the
+    /// second end of the connection.
+    async fn legacy_again(&mut self) -> Result<ServerFacts, ConnectError> {
+        let mut outcome = self.any_legacy().await;
+        if let Err(ConnectError::Handshake { error, .. }) = &outcome
+            && let RequestError::Closed { .. } = error
+        {
+            if exited_unasked(error) || !self.can_reopen() {
+                return outcome;
+            }
+            self.open().await?;
+            outcome = self.any_legacy().await;
+        }
+        match outcome {
+            Err(refusal @ ConnectError::Handshake { .. }) => self.modern_after_all(refusal).await,
+            other => other,
         }
     }
 
@@ -132,29 +148,42 @@ impl<'a> Climb<'a> {
         }
     }
 
-    /// Stateless if the server is, otherwise with a handshake.
-    async fn either(&mut self) -> Result<ServerFacts, ConnectError> {
-        match self.probe(self.options.timeouts.probe).await? {
+    /// Stateless if the server is, otherwise with a handshake. A server that is known to be
+    /// stateless has the whole time to answer the probe, and is not taken for another because it is
+    /// slow or busy.
+    async fn either(&mut self, is_known: bool) -> Result<ServerFacts, ConnectError> {
+        let timeouts = self.options.timeouts;
+        let patience = if is_known {
+            timeouts.connect
+        } else {
+            // The handshake that may follow needs its part of the time.
+            let left = timeouts.connect.saturating_sub(self.begun.elapsed());
+            timeouts.probe.min(left / 2)
+        };
+        let mut probe = self.probe(patience).await?;
+        let ended = match &probe {
+            Probe::Gone(why) => !exited_unasked(why),
+            Probe::Silent(why) => matches!(why, RequestError::Link { .. }),
+            _ => false,
+        };
+        if is_known && ended && self.can_reopen() {
+            self.open().await?;
+            probe = self.probe(patience).await?;
+        }
+        match probe {
             Probe::Modern(facts) => Ok(facts),
             Probe::Failed(error) => Err(self.failed(error)),
+            Probe::Silent(error) if is_known => Err(self.failed(error)),
+            Probe::Legacy(error) if is_known && error.retry() != Retry::Pointless => {
+                Err(self.failed(error))
+            }
             Probe::Legacy(why) => {
                 tracing::debug!(error = %why, "not a stateless server");
                 self.any_legacy().await
             }
             Probe::Gone(why) => {
                 tracing::debug!(error = %why, "the server ended when asked for its era");
-                // A server that exits before it reads the probe does so in the other era, too.
-                let is_settled = matches!(
-                    &why,
-                    RequestError::Closed {
-                        reason: Closed::Exited {
-                            has_unread: true,
-                            ..
-                        },
-                        ..
-                    }
-                );
-                if is_settled || matches!(self.target, Target::Memory(_)) {
+                if exited_unasked(&why) || !self.can_reopen() {
                     return Err(self.failed(why));
                 }
                 self.open().await?;
@@ -323,6 +352,10 @@ impl<'a> Climb<'a> {
         Ok(())
     }
 
+    fn can_reopen(&self) -> bool {
+        !matches!(self.target, Target::Memory(_))
+    }
+
     fn failed(&self, error: RequestError) -> ConnectError {
         match &self.current {
             Some((connection, _)) => failed(connection, error),
@@ -351,20 +384,32 @@ impl<'a> Climb<'a> {
     }
 }
 
-/// Whether the other era may still work after this failure of a handshake.
-fn settles_nothing(error: &RequestError) -> bool {
-    let settled = matches!(
+/// Whether the server exited before it read anything: it does so in either era.
+fn exited_unasked(error: &RequestError) -> bool {
+    matches!(
         error,
-        RequestError::Timeout { .. }
-            | RequestError::Link {
-                error: LinkError::AuthRequired(_)
-                    | LinkError::Credentials(_)
-                    | LinkError::Unreachable { .. }
-                    | LinkError::Redirect { .. },
+        RequestError::Closed {
+            reason: Closed::Exited {
+                has_unread: true,
                 ..
-            }
-    );
-    !settled
+            },
+            ..
+        }
+    )
+}
+
+/// Whether the other era may still work after this failure of a handshake: the server has refused
+/// it, or ends whenever it is asked.
+fn settles_nothing(error: &RequestError) -> bool {
+    match error {
+        RequestError::Closed { .. } => true,
+        RequestError::Link {
+            error:
+                LinkError::AuthRequired(_) | LinkError::Credentials(_) | LinkError::Redirect { .. },
+            ..
+        } => false,
+        error => error.retry() == Retry::Pointless,
+    }
 }
 
 fn transport_name(target: &Target) -> &'static str {

@@ -17,8 +17,8 @@ pub struct SessionOptions {
     pub client: ClientInfo,
     /// What to speak.
     pub protocol: Protocol,
-    /// The era that this server was found to speak before, if the caller remembers. A wrong memory
-    /// is corrected when the server refuses.
+    /// The era that this server was found to speak before, if the caller remembers. It is kept unless
+    /// the server refuses it, or ends twice in a row when it is asked.
     pub known_era: Option<Era>,
     /// Serves the server's own requests and hears its notifications.
     pub handler: Arc<dyn Handler>,
@@ -48,7 +48,8 @@ pub struct ClientInfo {
 pub struct Timeouts {
     /// The whole of making a session, the start of a process included.
     pub connect: Duration,
-    /// How long a server may keep silent about its era before it counts as legacy.
+    /// How long a server of an unknown era may keep silent about it before it counts as legacy; at
+    /// most half of what is left of `connect`.
     pub probe: Duration,
     /// A request that is no tool call.
     pub request: Duration,

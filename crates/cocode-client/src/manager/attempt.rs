@@ -82,7 +82,7 @@ pub(crate) async fn connect(
     let session = Session::connect(target, session_options)
         .await
         .map_err(failed)?;
-    server.count_connection();
+    server.count_connection(session.server().era());
     server.change_lists(|lists| lists.introduce(session.server()));
     if options.lists == ListReading::OnDemand {
         recall(server, &session);

@@ -296,9 +296,10 @@ impl Server {
         self.connection.load(Ordering::Relaxed)
     }
 
-    /// A connection is there, which is another than the one before.
-    pub(crate) fn count_connection(&self) {
+    /// A connection is there, which is another than the one before. Its era is kept for the next.
+    pub(crate) fn count_connection(&self, era: Era) {
         self.connection.fetch_add(1, Ordering::Relaxed);
+        lock(&self.memory).era = Some(era);
     }
 
     pub(crate) fn is_offered(&self) -> bool {
@@ -315,9 +316,7 @@ impl Server {
     }
 
     pub(crate) fn connected(&self, facts: ConnectionFacts) {
-        let mut memory = lock(&self.memory);
-        memory.era = Some(facts.revision.era());
-        memory.facts = Some(Arc::new(facts));
+        lock(&self.memory).facts = Some(Arc::new(facts));
     }
 
     pub(crate) fn facts(&self) -> Option<Arc<ConnectionFacts>> {

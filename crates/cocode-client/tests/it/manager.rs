@@ -4,6 +4,7 @@ mod accounts;
 mod changes;
 mod crashes;
 mod faulty;
+mod known_eras;
 mod patience;
 mod promises;
 mod refusals;

@@ -22,7 +22,7 @@ use crate::support::{raw, soon, text_of};
 use StateKind::{Ready, Starting, Stopped};
 
 /// As [`quick`], with lists remembered here and servers started like this.
-fn remembering(directory: &Path, when: When) -> ManagerOptions {
+pub(crate) fn remembering(directory: &Path, when: When) -> ManagerOptions {
     let mut options = quick();
     options.cache = ListCache::open(directory);
     options.start.when = when;
@@ -41,7 +41,7 @@ async fn resting(options: ManagerOptions, specs: Vec<ServerSpec>) -> (Manager, S
 }
 
 /// Lets a manager list everything once, and remember it.
-async fn learn(directory: &Path, specs: Vec<ServerSpec>) {
+pub(crate) async fn learn(directory: &Path, specs: Vec<ServerSpec>) {
     let options = remembering(directory, When::AtOnce);
     let connector = Arc::clone(&options.connector);
     let (manager, _story) = ready(options, specs.clone()).await;
