@@ -3,6 +3,7 @@
 
 mod asking;
 mod attempt;
+mod attempts;
 mod backoff;
 mod call_error;
 mod call_events;

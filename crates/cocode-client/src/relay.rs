@@ -32,6 +32,9 @@ pub trait Witness: Send + Sync + 'static {
     /// A question that came on the request's own stream, where it has one.
     fn asked(&self, method: &str, params: Option<RawJson>)
     -> Answer<'_, Result<RawJson, RpcError>>;
+
+    /// The request is sent again after this error: its progress begins anew.
+    fn repeats(&self, error: &RequestError);
 }
 
 /// A request of somebody else.

@@ -94,6 +94,7 @@ fn full() -> Entry {
         startup_timeout_sec: Seconds::new(10.0),
         connect_timeout_sec: Seconds::new(0.1),
         tool_timeout_sec: Seconds::new(1.5),
+        tool_total_timeout_sec: Seconds::new(90.0),
         tool_timeouts_sec: BTreeMap::from([
             ("search".to_owned(), Seconds(5.0)),
             ("exp\"ört. *".to_owned(), Seconds(0.25)),

@@ -59,6 +59,8 @@ pub struct Entry {
     pub tool_timeout_sec: Option<Seconds>,
     /// How long single tools may be silent, by name or pattern.
     pub tool_timeouts_sec: BTreeMap<String, Seconds>,
+    /// How long a call may take in all.
+    pub tool_total_timeout_sec: Option<Seconds>,
     /// Only these tools.
     pub enabled_tools: Option<Vec<String>>,
     /// Not these tools.
@@ -169,6 +171,7 @@ impl Entry {
             connect_timeout_sec,
             tool_timeout_sec,
             tool_timeouts_sec,
+            tool_total_timeout_sec,
             enabled_tools,
             disabled_tools,
             protocol,
@@ -202,6 +205,7 @@ impl Entry {
         for (tool, seconds) in tool_timeouts_sec {
             lines.plain(&format!("tool_timeouts_sec.{tool}"), Some(seconds));
         }
+        lines.plain("tool_total_timeout_sec", *tool_total_timeout_sec);
         if let Some(tools) = enabled_tools {
             lines.list_even_empty("enabled_tools", tools);
         }

@@ -193,6 +193,11 @@ pub(crate) const SERVER: &[Key] = &[
         "How long single tools may be silent, by name; `*` matches any text. The exact name counts, \
          else the pattern that fixes the most of it, else `tool_timeout_sec`.",
     ),
+    key(
+        "tool_total_timeout_sec",
+        Kind::Seconds,
+        "How long a call may take in all, whatever progress it makes (as in `[health]`).",
+    ),
     in_json(
         key(
             "timeout",

@@ -273,6 +273,7 @@ impl Reader<'_> {
             "connect_timeout_sec" => entry.connect_timeout_sec = self.seconds(key, node),
             "tool_timeout_sec" | "timeout" => entry.tool_timeout_sec = self.seconds(key, node),
             "tool_timeouts_sec" => entry.tool_timeouts_sec = self.seconds_by_name(name, node),
+            "tool_total_timeout_sec" => entry.tool_total_timeout_sec = self.seconds(key, node),
             "enabled_tools" => entry.enabled_tools = Some(self.list(name, node)),
             "disabled_tools" => entry.disabled_tools = self.list(name, node),
             "protocol" => entry.protocol = self.protocol(node),

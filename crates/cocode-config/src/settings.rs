@@ -197,6 +197,8 @@ pub struct HealthSettings {
     pub reconnect_attempts: Setting<u64>,
     /// When idle servers are stopped.
     pub idle_stop: Option<Setting<Duration>>,
+    /// How long a call may take in all.
+    pub tool_total_timeout: Option<Setting<Duration>>,
 }
 
 /// `[retention]`: what is not given is kept.

@@ -92,6 +92,7 @@ impl Work<'_> {
             connect_timeout_sec,
             tool_timeout_sec,
             tool_timeouts_sec,
+            tool_total_timeout_sec,
             enabled_tools,
             disabled_tools,
             protocol,
@@ -117,6 +118,7 @@ impl Work<'_> {
                 .iter()
                 .map(|(tool, seconds)| (tool.clone(), seconds.duration()))
                 .collect(),
+            tool_total_timeout: tool_total_timeout_sec.map(Seconds::duration),
             tools: ToolFilter {
                 enabled: enabled_tools.clone(),
                 disabled: disabled_tools.clone(),

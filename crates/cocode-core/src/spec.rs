@@ -39,6 +39,8 @@ pub struct ServerSpec {
     pub tool_timeout: Duration,
     /// How long single tools may be silent: by name, or by a pattern in which `*` matches any text.
     pub tool_timeouts: BTreeMap<String, Duration>,
+    /// How long a call may take in all, whatever progress it makes; as the manager says if not given.
+    pub tool_total_timeout: Option<Duration>,
     /// Which of its tools count.
     pub tools: ToolFilter,
     /// What to speak.
@@ -118,6 +120,7 @@ impl ServerSpec {
             connect_timeout: DEFAULT_CONNECT_TIMEOUT,
             tool_timeout: DEFAULT_TOOL_TIMEOUT,
             tool_timeouts: BTreeMap::new(),
+            tool_total_timeout: None,
             tools: ToolFilter::default(),
             protocol: Protocol::default(),
             isolation: Isolation::default(),

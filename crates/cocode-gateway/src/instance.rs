@@ -26,7 +26,7 @@ use crate::witness::CallWitness;
 /// How long a server may be silent about a request where its specification does not say: clients
 /// have limits of their own.
 const SILENCE: Duration = Duration::from_mins(10);
-/// How long a request may take at all.
+/// How long a request may take at all, where nobody says otherwise.
 const LONGEST: Duration = Duration::from_hours(6);
 
 /// Tasks that end servers nobody needs any more.
@@ -53,6 +53,8 @@ pub(crate) struct Instance {
     manager: Manager,
     pub(crate) traffic: Arc<Traffic>,
     spec: Arc<ServerSpec>,
+    /// How long a call may take in all.
+    longest_call: Duration,
     since: Instant,
     /// The resources whose changes somebody wants to hear of.
     pub(crate) following: Arc<Following>,
@@ -107,6 +109,7 @@ impl Instance {
             ..options.clone()
         });
         let spec_kept = Arc::new(spec.clone());
+        let longest_call = spec.tool_total_timeout.or(options.tool_total_timeout);
         manager.apply([spec]).await;
         let background = Background {
             reaper: Arc::clone(reaper),
@@ -118,6 +121,7 @@ impl Instance {
             manager,
             traffic,
             spec: spec_kept,
+            longest_call: longest_call.unwrap_or(LONGEST),
             since: Instant::now(),
             following,
             background,
@@ -179,7 +183,7 @@ impl Instance {
     pub(crate) async fn relay(&self, passed: &Passed) -> Result<Frame, RpcError> {
         let tool = passed.tool.as_deref();
         let deadlines = self.deadlines(tool);
-        let until = Instant::now() + deadlines.idle;
+        let until = Instant::now() + deadlines.idle.min(deadlines.total);
         let on_its_way = self
             .traffic
             .begin(passed.session, &passed.method, &passed.witness, until)
@@ -195,7 +199,7 @@ impl Instance {
         let under_way = passed.witness.begin();
         let answer = self.manager.relay(&self.name, tool, &relayed).await;
         drop(under_way);
-        if !answer.as_ref().is_err_and(is_late) {
+        if !answer.as_ref().is_err_and(is_late) && !passed.witness.has_timed_out() {
             on_its_way.done();
         }
         answer.map_err(|error| told(&self.name, &error))
@@ -220,7 +224,7 @@ impl Instance {
         let said = said.filter(|said| *said != DEFAULT_TOOL_TIMEOUT);
         Deadlines {
             idle: said.unwrap_or(SILENCE),
-            total: LONGEST,
+            total: tool.map_or(LONGEST, |_| self.longest_call),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use cocode_client::{Notification, Witness};
+use cocode_client::{Notification, RequestError, Witness};
 use cocode_wire::encode::{self, push_member};
 use cocode_wire::members::Members;
 use cocode_wire::serve::Sink;
@@ -44,6 +44,8 @@ pub(crate) struct CallWitness {
     /// Whether a server works on the request.
     is_under_way: AtomicBool,
     over: Notify,
+    /// A server may still be at work on an attempt that was repeated.
+    has_timed_out: AtomicBool,
     /// What counts the request among what goes on while it is parked, until no server works on it.
     counted: Mutex<Option<Counted>>,
     is_counted: AtomicBool,
@@ -96,6 +98,7 @@ impl CallWitness {
             way: Mutex::new(Way::of(request)),
             is_under_way: AtomicBool::new(false),
             over: Notify::new(),
+            has_timed_out: AtomicBool::new(false),
             counted: Mutex::default(),
             is_counted: AtomicBool::new(false),
         })
@@ -137,6 +140,11 @@ impl CallWitness {
     pub(crate) fn begins_again(&self) {
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         reported.before = reported.most;
+    }
+
+    /// Whether an attempt timed out that was then repeated.
+    pub(crate) fn has_timed_out(&self) -> bool {
+        self.has_timed_out.load(Ordering::Relaxed)
     }
 
     /// Whether a report says more than earlier attempts did. Within one attempt, what the server says
@@ -311,6 +319,13 @@ impl Witness for CallWitness {
         let retold = self.from.retold(&self.server, notification);
         let params = retold.as_ref().or(params.as_ref()).map(RawJson::as_bytes);
         self.send(encode::notification(method, params));
+    }
+
+    fn repeats(&self, error: &RequestError) {
+        if matches!(error, RequestError::Timeout { .. }) {
+            self.has_timed_out.store(true, Ordering::Relaxed);
+        }
+        self.begins_again();
     }
 
     /// A server may forget what it has asked when its work is over. Clients take care of that; those

@@ -146,6 +146,7 @@ fn options(
         start_limiter: start_limiter(&settings.health),
         health: health(&settings.health),
         tool_timeout,
+        tool_total_timeout: tool_total_timeout(&settings.health),
         output: output.unwrap_or_default(),
         results: Some(results::store(workspace)?),
         lists: match purpose {
@@ -217,6 +218,7 @@ pub(crate) fn health(settings: &HealthSettings) -> Health {
         max_failures,
         reconnect_attempts,
         idle_stop,
+        tool_total_timeout: _,
     } = settings;
     let count = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
     let mut health = Health {
@@ -228,6 +230,11 @@ pub(crate) fn health(settings: &HealthSettings) -> Health {
     };
     health.reconnect.attempts = count(reconnect_attempts.value);
     health
+}
+
+pub(crate) fn tool_total_timeout(settings: &HealthSettings) -> Option<Duration> {
+    let given = settings.tool_total_timeout.as_ref();
+    given.map(|setting| setting.value)
 }
 
 fn milliseconds(text: &str) -> Result<Duration, CliError> {

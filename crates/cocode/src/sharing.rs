@@ -27,6 +27,7 @@ pub(crate) fn ways(workspace: &Workspace) -> Result<Vec<String>, CliError> {
         format!("{:?}", document.map(|setting| &setting.value)),
         format!("{:?}", environment.tool_timeout),
         format!("{:?}", managing::health(&settings.health)),
+        format!("{:?}", managing::tool_total_timeout(&settings.health)),
         workspace.places.state.display().to_string(),
     ])
 }
@@ -48,10 +49,12 @@ pub(crate) fn key(
         connect_timeout,
         tool_timeout,
         tool_timeouts,
+        tool_total_timeout,
         idle_stop,
         ..
     } = spec;
-    let times = (connect_timeout, tool_timeout, tool_timeouts, idle_stop);
+    let tools = (tool_timeout, tool_timeouts, tool_total_timeout);
+    let times = (connect_timeout, tools, idle_stop);
     fields.add(format!("{times:?}"));
     let (own, runs_something) = match &spec.reach {
         Reach::Program(program) => (program.directory(), true),

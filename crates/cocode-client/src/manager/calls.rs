@@ -1,8 +1,6 @@
 //! From a name and arguments to a result: finds the tool, checks, waits for its server, calls, and
 //! repeats what may be repeated.
 
-mod attempts;
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -12,20 +10,21 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use super::Manager;
+use super::attempts::{RepeatableRequest, RetryTiming, attempts};
 use super::call_error::CallError;
 use super::call_events::Telling;
 use super::events::CallId;
-use super::find::{
-    Callee, find, find_in, mismatch, output_mismatch, patience, relist, unavailable, unknown,
-};
+use super::find::{Callee, find, find_in, mismatch, output_mismatch, patience, relist, unknown};
 use super::server::Server;
 use super::shared::Shared;
 use crate::clock::{Deadlines, later};
 use crate::error::RequestError;
-use crate::features::CallResult;
+use crate::features::{Annotations, CallResult};
 use crate::list_cache::ListKind;
+use crate::options::RequestOptions;
 use crate::progress::OnProgress;
 use crate::schema::Mismatch;
+use crate::session::Session;
 use crate::telemetry::{TraceContext, call_span};
 
 use super::output::Output;
@@ -301,7 +300,12 @@ impl<'a> Work<'a> {
     async fn carry_out(&mut self) -> Result<Called, CallError> {
         self.revalidate();
         self.check_arguments().await?;
-        let (result, attempts) = self.attempts().await?;
+        let timing = RetryTiming {
+            begun: self.begun,
+            deadlines: self.deadlines,
+            backoff: self.shared.options.health.reconnect,
+        };
+        let (result, attempts) = attempts(&self.server, &*self, timing).await?;
         let output_mismatch = self.check_output(&result).await;
         let tool = self.tool.name();
         let (result, output) = match self.context.output {
@@ -371,14 +375,6 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn failed(&self, error: RequestError) -> CallError {
-        CallError::Request {
-            server: self.server.name.clone(),
-            tool: self.tool.name().clone(),
-            error,
-        }
-    }
-
     /// Whether the structured content is what the tool promises, by a schema that is no older
     /// than the connection.
     async fn check_output(&self, result: &CallResult) -> Option<Mismatch> {
@@ -400,6 +396,38 @@ impl<'a> Work<'a> {
         match now {
             Some(Callee::Listed(tool)) => output_mismatch(tool.output.as_ref()?, result),
             _ => Some(mismatch),
+        }
+    }
+}
+
+impl RepeatableRequest for Work<'_> {
+    type Answer = CallResult;
+
+    fn annotations(&self) -> Annotations {
+        self.tool.annotations()
+    }
+
+    async fn send(
+        &self,
+        session: &Session,
+        deadlines: Deadlines,
+    ) -> Result<CallResult, RequestError> {
+        let options = RequestOptions {
+            deadlines: Some(deadlines),
+            on_progress: self.context.on_progress.clone(),
+            meta: self.context.meta.clone(),
+        };
+        let name = self.tool.name().as_str();
+        session.call_tool(name, self.arguments, options).await
+    }
+
+    fn repeats(&self, _error: &RequestError) {}
+
+    fn failed(&self, error: RequestError) -> CallError {
+        CallError::Request {
+            server: self.server.name.clone(),
+            tool: self.tool.name().clone(),
+            error,
         }
     }
 }

@@ -37,6 +37,8 @@ pub struct ManagerOptions {
     pub timeouts: Timeouts,
     /// How long any tool may be silent, whatever specifications say.
     pub tool_timeout: Option<Duration>,
+    /// How long a call may take in all, where the specification of its server does not say.
+    pub tool_total_timeout: Option<Duration>,
     /// When a result is too large to be shown.
     pub output: OutputLimits,
     /// Where results that are too large are kept.
@@ -159,6 +161,7 @@ impl Default for ManagerOptions {
             health: Health::default(),
             timeouts: Timeouts::default(),
             tool_timeout: None,
+            tool_total_timeout: None,
             output: OutputLimits::default(),
             results: None,
             lists: ListReading::default(),
@@ -193,6 +196,7 @@ impl std::fmt::Debug for ManagerOptions {
             .field("health", &self.health)
             .field("timeouts", &self.timeouts)
             .field("tool_timeout", &self.tool_timeout)
+            .field("tool_total_timeout", &self.tool_total_timeout)
             .field("output", &self.output)
             .finish_non_exhaustive()
     }

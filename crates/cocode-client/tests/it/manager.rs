@@ -10,6 +10,7 @@ mod promises;
 mod refusals;
 mod remembering;
 mod resumed;
+mod retries;
 mod servers;
 mod sharing;
 mod sickness;

@@ -46,6 +46,7 @@ fn fields(entry: &Entry) -> Vec<(&'static str, Field<'_>)> {
         connect_timeout_sec,
         tool_timeout_sec,
         tool_timeouts_sec,
+        tool_total_timeout_sec,
         enabled_tools,
         disabled_tools,
         protocol,
@@ -92,6 +93,10 @@ fn fields(entry: &Entry) -> Vec<(&'static str, Field<'_>)> {
         (
             "tool_timeouts_sec",
             (!tool_timeouts_sec.is_empty()).then_some(Field::SecondsMap(tool_timeouts_sec)),
+        ),
+        (
+            "tool_total_timeout_sec",
+            tool_total_timeout_sec.map(Field::Seconds),
         ),
         ("enabled_tools", enabled_tools.as_deref().map(Field::List)),
         ("disabled_tools", list(disabled_tools)),

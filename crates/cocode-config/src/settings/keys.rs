@@ -294,6 +294,12 @@ const HEALTH: &[SettingKey] = &[
         Kind::Seconds,
         "How long servers may idle before they are stopped, where their own entry does not say.",
     ),
+    key(
+        "tool_total_timeout_sec",
+        Kind::Seconds,
+        "How long a call may take in all, whatever progress it makes, where the entry of its server \
+         does not say (3600, at a gateway 21600).",
+    ),
 ];
 
 const RETENTION: &[SettingKey] = &[

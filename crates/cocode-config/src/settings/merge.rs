@@ -293,6 +293,7 @@ impl<'a> Values<'a> {
             max_failures: self.or("health.max_failures", 5, count),
             reconnect_attempts: self.or("health.reconnect_attempts", 5, count),
             idle_stop: self.get("health.idle_stop_sec", duration),
+            tool_total_timeout: self.get("health.tool_total_timeout_sec", duration),
         }
     }
 

@@ -53,6 +53,9 @@ const IN_PLACE: &[Change] = &[
         spec.connect_timeout = Duration::ZERO;
     }),
     ("tool_timeout", |spec| spec.tool_timeout = Duration::ZERO),
+    ("tool_total_timeout", |spec| {
+        spec.tool_total_timeout = Some(Duration::ZERO);
+    }),
     ("tool_timeouts", |spec| {
         spec.tool_timeouts.insert("a".to_owned(), Duration::ZERO);
     }),

@@ -97,6 +97,7 @@ impl AgentPlace {
         })?;
         let mut spec = ServerSpec::program(name, PROGRAM, vec![root.display().to_string()]);
         spec.tool_timeout = LONGEST_CALL;
+        spec.tool_total_timeout = Some(LONGEST_CALL);
         if let Some(reason) = config.refuses_unlisted(&spec) {
             return Err(blocked("the agent", &reason));
         }

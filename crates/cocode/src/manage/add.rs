@@ -129,6 +129,7 @@ fn entry(args: &AddArgs, workspace: &Workspace) -> Result<Entry, CliError> {
         connect_timeout_sec: seconds(connect_timeout),
         tool_timeout_sec: seconds(tool_timeout),
         tool_timeouts_sec: BTreeMap::new(),
+        tool_total_timeout_sec: None,
         enabled_tools: (!enabled_tools.is_empty()).then(|| enabled_tools.clone()),
         disabled_tools: disabled_tools.clone(),
         protocol: protocol.as_ref().map(|protocol| protocol_name(*protocol)),

@@ -249,6 +249,7 @@ fn of_health(rows: &mut Rows, settings: &HealthSettings) {
         max_failures,
         reconnect_attempts,
         idle_stop,
+        tool_total_timeout,
     } = settings;
     rows.table = "health";
     rows.add("start_concurrency", start_concurrency, |many| match many {
@@ -260,6 +261,7 @@ fn of_health(rows: &mut Rows, settings: &HealthSettings) {
     rows.add("max_failures", max_failures, number);
     rows.add("reconnect_attempts", reconnect_attempts, number);
     rows.given("idle_stop_sec", idle_stop.as_ref(), seconds);
+    rows.given("tool_total_timeout_sec", tool_total_timeout.as_ref(), seconds);
 }
 
 fn of_retention(rows: &mut Rows, settings: &RetentionSettings) {
