@@ -15,7 +15,7 @@ use cocode_wire::serve::{Answer, Asked, Conversation, Serving, Sink};
 use cocode_wire::{Frame, RawJson, RpcError, code, encode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::caller::Caller;
 use crate::instance::Instance;
@@ -51,6 +51,8 @@ pub(crate) struct Downstream {
     pub(crate) starting: Semaphore,
     /// What it tells servers.
     pub(crate) outbox: Outbox,
+    /// Tells when calls under way are given up.
+    drained: watch::Receiver<bool>,
     state: Mutex<State>,
 }
 
@@ -74,8 +76,10 @@ impl Downstream {
         outlet: Option<Arc<dyn Sink>>,
         announced: Announced,
         party: Arc<Party>,
+        drained: watch::Receiver<bool>,
     ) -> Arc<Self> {
         Arc::new(Self {
+            drained,
             room,
             outlet,
             number: next_session(),
@@ -298,9 +302,12 @@ impl Conversation for Downstream {
             Err(error) => return Box::pin(std::future::ready(Answer::error(&id, &error))),
         };
         let under_way = (!self.is_session()).then(|| self.party.begin());
-        let reply = self.reply(&id, asked);
+        // Other requests may be made again at the next gateway.
+        let drained = (asked.frame.method() == "tools/call").then(|| self.drained.clone());
+        let pending = self.reply(&id, asked);
         Box::pin(async move {
             let _under_way = under_way;
+            let reply = pending.reply(is_true(drained));
             let Some(mut on_its_way) = on_its_way else {
                 return reply.await.answer(&id);
             };
@@ -362,6 +369,16 @@ impl Conversation for Downstream {
         drop((in_flight, questions, served));
         self.room.left();
     }
+}
+
+/// Ready as soon as that is true; never if there is nothing that tells.
+async fn is_true(told: Option<watch::Receiver<bool>>) {
+    if let Some(mut told) = told
+        && told.wait_for(|is_true| *is_true).await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
 }
 
 /// The resource that a notification says has changed.

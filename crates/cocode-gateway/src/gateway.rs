@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use cocode_wire::limits::{DRAIN_TIMEOUT, LAST_WORDS_TIMEOUT};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -35,6 +36,8 @@ pub(crate) struct Core {
     views: Mutex<Vec<Weak<Inner>>>,
     /// Whether the gateway is about to end.
     ending: watch::Sender<bool>,
+    /// Whether calls that are still under way are given up.
+    drained: watch::Sender<bool>,
     tasks: Mutex<JoinSet<()>>,
     runtime: tokio::runtime::Handle,
 }
@@ -49,6 +52,7 @@ impl Gateway {
             reaper: Reaper::default(),
             views: Mutex::default(),
             ending: watch::Sender::new(false),
+            drained: watch::Sender::new(false),
             tasks: Mutex::default(),
             runtime: tokio::runtime::Handle::current(),
         });
@@ -91,6 +95,16 @@ impl Gateway {
         self.core.ending.send_replace(true);
     }
 
+    /// Answers calls that are still under way after a while with an error: before transports stop
+    /// waiting for them ([`DRAIN_TIMEOUT`]), so that a server which never answers delays no end.
+    pub fn begin_drain(&self) {
+        let drained = self.core.drained.clone();
+        self.core.background(async move {
+            tokio::time::sleep(DRAIN_TIMEOUT.saturating_sub(LAST_WORDS_TIMEOUT)).await;
+            drained.send_replace(true);
+        });
+    }
+
     /// Waits, within bounds, until the servers have ended that nobody uses any more. For the end:
     /// views have to be dropped before.
     pub async fn finish(&self) {
@@ -125,6 +139,10 @@ impl Core {
     pub(crate) fn views(&self) -> Vec<Arc<Inner>> {
         let views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
         views.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    pub(crate) fn drained(&self) -> watch::Receiver<bool> {
+        self.drained.subscribe()
     }
 
     /// Ready when the gateway is about to end.

@@ -36,6 +36,7 @@ mod parked;
 mod party;
 mod passing;
 mod place;
+mod progress;
 mod questions;
 mod reply;
 mod request;

@@ -93,7 +93,7 @@ async fn carry(
         params,
         caller,
         session: request.session,
-        wants_progress: request.said.progress_token.is_some(),
+        wants_progress: request.progress.is_some(),
         witness: request.witness(instance.name(), tool.as_deref()),
         tool,
     };

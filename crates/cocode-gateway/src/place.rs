@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use cocode_wire::serve::{Conversation, Endpoint, Sink};
+use tokio::sync::watch;
 
 use crate::downstream::Downstream;
 use crate::oversight::Overseer;
@@ -21,6 +22,7 @@ pub(crate) struct Place {
     announced: Announced,
     /// Whom they belong to.
     party: Arc<Party>,
+    drained: watch::Receiver<bool>,
 }
 
 impl Place {
@@ -31,6 +33,7 @@ impl Place {
             view: Arc::downgrade(view),
             announced: Announced::default(),
             party: Arc::clone(view.party()),
+            drained: view.drained(),
         })
     }
 
@@ -42,6 +45,7 @@ impl Place {
             view: Weak::clone(&self.view),
             announced,
             party: Arc::clone(&self.party),
+            drained: self.drained.clone(),
         })
     }
 
@@ -53,12 +57,14 @@ impl Place {
             view: Weak::clone(&self.view),
             announced: self.announced,
             party: Arc::new(self.party.watched_by(overseer)),
+            drained: self.drained.clone(),
         })
     }
 
     fn client(&self, outlet: Option<Arc<dyn Sink>>) -> Arc<Downstream> {
         let (room, party) = (Arc::clone(&self.room), Arc::clone(&self.party));
-        Downstream::new(room, outlet, self.announced, party)
+        let drained = self.drained.clone();
+        Downstream::new(room, outlet, self.announced, party, drained)
     }
 }
 

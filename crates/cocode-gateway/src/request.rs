@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use crate::caller::Caller;
 use crate::deeds::Slot;
 use crate::downstream::Downstream;
+use crate::progress::ClientProgress;
 use crate::reply::Reply;
 use crate::said::Said;
 use crate::witness::CallWitness;
@@ -30,6 +31,8 @@ pub(crate) struct Request {
     pub(crate) headers: HeaderMap,
     /// Leads to the client, ahead of the answer.
     pub(crate) stream: Arc<dyn Sink>,
+    /// What its client hears of its progress, if it wants to.
+    pub(crate) progress: Option<Arc<ClientProgress>>,
     /// Who asks.
     pub(crate) caller: Arc<Caller>,
     /// In which conversation.

@@ -389,6 +389,11 @@ impl Inner {
         }
     }
 
+    /// Tells when calls under way are given up.
+    pub(crate) fn drained(&self) -> watch::Receiver<bool> {
+        self.core.drained()
+    }
+
     /// Ready when there is nothing more to be heard: the gateway is about to end, the view is gone,
     /// or the server, if it is about one, is not served any more. Keeps none of them.
     pub(crate) fn silence(

@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use cocode_client::{Notification, RequestError, Witness};
-use cocode_wire::encode::{self, push_member};
-use cocode_wire::members::Members;
+use cocode_wire::encode;
 use cocode_wire::serve::Sink;
 use cocode_wire::{RawJson, RpcError, code};
 use tokio::sync::Notify;
@@ -18,6 +17,7 @@ use crate::downstream::Downstream;
 use crate::level::Level;
 use crate::oversight::Counted;
 use crate::party::Matter;
+use crate::progress::ClientProgress;
 use crate::questions::Questions;
 use crate::request::Request;
 use cocode_core::{Era, ServerName};
@@ -40,7 +40,6 @@ pub(crate) struct CallWitness {
     /// What the client was needed for, but did not offer.
     lacking: Mutex<Abilities>,
     way: Mutex<Way>,
-    reported: Mutex<Reported>,
     /// Whether a server works on the request.
     is_under_way: AtomicBool,
     over: Notify,
@@ -51,17 +50,10 @@ pub(crate) struct CallWitness {
     is_counted: AtomicBool,
 }
 
-/// How much progress was reported.
-struct Reported {
-    most: f64,
-    /// By earlier attempts.
-    before: f64,
-}
-
 /// How the client is reached at this moment: a request that was asked again comes by another way.
 struct Way {
     stream: Arc<dyn Sink>,
-    progress_token: Option<RawJson>,
+    progress: Option<Arc<ClientProgress>>,
     /// What somebody watches it as.
     deed: Option<Arc<Slot>>,
 }
@@ -70,7 +62,7 @@ impl Way {
     fn of(request: &Request) -> Self {
         Self {
             stream: Arc::clone(&request.stream),
-            progress_token: request.said.progress_token.clone(),
+            progress: request.progress.clone(),
             deed: request.deed.get().cloned(),
         }
     }
@@ -91,10 +83,6 @@ impl CallWitness {
             tool: tool.filter(|_| is_told).map(Arc::from),
             questions: Arc::default(),
             lacking: Mutex::default(),
-            reported: Mutex::new(Reported {
-                most: f64::NEG_INFINITY,
-                before: f64::NEG_INFINITY,
-            }),
             way: Mutex::new(Way::of(request)),
             is_under_way: AtomicBool::new(false),
             over: Notify::new(),
@@ -135,29 +123,17 @@ impl CallWitness {
         *self.way() = Way::of(request);
     }
 
-    /// The request is made once more. Its progress begins anew at the server, while to the client it is
-    /// one request, whose progress only grows.
+    /// The request is made once more.
     pub(crate) fn begins_again(&self) {
-        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-        reported.before = reported.most;
+        let progress = self.way().progress.clone();
+        if let Some(progress) = progress {
+            progress.begins_again();
+        }
     }
 
     /// Whether an attempt timed out that was then repeated.
     pub(crate) fn has_timed_out(&self) -> bool {
         self.has_timed_out.load(Ordering::Relaxed)
-    }
-
-    /// Whether a report says more than earlier attempts did. Within one attempt, what the server says
-    /// is passed on.
-    fn is_progress(&self, report: &Members<'_>) -> bool {
-        let progress = report.get("progress");
-        let Some(progress) = progress.and_then(|progress| progress.get().parse::<f64>().ok())
-        else {
-            return true;
-        };
-        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-        reported.most = reported.most.max(progress);
-        progress > reported.before
     }
 
     /// Its client is told of these questions, and may hear when they are done with.
@@ -269,38 +245,16 @@ impl CallWitness {
 
 impl Witness for CallWitness {
     fn progress(&self, params: &RawJson) {
-        let (token, deed) = {
+        let (progress, deed) = {
             let way = self.way();
-            (way.progress_token.clone(), way.deed.clone())
+            (way.progress.clone(), way.deed.clone())
         };
         if let Some(deed) = deed {
             deed.progress(params);
         }
-        let Some(token) = token else {
-            return;
-        };
-        let Ok(members) = params.decode::<Members<'_>>() else {
-            return;
-        };
-        if !self.is_progress(&members) {
-            return;
+        if let Some(progress) = progress {
+            progress.report(params);
         }
-        let mut text = Vec::with_capacity(params.as_bytes().len() + token.as_bytes().len());
-        text.push(b'{');
-        for (index, (key, value)) in members.0.iter().enumerate() {
-            if index > 0 {
-                text.push(b',');
-            }
-            let is_token = key == "progressToken";
-            let value = if is_token {
-                token.as_str()
-            } else {
-                value.get()
-            };
-            push_member(&mut text, key, value);
-        }
-        text.push(b'}');
-        self.send(encode::notification("notifications/progress", Some(&text)));
     }
 
     fn notified(&self, notification: &Notification) {

@@ -187,6 +187,7 @@ async fn serve(
         };
         if is_wanted {
             stop.cancel();
+            gateway.begin_drain();
             management.house.close();
             parted.set(part(fronts.as_mut()).fuse());
             voice.ending();

@@ -9,10 +9,41 @@ use cocode_wire::{RawJson, RpcError, code};
 use super::{Downstream, next_session, unknown_method};
 use crate::caller::Caller;
 use crate::hello::Hello;
+use crate::progress::ClientProgress;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::room::Replying;
 use crate::said::Said;
+
+/// A request that is being served.
+pub(super) struct Pending {
+    replying: Replying<'static>,
+    progress: Option<Arc<ClientProgress>>,
+}
+
+impl Pending {
+    /// Waits for the reply. Meanwhile a client that wants to hear of progress does. What is not there
+    /// when `drained` is ready becomes an error.
+    pub(super) async fn reply(self, drained: impl Future<Output = ()>) -> Reply {
+        let Self { replying, progress } = self;
+        let beating = async {
+            match &progress {
+                Some(progress) => progress.beat().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            reply = replying => reply,
+            () = drained => {
+                let what = "the gateway ended before the server answered, and it is not known whether \
+                            this was carried out";
+                RpcError::new(code::INTERNAL_ERROR, what).into()
+            }
+            never = beating => match never {},
+        }
+    }
+}
 
 /// What a client wants.
 enum Reading {
@@ -24,18 +55,22 @@ enum Reading {
 
 impl Downstream {
     /// Begins to reply to a request.
-    pub(super) fn reply(self: &Arc<Self>, id: &RawJson, asked: Asked) -> Replying<'static> {
-        match self.read(id, asked) {
+    pub(super) fn reply(self: &Arc<Self>, id: &RawJson, asked: Asked) -> Pending {
+        let mut progress = None;
+        let replying = match self.read(id, asked) {
             Ok(Reading::Request(request)) => {
+                progress.clone_from(&request.progress);
                 let room = Arc::clone(&self.room);
                 if request.method == "server/discover" && request.caller.era() == Era::Modern {
-                    return Box::pin(async move { room.discover(&request).await });
+                    Box::pin(async move { room.discover(&request).await })
+                } else {
+                    room.serve(request)
                 }
-                room.serve(request)
             }
             Ok(Reading::Opened(opening)) => Box::pin(opening.welcome()),
             Err(reply) => Box::pin(std::future::ready(reply)),
-        }
+        };
+        Pending { replying, progress }
     }
 
     /// Reads what is asked; what can be answered at once is.
@@ -81,7 +116,11 @@ impl Downstream {
             }
             _ => {}
         }
+        // A subscription has no progress.
+        let token = said.progress_token.clone();
+        let token = token.filter(|_| method != "subscriptions/listen");
         Ok(Reading::Request(Box::new(Request {
+            progress: token.map(|token| ClientProgress::new(token, Arc::clone(&stream))),
             id: id.clone(),
             method: method.to_owned(),
             params,

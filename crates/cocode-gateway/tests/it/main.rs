@@ -27,5 +27,6 @@ mod private;
 mod reload;
 mod sharing;
 mod support;
+mod waiting;
 mod watched;
 mod watched_tasks;

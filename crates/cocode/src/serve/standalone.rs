@@ -37,6 +37,7 @@ async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliError
         signaled = Some(interrupts.next().await);
         // Subscriptions end as they should.
         local.gateway.begin_end();
+        local.gateway.begin_drain();
     };
     let closed = stdio(&*local.endpoint, options(), shutdown).await;
     tracing::debug!(%closed, "the client is served no longer");
