@@ -378,7 +378,7 @@ async fn is_true(told: Option<watch::Receiver<bool>>) {
     {
         return;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// The resource that a notification says has changed.

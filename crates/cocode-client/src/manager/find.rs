@@ -75,19 +75,15 @@ pub(super) fn patience(
 ) -> Deadlines {
     let (options, spec) = (&shared.options, server.spec());
     let configured = spec.tool_total_timeout.or(options.tool_total_timeout);
-    match context.deadlines {
+    if let Some(Deadlines { idle, total }) = context.deadlines {
         // What the caller says of silence is stronger than what files say of the whole.
-        Some(Deadlines { idle, total }) => Deadlines {
-            idle,
-            total: configured.map_or(total, |configured| total.min(configured.max(idle))),
-        },
-        None => {
-            let of_tool = || spec.timeout_of(tool);
-            let idle = options.tool_timeout.unwrap_or_else(of_tool);
-            let total = configured.unwrap_or_else(|| options.timeouts.call.total.max(idle));
-            Deadlines { idle, total }
-        }
+        let total = configured.map_or(total, |configured| total.min(configured.max(idle)));
+        return Deadlines { idle, total };
     }
+    let of_tool = || spec.timeout_of(tool);
+    let idle = options.tool_timeout.unwrap_or_else(of_tool);
+    let total = configured.unwrap_or_else(|| options.timeouts.call.total.max(idle));
+    Deadlines { idle, total }
 }
 
 /// Makes sure that the tools of a server were read on a connection, just now.

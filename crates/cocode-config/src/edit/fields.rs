@@ -57,6 +57,7 @@ fn fields(entry: &Entry) -> Vec<(&'static str, Field<'_>)> {
         sandbox,
         description,
     } = entry;
+    let seconds = |given: Option<Seconds>| given.map(Field::Seconds);
     let all = [
         ("description", text(description.as_ref())),
         (
@@ -81,30 +82,21 @@ fn fields(entry: &Entry) -> Vec<(&'static str, Field<'_>)> {
         ("oauth", oauth_fields(oauth)),
         ("enabled", enabled.map(Field::Boolean)),
         ("required", required.map(Field::Boolean)),
-        (
-            "startup_timeout_sec",
-            startup_timeout_sec.map(Field::Seconds),
-        ),
-        (
-            "connect_timeout_sec",
-            connect_timeout_sec.map(Field::Seconds),
-        ),
-        ("tool_timeout_sec", tool_timeout_sec.map(Field::Seconds)),
+        ("startup_timeout_sec", seconds(*startup_timeout_sec)),
+        ("connect_timeout_sec", seconds(*connect_timeout_sec)),
+        ("tool_timeout_sec", seconds(*tool_timeout_sec)),
         (
             "tool_timeouts_sec",
             (!tool_timeouts_sec.is_empty()).then_some(Field::SecondsMap(tool_timeouts_sec)),
         ),
-        (
-            "tool_total_timeout_sec",
-            tool_total_timeout_sec.map(Field::Seconds),
-        ),
+        ("tool_total_timeout_sec", seconds(*tool_total_timeout_sec)),
         ("enabled_tools", enabled_tools.as_deref().map(Field::List)),
         ("disabled_tools", list(disabled_tools)),
         ("protocol", text(protocol.as_ref())),
         ("isolation", text(isolation.as_ref())),
         ("always_load", always_load.map(Field::Boolean)),
         ("trust_annotations", trust_annotations.map(Field::Boolean)),
-        ("idle_stop_sec", idle_stop_sec.map(Field::Seconds)),
+        ("idle_stop_sec", seconds(*idle_stop_sec)),
         ("sandbox", text(sandbox.as_ref())),
     ];
     let given = all

@@ -16,8 +16,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-const IDLE: Duration = Duration::from_secs(60);
-const TOTAL: Duration = Duration::from_secs(300);
+const IDLE: Duration = Duration::from_mins(1);
+const TOTAL: Duration = Duration::from_mins(5);
 
 /// What a server does with a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -261,7 +261,11 @@ fn of_health(rows: &mut Rows, settings: &HealthSettings) {
     rows.add("max_failures", max_failures, number);
     rows.add("reconnect_attempts", reconnect_attempts, number);
     rows.given("idle_stop_sec", idle_stop.as_ref(), seconds);
-    rows.given("tool_total_timeout_sec", tool_total_timeout.as_ref(), seconds);
+    rows.given(
+        "tool_total_timeout_sec",
+        tool_total_timeout.as_ref(),
+        seconds,
+    );
 }
 
 fn of_retention(rows: &mut Rows, settings: &RetentionSettings) {
