@@ -187,9 +187,8 @@ async fn serve(
         };
         if is_wanted {
             stop.cancel();
-            gateway.begin_drain();
             management.house.close();
-            parted.set(part(fronts.as_mut()).fuse());
+            parted.set(part(&gateway, fronts.as_mut()).fuse());
             voice.ending();
             supervisor.stopping().await;
         }
@@ -365,9 +364,10 @@ async fn welcome(fronts: Option<&mut Hosting>) {
     }
 }
 
-/// Sends fronts to the next daemon, which takes the place from here on. Ends when they are gone, or
-/// have had their time.
-fn part(fronts: Option<&mut Hosting>) -> impl Future<Output = ()> + use<> {
+/// Begins to drain calls, and sends fronts to the next daemon, which takes the place from here on. Ends
+/// when they are gone, or have had their time.
+fn part(gateway: &Gateway, fronts: Option<&mut Hosting>) -> impl Future<Output = ()> + use<> {
+    gateway.begin_drain();
     let parted = fronts.map(|fronts| {
         fronts.close();
         fronts.parted()
