@@ -4,7 +4,7 @@
 pub(crate) mod agent;
 pub(crate) mod builtin;
 pub(crate) mod clients;
-mod connector;
+pub(crate) mod connector;
 mod door;
 mod house;
 mod in_process;
@@ -228,8 +228,12 @@ async fn introduce(
         None => management.entry(),
     };
     voice.listening(&plan.search, entry, &office)?;
-    if let Some(built_in) = &ways.built_in {
-        built_in.introduce(config, &workspace.printer);
+    if let Some(note) = ways
+        .built_in
+        .as_ref()
+        .and_then(|own| own.introduction(config))
+    {
+        workspace.printer.note(&note);
     }
     warn(plan, config, workspace);
     Ok(())

@@ -44,6 +44,7 @@ pub(crate) fn shape(wanted: &WantedArgs, workspace: &Workspace) -> Result<Shape,
         profile,
         server,
         search,
+        tools,
     } = wanted;
     let profile = profile.as_deref();
     let profile = profile.map(|name| profile_of(name, config)).transpose()?;
@@ -61,6 +62,7 @@ pub(crate) fn shape(wanted: &WantedArgs, workspace: &Workspace) -> Result<Shape,
         },
         prefix: of_gateway(prefix.unwrap_or(config.settings.gateway.prefix.value)),
         search: search.options,
+        tools: tools.clone(),
     })
 }
 

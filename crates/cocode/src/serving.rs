@@ -16,8 +16,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::admission::Admissions;
+use crate::args::gateway::BuiltInArgs;
 use crate::configured;
 use crate::error::{CliError, Code};
+use crate::gateway::builtin::BuiltIn;
+use crate::gateway::connector::Ways;
 use crate::reach::Configured;
 use crate::workspace::{Workspace, told_after};
 
@@ -42,6 +45,8 @@ pub(crate) struct Shape {
     pub(crate) prefix: Prefix,
     /// When they search for tools, where all servers are one.
     pub(crate) search: SearchOptions,
+    /// The built-in tools, besides servers or if there are none.
+    pub(crate) tools: BuiltInArgs,
 }
 
 /// Who watches over what clients have servers do, and where questions go that they cannot answer.
@@ -85,16 +90,19 @@ impl Serving {
             selection,
             prefix,
             search,
+            tools,
         } = shape;
         // Wrong files that were asked for by name, and everything wrong if that is wanted, end it here.
         let first = workspace.config()?;
         selection.check(first)?;
         let (watcher, mut changes) = workspace.watch()?;
         let live = workspace.live();
-        let (warn, warnings) = watch::channel(selection.warnings(&live));
-        let connector = Arc::new(Configured::new(workspace)?);
+        let built_in = BuiltIn::wanted(&tools, &[], workspace)?;
+        let connector = Arc::new(Ways::new(Configured::new(workspace)?, built_in));
+        let built_in = connector.built_in.as_deref();
+        let (warn, warnings) = watch::channel(selection.warnings(&live, built_in));
         let rules = Arc::new(Rules::of(live.config(), None));
-        manager.connector = Arc::<Configured>::clone(&connector);
+        manager.connector = Arc::<Ways>::clone(&connector);
         let unwatched = ViewOptions::default();
         let view = gateway.view(ViewOptions {
             manager,
@@ -183,7 +191,7 @@ impl Selection {
         unknown.map_or(Ok(()), |name| Err(configured::unknown(name, config)))
     }
 
-    fn warnings(&self, live: &Live) -> Vec<String> {
+    fn warnings(&self, live: &Live, built_in: Option<&BuiltIn>) -> Vec<String> {
         let config = live.config();
         let mut warnings = told_after(config.file_problems(), live.kept());
         let kept = live
@@ -191,8 +199,12 @@ impl Selection {
             .iter()
             .map(|kept| format!("configuration: {kept}"));
         warnings.extend(kept);
-        if config.servers.is_empty() && warnings.is_empty() {
-            warnings.push(NOTHING_CONFIGURED.to_owned());
+        match built_in {
+            Some(built_in) => warnings.extend(built_in.introduction(config)),
+            None if config.servers.is_empty() && warnings.is_empty() => {
+                warnings.push(NOTHING_CONFIGURED.to_owned());
+            }
+            None => {}
         }
         for (name, server) in &config.servers {
             // One that is broken now may go on as it was.
@@ -231,7 +243,7 @@ fn with_hints(error: &CliError) -> String {
 struct Followed {
     live: Live,
     selection: Selection,
-    connector: Arc<Configured>,
+    connector: Arc<Ways>,
     rules: Arc<Rules>,
     view: View,
     warnings: watch::Sender<Vec<String>>,
@@ -245,13 +257,19 @@ impl Followed {
             .filter(|spec| self.selection.has(spec.name.as_str()))
             .cloned()
             .collect();
-        self.connector.recall(&specs).await;
+        self.connector.configured.recall(&specs).await;
+        let built_in = self.connector.built_in.as_deref().map(BuiltIn::spec);
+        let is_free = |spec: &ServerSpec| built_in.is_none_or(|own| own.name != spec.name);
+        let specs = specs.into_iter().filter(is_free);
+        let specs: Vec<ServerSpec> = specs.chain(built_in.cloned()).collect();
         self.view.apply(specs).await;
     }
 
     async fn reload(&mut self) {
         let reload = self.live.reload();
-        let now = self.selection.warnings(&self.live);
+        let now = self
+            .selection
+            .warnings(&self.live, self.connector.built_in.as_deref());
         log(&reload, &now);
         let before = self.warnings.send_replace(now);
         for warning in &*self.warnings.borrow() {

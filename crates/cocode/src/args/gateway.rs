@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use cocode_config::Prefix;
 use cocode_core::SandboxMode;
+use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::govern::CredentialStoreArg;
@@ -65,7 +66,7 @@ pub(crate) struct GatewayArgs {
 }
 
 /// The tools that come with the program.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize, Args)]
 #[command(next_help_heading = "Built-in tools")]
 pub(crate) struct BuiltInArgs {
     /// Serve the built-in tools for this directory, as server `workspace`, besides what is configured

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use cocode_core::SandboxMode;
 use serde::{Deserialize, Serialize};
 
+use super::gateway::BuiltInArgs;
 use super::tool_search::ToolSearchArgs;
 
 /// How the servers are served.
@@ -13,7 +14,7 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) standalone: bool,
     /// Serve the agent instead: the tools `cocode` and `cocode-reply`, which hold conversations
-    #[arg(long, conflicts_with_all = ["standalone", "servers", "server", "profile", "tool_search", "context_window"])]
+    #[arg(long, conflicts_with_all = ["standalone", "servers", "server", "profile", "tool_search", "context_window", "root", "allow_write", "allow_shell"])]
     pub(crate) agent: bool,
     /// The model of the agent, where callers name none
     #[arg(long, value_name = "NAME", requires = "agent")]
@@ -39,11 +40,14 @@ pub(crate) struct WantedArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
     /// Only this server, as it is: nothing is renamed, checked or cut
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["servers", "profile", "tool_search", "context_window"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["servers", "profile", "tool_search", "context_window", "root", "allow_write", "allow_shell"])]
     pub(crate) server: Option<String>,
     #[command(flatten)]
     #[serde(default)]
     pub(crate) search: ToolSearchArgs,
+    #[command(flatten)]
+    #[serde(default)]
+    pub(crate) tools: BuiltInArgs,
 }
 
 /// A name in a list, which may have blanks around it.
@@ -61,7 +65,8 @@ This is what agents are configured with, as a program that they start:
 Servers run in a daemon that all agents of a user share, which is started if need be and ends when \
 nobody has needed it for a while (`idle_stop_sec` in [gateway] of config.toml). What an agent sees \
 is what the directory and the environment say that it was started in. With --standalone, or where no \
-daemon can be had, the servers run within this process. See `cocode mcp daemon`.";
+daemon can be had, the servers run within this process. See `cocode mcp daemon`.
+Without configured servers, the built-in tools that only read are served for the current directory.";
 
 pub(crate) const DAEMON_HELP: &str = "\
 Nobody has to start or to stop it: `cocode mcp serve` starts it, and it ends when no agent has needed \

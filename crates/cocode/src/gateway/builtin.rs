@@ -5,6 +5,7 @@ mod server;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cocode_client::Reached;
 use cocode_config::Config;
@@ -17,7 +18,6 @@ use super::own_files::OwnFiles;
 use crate::args::gateway::BuiltInArgs;
 use crate::configured::blocked;
 use crate::error::{CliError, Code};
-use crate::printer::Printer;
 use crate::workspace::Workspace;
 
 /// What the server is called.
@@ -25,6 +25,8 @@ pub(crate) const NAME: &str = "workspace";
 
 /// What stands in the place of a program.
 const PROGRAM: &str = "cocode-workspace-tools";
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 /// The tools that are to be served, and what makes them a server.
 #[derive(Debug)]
@@ -36,6 +38,8 @@ pub(crate) struct BuiltIn {
     server: Arc<ToolServer>,
     /// One task for each connection.
     connections: Connections,
+    /// Tells it from others with the same root: their environments may differ.
+    id: u64,
 }
 
 impl BuiltIn {
@@ -71,6 +75,9 @@ impl BuiltIn {
                     "a server of this name is configured: `cocode mcp explain {NAME}`"
                 ))
                 .hint("leave out `--root`, or give that server another name"));
+        }
+        if args.root.is_none() && workspace.places.directory.is_none() {
+            return Ok(None);
         }
         let built_in = Self::open(args, keys, workspace)?;
         let Some(reason) = config.refuses_unlisted(&built_in.spec) else {
@@ -117,6 +124,7 @@ impl BuiltIn {
             root,
             server: Arc::new(ToolServer::new(tools)),
             connections: Connections::default(),
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         })
     }
 
@@ -138,15 +146,20 @@ impl BuiltIn {
         ))
     }
 
-    /// Says what is served, where nobody has asked for it.
-    pub(crate) fn introduce(&self, config: &Config, printer: &Printer) {
+    /// What to say where no servers are configured, so that these tools are served unasked.
+    pub(crate) fn introduction(&self, config: &Config) -> Option<String> {
         let root = self.root.display();
-        if config.servers.is_empty() {
-            printer.note(&format!(
+        config.servers.is_empty().then(|| {
+            format!(
                 "no servers are configured (`cocode mcp add`, `cocode mcp import`): serving the \
                  built-in tools for {root}"
-            ));
-        }
+            )
+        })
+    }
+
+    /// What keeps it apart from others of its kind.
+    pub(crate) fn sharing(&self) -> Vec<String> {
+        vec![format!("built-in {}", self.id)]
     }
 
     /// Whether this is what a specification means.

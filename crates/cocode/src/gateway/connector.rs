@@ -25,6 +25,17 @@ pub(crate) struct Ways {
 }
 
 impl Ways {
+    /// Those of clients that are served without a gateway.
+    pub(crate) fn new(configured: Configured, built_in: Option<BuiltIn>) -> Self {
+        Self {
+            configured: Arc::new(configured),
+            built_in: built_in.map(Arc::new),
+            agent: None,
+            own: Arc::default(),
+            principal: None,
+        }
+    }
+
     /// The ways of a principal. All servers are the same but for the agent, which is their own.
     pub(crate) fn of_principal(&self, principal: &Arc<str>) -> Self {
         let agent = self.agent.as_ref();
@@ -97,11 +108,10 @@ impl Connector for Ways {
                     .collect(),
             );
         }
-        // What it is made of is all in its specification.
-        if self.is_here(spec) {
-            return Some(Vec::new());
+        match self.built_in(spec) {
+            Some(built_in) => Some(built_in.sharing()),
+            None => self.configured.sharing(spec),
         }
-        self.configured.sharing(spec)
     }
 
     fn admitted<'a>(&'a self, spec: &'a ServerSpec) -> Answer<'a, ()> {

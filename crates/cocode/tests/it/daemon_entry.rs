@@ -111,3 +111,48 @@ fn a_home_that_is_given_from_here_is_the_same_to_the_daemon() {
     assert_eq!(front.leave(), (Some(0), String::new()));
     Finished::of(there(&["mcp", "daemon", "stop"]).output().unwrap()).with_code(0);
 }
+
+#[test]
+fn built_in_tools_are_served_on_stdio_as_by_the_gateway() {
+    let tools = |words: &[&str]| {
+        let site = Site::new("");
+        std::fs::write(site.home.project().join("note.txt"), "hello").unwrap();
+        let mut front = site.front(words);
+        front.open(&json!({}));
+        let listed = front.ask(2, "tools/list", &json!({}));
+        let tools = listed["result"]["tools"].as_array().unwrap().clone();
+        let names = tools.iter().map(|tool| tool["name"].as_str().unwrap());
+        let names: Vec<String> = names.map(str::to_owned).collect();
+        let call = json!({"name": "mcp__workspace__read", "arguments": {"path": "note.txt"}});
+        let read = front.ask(3, "tools/call", &call);
+        assert!(read.to_string().contains("hello"), "{read}");
+        names
+    };
+    let has = |names: &[String], tool: &str| names.contains(&format!("mcp__workspace__{tool}"));
+    for more in [&[][..], &["--standalone"]] {
+        let read_only = tools(more);
+        assert!(has(&read_only, "read"), "{read_only:?}");
+        assert!(
+            !has(&read_only, "write") && !has(&read_only, "shell"),
+            "{read_only:?}"
+        );
+        let mut words = vec!["--root", ".", "--allow-write", "--allow-shell"];
+        words.extend(more);
+        let all = tools(&words);
+        assert!(has(&all, "write") && has(&all, "shell"), "{all:?}");
+    }
+    // Beside servers they are served if that is wanted.
+    let server = Script::new().stdio();
+    let site = Site::new(&entry("one", &server));
+    let mut refused = site.command(&["--allow-write"]);
+    let refused = crate::harness::Finished::of(refused.output().unwrap());
+    refused
+        .with_code(2)
+        .complains(&["`--root DIR` serves them as well"]);
+    let mut front = site.front(&["--root", "."]);
+    front.open(&json!({}));
+    front.skip_notifications();
+    let listed = front.ask(2, "tools/list", &json!({})).to_string();
+    assert!(listed.contains("mcp__one__echo"), "{listed}");
+    assert!(listed.contains("mcp__workspace__read"), "{listed}");
+}

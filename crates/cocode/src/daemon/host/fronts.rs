@@ -327,10 +327,10 @@ mod tests {
         // The only one who could read is at something else.
         let (go_on, busy) = std::sync::mpsc::channel::<()>();
         let reading = tokio::task::spawn_blocking(move || busy.recv());
-        let nowhere = std::env::temp_dir().join(format!("cocode-fronts-{}", std::process::id()));
+        let scratch = tempfile::tempdir().unwrap();
         let front = Front {
-            directory: Some(nowhere.as_path().into()),
-            home: Some(nowhere.as_path().into()),
+            directory: Some(scratch.path().into()),
+            home: Some(scratch.path().into()),
             ..Front::default()
         };
         let workspace = unread(&front).unwrap();
