@@ -24,17 +24,15 @@ const REFUSED: &str = "server-error";
 pub(super) struct Telling<'a> {
     bus: &'a Bus,
     call: CallId,
-    begun: Instant,
-    trace: Option<CallTrace>,
-    counting: Option<Counting<'a>>,
-    finished: bool,
-}
-
-/// Counts a call that its server may have carried out.
-struct Counting<'a> {
-    usage: &'a UsageLog,
     server: ServerName,
     tool: ToolName,
+    begun: Instant,
+    trace: Option<CallTrace>,
+    /// Where the call is counted, until it is.
+    usage: Option<&'a UsageLog>,
+    /// Size of the result.
+    bytes: Option<usize>,
+    finished: bool,
 }
 
 impl<'a> Telling<'a> {
@@ -59,17 +57,15 @@ impl<'a> Telling<'a> {
             telemetry.begin_call(server.name.as_str(), tool.as_str(), facts, parent)
         });
         let usage = &shared.options.usage;
-        let counting = (!usage.is_off()).then(|| Counting {
-            usage,
-            server: server.name.clone(),
-            tool: tool.clone(),
-        });
         Self {
             bus: &shared.bus,
             call,
+            server: server.name.clone(),
+            tool: tool.clone(),
             begun,
             trace,
-            counting,
+            usage: (!usage.is_off()).then_some(usage),
+            bytes: None,
             finished: false,
         }
     }
@@ -98,6 +94,10 @@ impl<'a> Telling<'a> {
 
     pub(super) fn finish(&mut self, outcome: &Result<Called, CallError>) {
         self.count(outcome.as_ref().map_or_else(may_have_run, |_called| true));
+        self.bytes = outcome
+            .as_ref()
+            .ok()
+            .map(|called| called.result.raw.as_str().len());
         let end = match outcome {
             Ok(called) if called.result.is_error => CallEnd::ToolError,
             Ok(_) => CallEnd::Ok,
@@ -132,11 +132,10 @@ impl<'a> Telling<'a> {
         };
         // Nobody else reads the result of a call that is passed on.
         let is_wanted = self.trace.is_some() || self.bus.is_heard();
-        let is_error = || {
-            let result = outcome.as_ref().ok().filter(|_| is_wanted);
-            let result = result.and_then(Frame::result);
-            result.is_some_and(|result| CallResult::parse(result).is_error)
-        };
+        let frame = outcome.as_ref().ok().filter(|_| is_wanted);
+        let result = frame.and_then(Frame::result);
+        self.bytes = result.as_ref().map(|result| result.as_str().len());
+        let is_error = || result.is_some_and(|result| CallResult::parse(result).is_error);
         let (end, kind) = match &answer {
             Ok(()) if is_error() => (CallEnd::ToolError, CallOutcomeKind::ToolError),
             Ok(()) => (CallEnd::Ok, CallOutcomeKind::Ok),
@@ -153,9 +152,8 @@ impl<'a> Telling<'a> {
 
     /// Counts the call, once.
     fn count(&mut self, is_carried_out: bool) {
-        let counting = self.counting.take();
-        if let Some(counting) = counting.filter(|_| is_carried_out) {
-            counting.usage.count(&counting.server, &counting.tool);
+        if let Some(usage) = self.usage.take().filter(|_| is_carried_out) {
+            usage.count(&self.server, &self.tool);
         }
     }
 
@@ -163,7 +161,11 @@ impl<'a> Telling<'a> {
         let (call, elapsed) = (self.call, self.begun.elapsed());
         self.bus.tell(|| Event::ToolCallFinished {
             call,
+            server: self.server.clone(),
+            tool: self.tool.clone(),
             outcome,
+            is_error: outcome == CallEnd::ToolError,
+            bytes: self.bytes,
             elapsed,
         });
         self.finished = true;

@@ -14,7 +14,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::catalog::CatalogChange;
-use super::state::{ServerState, StateKind};
+use super::state::{ConnectionFacts, ServerState, StateKind};
 use crate::progress::Progress;
 
 /// Events that are kept for a listener that is behind.
@@ -40,8 +40,8 @@ pub enum Event {
     },
     /// Every server of a start is ready, has failed, or is too slow to be waited for.
     StartupComplete {
-        /// Those that can be used.
-        ready: Vec<ServerName>,
+        /// Those that can be used, and what is known of those that are connected.
+        ready: Vec<(ServerName, Option<Arc<ConnectionFacts>>)>,
         /// Those that cannot, and why.
         failed: Vec<(ServerName, String)>,
         /// Those that are still being started.
@@ -67,8 +67,16 @@ pub enum Event {
     ToolCallFinished {
         /// Which call.
         call: CallId,
+        /// Whose tool.
+        server: ServerName,
+        /// Which tool, by the server's name for it.
+        tool: ToolName,
         /// How it ended.
         outcome: CallEnd,
+        /// Whether the result says that the tool failed.
+        is_error: bool,
+        /// Size of the result, if there is one.
+        bytes: Option<usize>,
         /// How long it took.
         elapsed: Duration,
     },

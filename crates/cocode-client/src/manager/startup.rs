@@ -82,6 +82,7 @@ impl RequiredServersMissing {
 /// Tells of a start as it goes on, and of its end.
 pub(super) async fn tell(shared: Arc<Shared>, servers: Vec<Arc<Server>>) {
     let bus = shared.bus.clone();
+    let all = servers.clone();
     let startup = settled(servers, |server, state| {
         bus.tell(|| Event::StartupUpdate {
             server: server.name.clone(),
@@ -100,6 +101,12 @@ pub(super) async fn tell(shared: Arc<Shared>, servers: Vec<Arc<Server>>) {
         (name, trouble.unwrap_or_else(|| state.kind().to_string()))
     });
     let failed = failed.collect();
+    let facts = |name: &ServerName| all.iter().find(|server| server.name == *name)?.facts();
+    let ready = ready.into_iter().map(|name| {
+        let facts = facts(&name);
+        (name, facts)
+    });
+    let ready = ready.collect();
     bus.tell(|| Event::StartupComplete {
         ready,
         failed,

@@ -271,7 +271,11 @@ async fn a_start_without_its_required_servers_has_failed() {
             _ => None,
         })
         .await;
-    assert_eq!((names(&ready), names(&slow)), (vec!["there"], vec!["slow"]));
+    let [(there, Some(facts))] = ready.as_slice() else {
+        panic!("{ready:?}");
+    };
+    assert_eq!((there.as_str(), names(&slow)), ("there", vec!["slow"]));
+    assert_eq!(facts.server_name.as_deref(), Some("scripted"));
     let failed: Vec<_> = failed.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(failed, ["down", "unimportant"]);
     gate.open();

@@ -74,6 +74,7 @@ fn event(notice: &Notice) -> Option<Value> {
             "type": "call_begun",
             "id": call.id,
             "tool": call.name,
+            "server": server_of(&call.name),
             "arguments": call.arguments.to_object(),
         }),
         Notice::CallProgressed {
@@ -94,6 +95,7 @@ fn event(notice: &Notice) -> Option<Value> {
             "type": "call_ended",
             "id": id,
             "tool": tool,
+            "server": server_of(tool),
             "content": blocks(content),
             "is_error": is_error,
             "took_ms": millis(*took),
@@ -106,6 +108,12 @@ fn event(notice: &Notice) -> Option<Value> {
         // The end is told with all that belongs to it.
         _ => return None,
     })
+}
+
+/// The server that a tool belongs to; null for the tools of the agent itself.
+fn server_of(tool: &str) -> Option<&str> {
+    let (server, _) = tool.strip_prefix("mcp__")?.split_once("__")?;
+    Some(server)
 }
 
 /// The last event.

@@ -1,11 +1,14 @@
 //! Watches servers until somebody wants it to end: keeps them connected, follows the files of
 //! configuration, and tells what happens.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cocode_client::{CallEnd, CallId, CatalogChange, Event, Manager, QualifiedName, ServerName};
+use cocode_client::{
+    CallEnd, CallId, CatalogChange, ConnectionFacts, Event, Manager, QualifiedName, ServerName,
+    ToolName,
+};
 use cocode_config::{Live, Reload};
 use cocode_core::ServerSpec;
 use serde::Serialize;
@@ -26,6 +29,31 @@ use crate::text::plain;
 use crate::workspace::{Workspace, told_after};
 
 const MORE_TIME: &str = "--timeout";
+
+/// A server that can be used, and what it says of itself if it is connected.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StartedServer<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_version: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<&'static str>,
+}
+
+impl<'a> StartedServer<'a> {
+    fn new((name, facts): &'a (ServerName, Option<Arc<ConnectionFacts>>)) -> Self {
+        let facts = facts.as_deref();
+        Self {
+            name: name.as_str(),
+            server_name: facts.and_then(|facts| facts.server_name.as_deref()),
+            server_version: facts.and_then(|facts| facts.server_version.as_deref()),
+            revision: facts.map(|facts| facts.revision.as_str()),
+        }
+    }
+}
 
 /// Why a server is shown that runs nowhere.
 const NO_DAEMON: &str = "no daemon runs; the next one is waited for";
@@ -50,7 +78,7 @@ enum What<'a> {
     },
     #[serde(rename_all = "camelCase")]
     Startup {
-        ready: Vec<&'a str>,
+        ready: Vec<StartedServer<'a>>,
         failed: BTreeMap<&'a str, &'a str>,
         slow: Vec<&'a str>,
     },
@@ -62,14 +90,15 @@ enum What<'a> {
     #[serde(rename_all = "camelCase")]
     Call {
         call: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        server: Option<&'a str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        tool: Option<&'a str>,
+        server: &'a str,
+        tool: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         outcome: Option<&'static str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         milliseconds: Option<u128>,
+        /// Size of the result.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bytes: Option<usize>,
     },
     Configuration {
         changes: Vec<String>,
@@ -119,7 +148,6 @@ async fn watch(
         ready: Vec::new(),
         specs: Vec::new(),
         calls: BTreeMap::new(),
-        running: HashMap::new(),
         keeps: false,
         screen: printer.shows_live().then(|| Screen::new(printer)),
         printer,
@@ -168,7 +196,6 @@ struct Watch<'a> {
     /// Those of them that are used here.
     specs: Vec<ServerSpec>,
     calls: BTreeMap<ServerName, Calls>,
-    running: HashMap<CallId, ServerName>,
     /// Something goes on as it was, because what is written now cannot be used.
     keeps: bool,
     screen: Option<Screen<'a>>,
@@ -281,13 +308,13 @@ impl Watch<'_> {
             Event::CatalogChanged(change) => self.cataloged(change),
             Event::ToolCallStarted { call, server, tool } => {
                 self.calls.entry(server.clone()).or_default().started += 1;
-                self.running.insert(*call, server.clone());
                 let what = What::Call {
                     call: call.0,
-                    server: Some(server.as_str()),
-                    tool: Some(tool.as_str()),
+                    server: server.as_str(),
+                    tool: tool.as_str(),
                     outcome: None,
                     milliseconds: None,
+                    bytes: None,
                 };
                 self.say("call-started", what, || {
                     format!("{server} is called: {tool}")
@@ -295,9 +322,13 @@ impl Watch<'_> {
             }
             Event::ToolCallFinished {
                 call,
+                server,
+                tool,
                 outcome,
+                bytes,
                 elapsed,
-            } => self.finished(*call, *outcome, *elapsed),
+                ..
+            } => self.finished((*call, server, tool), *outcome, (*elapsed, *bytes)),
             Event::Missed(count) => {
                 let text = format!("{count} events were missed");
                 self.say("missed", What::Missed { count: *count }, || text)
@@ -334,11 +365,10 @@ impl Watch<'_> {
 
     fn finished(
         &mut self,
-        call: CallId,
+        (call, server, tool): (CallId, &ServerName, &ToolName),
         outcome: CallEnd,
-        elapsed: Duration,
+        (elapsed, bytes): (Duration, Option<usize>),
     ) -> Result<(), CliError> {
-        let server = self.running.remove(&call);
         let outcome = match outcome {
             CallEnd::Ok => "ok",
             CallEnd::ToolError => "tool-error",
@@ -346,24 +376,25 @@ impl Watch<'_> {
             CallEnd::Cancelled => "canceled",
             _ => "over",
         };
-        if let Some(server) = &server {
-            let calls = self.calls.entry(server.clone()).or_default();
-            calls.finished += 1;
-            calls.failed += u64::from(outcome != "ok");
-        }
+        let calls = self.calls.entry(server.clone()).or_default();
+        calls.finished += 1;
+        calls.failed += u64::from(outcome != "ok");
         let what = What::Call {
             call: call.0,
-            server: server.as_ref().map(ServerName::as_str),
-            tool: None,
+            server: server.as_str(),
+            tool: tool.as_str(),
             outcome: Some(outcome),
             milliseconds: Some(elapsed.as_millis()),
+            bytes,
         };
-        self.say("call-finished", what, || format!("a call ended: {outcome}"))
+        self.say("call-finished", what, || {
+            format!("a call of {server} ended: {tool}, {outcome}")
+        })
     }
 
     fn started(
         &self,
-        ready: &[ServerName],
+        ready: &[(ServerName, Option<Arc<ConnectionFacts>>)],
         failed: &[(ServerName, String)],
         slow: &[ServerName],
     ) -> Result<(), CliError> {
@@ -381,7 +412,7 @@ impl Watch<'_> {
         );
         let failed = failed.iter();
         let what = What::Startup {
-            ready: names(ready),
+            ready: ready.iter().map(StartedServer::new).collect(),
             failed: failed
                 .map(|(name, why)| (name.as_str(), why.as_str()))
                 .collect(),

@@ -68,6 +68,7 @@ fn events_tell_the_whole_turn_in_every_format() {
             (&begun["tool"], &begun["id"]),
             (&json!("list"), &json!("call_1"))
         );
+        assert_eq!(begun["server"], json!(null));
         assert_eq!(events.of("call_ended")[0]["is_error"], false);
         let end = events.end();
         assert_eq!(end["ending"], "done");
