@@ -28,7 +28,7 @@ pub(crate) struct Mux {
     table: Mutex<Table>,
     incoming: mpsc::Sender<Incoming>,
     closed: watch::Sender<Option<Closed>>,
-    /// The server is of the era in which servers send no requests.
+    /// The server is of the modern era.
     stateless: AtomicBool,
     /// The server has ended the session behind our back.
     session_gone: Notify,
@@ -182,8 +182,8 @@ impl Mux {
         self.closed.subscribe()
     }
 
-    /// From now on the server has no business sending requests.
-    pub(crate) fn expect_no_requests(&self) {
+    /// The server is of the modern era.
+    pub(crate) fn set_stateless(&self) {
         self.stateless.store(true, Ordering::Relaxed);
     }
 
@@ -216,6 +216,17 @@ impl Mux {
             clock.pause();
         }
         Paused(clocks)
+    }
+
+    /// The server did not take the answer to a request that it sent on the stream of ours. In the
+    /// modern era no server has to: it waits for the answer, and we would wait for the server.
+    pub(crate) fn answer_refused(&self, origin: Origin, error: &LinkError) {
+        if let Origin::Request(id) = origin
+            && self.stateless.load(Ordering::Relaxed)
+        {
+            let detail = format!("the server sent a request and refused the answer to it: {error}");
+            self.answer(id, Err(Failure::Link(LinkError::NoAnswer { detail })));
+        }
     }
 
     fn answer(&self, id: u64, outcome: Outcome) {
@@ -328,14 +339,14 @@ impl Mux {
         let Ok(cancelled) = params.decode::<Cancelled<'_>>() else {
             return;
         };
-        if !self.stateless.load(Ordering::Relaxed) {
-            let id = params.share(cancelled.request_id);
-            return self.pass_on(Incoming::Cancelled { id });
-        }
-        // A stateless server has nothing to cancel but a subscription of ours.
         let id = cancelled.request_id.get().trim_matches('"').parse();
-        if let Some(id) = id.ok().filter(|id| self.is_subscribed(*id)) {
-            self.answer(id, Err(Failure::TakenBack));
+        let subscription = id.ok().filter(|id| self.is_subscribed(*id));
+        match subscription.filter(|_| self.stateless.load(Ordering::Relaxed)) {
+            Some(id) => self.answer(id, Err(Failure::TakenBack)),
+            None => {
+                let id = params.share(cancelled.request_id);
+                self.pass_on(Incoming::Cancelled { id });
+            }
         }
     }
 
@@ -393,13 +404,13 @@ impl Inbox for Mux {
         match frame.kind() {
             FrameKind::Response => self.response(frame, origin),
             FrameKind::Notification => self.notification(&frame, origin),
-            FrameKind::Request if self.stateless.load(Ordering::Relaxed) => {
-                // The specification forbids to answer, as it forbids to ask.
-                let method = frame.method();
-                tracing::warn!(method, "a request of a server that must not send any");
-            }
             FrameKind::Request => {
                 let Some(id) = frame.id() else { return };
+                if self.stateless.load(Ordering::Relaxed) {
+                    // The specification forbids it. A server that sends one waits for the answer.
+                    let method = frame.method();
+                    tracing::warn!(method, "server of the modern era sent a request");
+                }
                 let (method, params) = (frame.method().to_owned(), frame.params());
                 let witness = self.witness(origin);
                 self.pass_on(Incoming::Request {

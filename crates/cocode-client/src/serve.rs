@@ -1,4 +1,5 @@
-//! Answers what a server of the older era asks: one task, which owns a task per question.
+//! Answers requests of a server: one task, which owns a task per request. Only those of the older
+//! era should send any.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -76,7 +77,9 @@ pub(crate) async fn serve(
                             encode::error_response(&id, &error)
                         }
                     };
-                    send(&connection, body).await;
+                    if let Err(error) = send(&connection, body).await {
+                        connection.mux.answer_refused(origin, &error);
+                    }
                 });
                 running.insert(key, task);
             }
@@ -193,7 +196,8 @@ fn internal(error: serde_json::Error) -> RpcError {
     RpcError::new(code::INTERNAL_ERROR, error.to_string())
 }
 
-async fn send(connection: &Connection, body: Vec<u8>) {
+/// Sends an answer. An error says that the server refused it.
+async fn send(connection: &Connection, body: Vec<u8>) -> Result<(), LinkError> {
     tracing::trace!(json = %String::from_utf8_lossy(&body), "sent");
     let headers = HeaderMap::new();
     let sending = connection.link.send(Outgoing {
@@ -204,7 +208,11 @@ async fn send(connection: &Connection, body: Vec<u8>) {
     match tokio::time::timeout(TAKING_TIME, sending).await {
         Ok(Ok(())) => {}
         Ok(Err(error @ LinkError::Closed(_))) => tracing::debug!(%error, "an answer came too late"),
-        Ok(Err(error)) => tracing::warn!(%error, "the server did not take an answer"),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "the server did not take an answer");
+            return Err(error);
+        }
         Err(_elapsed) => tracing::warn!("the server did not take an answer in time"),
     }
+    Ok(())
 }

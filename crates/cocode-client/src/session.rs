@@ -93,7 +93,11 @@ impl Session {
         };
         match session.server().era() {
             Era::Modern => {
-                session.shared.connection.mux.expect_no_requests();
+                let connection = &session.shared.connection;
+                connection.mux.set_stateless();
+                // For messages that bring no header of their own: answers.
+                let revision = session.server().revision;
+                connection.link.set_protocol(revision.as_str(), false);
                 session.begin_listening();
             }
             Era::Legacy => {

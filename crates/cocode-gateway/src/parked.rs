@@ -127,6 +127,7 @@ impl Parking {
     ) -> Reply {
         passed.params = passed.params.map(|params| without_answers(&params));
         let witness = Arc::clone(&passed.witness);
+        witness.allow_suspension();
         let server = Arc::downgrade(&instance);
         let work = Work::Here(Box::pin(async move { relay(&instance, &passed).await }));
         self.wait(work, &witness, server, request, digest).await

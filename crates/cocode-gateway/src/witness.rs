@@ -48,6 +48,8 @@ pub(crate) struct CallWitness {
     /// What counts the request among what goes on while it is parked, until no server works on it.
     counted: Mutex<Option<Counted>>,
     is_counted: AtomicBool,
+    /// Whether a question suspends the request until its client comes back with the answer.
+    may_suspend: AtomicBool,
 }
 
 /// How the client is reached at this moment: a request that was asked again comes by another way.
@@ -89,7 +91,13 @@ impl CallWitness {
             has_timed_out: AtomicBool::new(false),
             counted: Mutex::default(),
             is_counted: AtomicBool::new(false),
+            may_suspend: AtomicBool::new(false),
         })
+    }
+
+    /// From now on a question suspends the request until its client comes back with the answer.
+    pub(crate) fn allow_suspension(&self) {
+        self.may_suspend.store(true, Ordering::Relaxed);
     }
 
     /// What can be asked: its client, or whoever answers for it.
@@ -166,6 +174,13 @@ impl CallWitness {
         }
         let method = method.to_owned();
         match self.caller.era() {
+            Era::Modern if !self.may_suspend.load(Ordering::Relaxed) => {
+                let what = format!("`{method}` belongs into a result of type `input_required`");
+                Box::pin(std::future::ready(Err(RpcError::new(
+                    code::METHOD_NOT_FOUND,
+                    what,
+                ))))
+            }
             Era::Modern => Box::pin(async move { self.questions.ask(&method, params).await }),
             Era::Legacy => {
                 let stream = Arc::clone(&self.way().stream);

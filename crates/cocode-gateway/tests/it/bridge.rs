@@ -169,3 +169,44 @@ async fn progress_only_grows_over_the_attempts_of_one_request() {
         assert_eq!(hear.iter().collect::<Vec<_>>(), [1.0, 2.0, 3.0]);
     }
 }
+
+/// A modern server that sends its question as a request, which the specification forbids.
+fn modern_by_request() -> Script {
+    Script::modern()
+        .on("tools/call")
+        .ask("elicitation/create", FORM)
+        .result(r#"{"resultType":"complete","content":[],"structuredContent":$answer}"#)
+}
+
+#[tokio::test]
+async fn request_of_a_modern_server_reaches_a_client_that_can_answer() {
+    for server in Server::both(&modern_by_request()) {
+        let rig = Rig::new(server).await;
+        let person = Person::willing("Ada");
+        let session = rig.client(Protocol::Legacy, &person).await;
+        let told = call(&session).await.unwrap().structured().unwrap();
+        let told: Value = told.decode().unwrap();
+        assert_eq!(told["result"]["content"]["name"], "Ada", "{told}");
+        assert_eq!(*person.asked.lock().unwrap(), ["Who?"]);
+    }
+}
+
+#[tokio::test]
+async fn request_of_a_modern_server_is_refused_where_nobody_can_answer() {
+    let nothing = ClientCapabilities::default();
+    for (protocol, can) in [
+        (Protocol::Legacy, nothing),
+        // Modern clients are asked in results, and never by requests.
+        (Protocol::Modern, Person::willing("Ada").capabilities.clone()),
+    ] {
+        for server in Server::both(&modern_by_request()) {
+            let rig = Rig::new(server).await;
+            let person = Person::able("Ada", can.clone());
+            let session = rig.client(protocol, &person).await;
+            let told = call(&session).await.unwrap().structured().unwrap();
+            let told: Value = told.decode().unwrap();
+            assert_eq!(told["error"]["code"], -32601, "{protocol:?}: {told}");
+            assert!(person.asked.lock().unwrap().is_empty());
+        }
+    }
+}
