@@ -341,12 +341,11 @@ impl Mux {
         };
         let id = cancelled.request_id.get().trim_matches('"').parse();
         let subscription = id.ok().filter(|id| self.is_subscribed(*id));
-        match subscription.filter(|_| self.stateless.load(Ordering::Relaxed)) {
-            Some(id) => self.answer(id, Err(Failure::TakenBack)),
-            None => {
-                let id = params.share(cancelled.request_id);
-                self.pass_on(Incoming::Cancelled { id });
-            }
+        if let Some(id) = subscription.filter(|_| self.stateless.load(Ordering::Relaxed)) {
+            self.answer(id, Err(Failure::TakenBack));
+        } else {
+            let id = params.share(cancelled.request_id);
+            self.pass_on(Incoming::Cancelled { id });
         }
     }
 

@@ -243,8 +243,8 @@ impl Member {
         let mut elsewhere = Vec::new();
         let mut new = Vec::new();
         for (name, entry) in servers.iter().filter(|(name, _)| is_heard(name)) {
-            let own = client.as_ref().and_then(|client| client.own(entry));
-            let instance = own.as_ref().unwrap_or(&entry.instance);
+            let decided = client.as_ref().and_then(|client| client.served_by(entry));
+            let instance = decided.as_ref().unwrap_or(&entry.instance);
             let this = Arc::downgrade(instance);
             let known = listening.get(name);
             if known.is_some_and(|(known, _)| known.ptr_eq(&this)) {

@@ -156,8 +156,8 @@ impl Downstream {
         self.lock().served.by_own(entry)
     }
 
-    /// Decides which server is for this client, for as long as it talks: one of its own, or the one
-    /// that everybody shares.
+    /// Decides which server is for this client, for as long as it talks: one of its own, the one for
+    /// legacy clients, or the one that everybody shares.
     pub(crate) fn decide(&self, entry: &Entry, own: Option<Arc<Instance>>) {
         let older = {
             let mut state = self.lock();

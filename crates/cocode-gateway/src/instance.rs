@@ -22,6 +22,9 @@ use crate::level::Level;
 use crate::license::License;
 use crate::traffic::Traffic;
 use crate::witness::CallWitness;
+use legacy_peer::LegacyPeer;
+
+mod legacy_peer;
 
 /// How long a server may be silent about a request where its specification does not say: clients
 /// have limits of their own.
@@ -66,6 +69,7 @@ pub(crate) struct Instance {
     asked_level: Mutex<Option<Level>>,
     /// What allows it, where it runs for one client alone.
     license: OnceLock<License>,
+    legacy_peer: LegacyPeer,
 }
 
 /// A request on its way to a server.
@@ -129,11 +133,17 @@ impl Instance {
             asking_for_level: Semaphore::new(1),
             asked_level: Mutex::default(),
             license: OnceLock::new(),
+            legacy_peer: LegacyPeer::default(),
         })
     }
 
     pub(crate) fn name(&self) -> &ServerName {
         &self.name
+    }
+
+    /// Whether it is for any client.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.traffic.is_shared()
     }
 
     /// Keeps what allows it for as long as it is there.

@@ -16,7 +16,7 @@ pub(crate) struct Served(BTreeMap<ServerName, Decision>);
 struct Decision {
     /// The server that everybody shared at that time.
     shared: Weak<Instance>,
-    /// The server that runs for the client alone, if it does not share.
+    /// The server that it uses instead: one that runs for it alone, or for legacy clients.
     own: Option<Arc<Instance>>,
 }
 
@@ -32,7 +32,7 @@ impl Served {
     /// The same, if it runs for the client alone.
     pub(crate) fn by_own(&self, entry: &Entry) -> Option<Arc<Instance>> {
         let own = self.by(entry);
-        own.filter(|own| !Arc::ptr_eq(own, &entry.instance))
+        own.filter(|own| !own.is_shared())
     }
 
     /// Decides, and gives what was decided before, to be dropped where nothing is locked.

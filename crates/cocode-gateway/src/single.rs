@@ -87,16 +87,17 @@ impl Single {
     async fn greet(&self, client: &Arc<Downstream>, caller: &Caller) -> Result<Reply, RpcError> {
         let (view, entry) = self.entry()?;
         // Whether it shares is decided when it has a request.
-        let own = if entry.is_per_session() {
+        let other = if entry.is_per_session() {
             Some(view.instance_for(&entry, client, caller).await?)
         } else {
-            None
+            view.legacy_peer(&entry).await?
         };
-        let session = own.as_ref().unwrap_or(&entry.instance).session().await?;
+        let instance = other.as_ref().unwrap_or(&entry.instance);
+        let session = instance.session().await?;
         let hears = Hears::Server(self.name.clone());
         self.audience.join(client, hears).attend(&view);
         let mut presentation = Presentation::of(session.server());
-        if own.is_none() {
+        if instance.is_shared() {
             presentation.lists_no_tasks();
         }
         Ok(presentation.initialized(caller.revision))
@@ -144,9 +145,7 @@ impl Single {
                 Ok(Reply::empty())
             }
             // Those of everybody who shares the server.
-            (_, "tasks/list") if Arc::ptr_eq(&instance, &entry.instance) => {
-                Err(unknown_method("tasks/list"))
-            }
+            (_, "tasks/list") if instance.is_shared() => Err(unknown_method("tasks/list")),
             (_, "tools/call") => self.call(view, entry, instance, request).await,
             (_, "tools/list") => {
                 let reply = pass(

@@ -155,7 +155,9 @@ impl Inner {
                 },
                 _ => terms.clone(),
             };
-            all.extend(Running::of(&entry.instance, entry, common));
+            let peer = entry.instance.open_legacy_peer();
+            all.extend(Running::of(&entry.instance, entry, common.clone()));
+            all.extend(peer.and_then(|peer| Running::of(&peer, entry, common)));
             let own = clients.iter().filter_map(|client| client.own(entry));
             all.extend(own.filter_map(|own| {
                 let terms = Terms {
@@ -173,7 +175,8 @@ impl Inner {
         let clients = self.clients();
         for entry in self.servers().values() {
             let own = clients.iter().filter_map(|client| client.own(entry));
-            for instance in own.chain([Arc::clone(&entry.instance)]) {
+            let peer = entry.instance.open_legacy_peer();
+            for instance in own.chain(peer).chain([Arc::clone(&entry.instance)]) {
                 instance.traffic.sweep();
             }
         }

@@ -106,6 +106,11 @@ impl Traffic {
         &self.name
     }
 
+    /// Whether the connection is for any client.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.owner.is_none()
+    }
+
     /// What the server has been seen to ask without saying for whom.
     pub(crate) fn asks(&self) -> Abilities {
         self.lock().asks

@@ -4,12 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
 use cocode_client::{Connector, ListKind, Manager, ManagerOptions};
-use cocode_core::{Era, OutputLimits, Prefix, ServerName, ServerSpec, Shadowed, ShownNames};
-use cocode_wire::RpcError;
+use cocode_core::{OutputLimits, Prefix, ServerName, ServerSpec, Shadowed, ShownNames};
 use cocode_wire::serve::Endpoint;
 use tokio::sync::watch;
 
-use crate::caller::{Caller, needs_session};
 use crate::consent::Consents;
 use crate::downstream::Downstream;
 use crate::gate::{Gate, Open};
@@ -25,6 +23,8 @@ use crate::place::Place;
 use crate::room::Room;
 use crate::searching::{Announced, SearchOptions};
 use crate::single::Single;
+
+mod selection;
 
 /// What is decided about a view.
 #[derive(Clone)]
@@ -295,57 +295,6 @@ impl Inner {
     /// Runs something that nobody waits for.
     pub(crate) fn background(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.core.background(work);
-    }
-
-    /// The server for a request: the one that everybody shares, unless this client has or needs one
-    /// of its own. Servers that ask their clients without saying whom would ask the wrong one.
-    pub(crate) async fn instance_for(
-        &self,
-        entry: &Entry,
-        client: &Arc<Downstream>,
-        caller: &Caller,
-    ) -> Result<Arc<Instance>, RpcError> {
-        let shared = || Ok(Arc::clone(&entry.instance));
-        let is_session = client.is_session() && caller.era() == Era::Legacy;
-        if entry.is_per_session() {
-            // Requests of the stateless era have at least their connection in common.
-            if !client.is_session() {
-                return Err(needs_session(entry, caller));
-            }
-        } else if !is_session {
-            return shared();
-        }
-        if let Some(decided) = client.served_by(entry) {
-            return Ok(decided);
-        }
-        if !entry.is_per_session() {
-            // What a server asks at its start is asked by then, as a rule.
-            Box::pin(entry.instance.session()).await?;
-            if !entry.instance.traffic.asks().and(caller.can).any() {
-                client.decide(entry, None);
-                return shared();
-            }
-        }
-        // The semaphore is never closed. Whoever waited may find what it waited for.
-        let _one_at_a_time = client.starting.acquire().await.ok();
-        if let Some(decided) = client.served_by(entry) {
-            return Ok(decided);
-        }
-        let spec = (*entry.spec).clone();
-        let license = self
-            .licenses
-            .take(&spec.name, self.options.max_own_servers)?;
-        let owner = Some((client, caller));
-        let own = Instance::start(spec, &self.options.manager, owner, &self.core.reaper);
-        // Rare, and kept out of the size of every request.
-        let own = Box::pin(own).await;
-        own.keep(license);
-        client.decide(entry, Some(Arc::clone(&own)));
-        // Whoever changed the servers meanwhile did not see it.
-        client.release(&self.servers());
-        self.attend(Some(client));
-        tracing::info!(server = %entry.spec.name, "a client has a server of its own");
-        Ok(own)
     }
 
     /// The room of one server.

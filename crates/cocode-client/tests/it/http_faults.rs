@@ -1,5 +1,7 @@
 //! HTTP servers that answer wrongly, elsewhere, too much or never: a clear error for that request.
 
+use std::sync::Arc;
+
 use cocode_client::{
     Challenge, ConnectError, LinkError, OpenError, Protocol, RequestError, Session, SessionOptions,
     Target,
@@ -7,8 +9,8 @@ use cocode_client::{
 use cocode_testkit::{HttpServer, Script, SseEvent};
 
 use crate::support::{
-    SMALL_CAP, assert_timeout, assert_works, call, call_with, capped, connect, http, link_error,
-    rpc_error, speaking, text_of, within,
+    SMALL_CAP, Witness, assert_timeout, assert_works, call, call_with, capped, connect,
+    connect_with, handled_by, http, link_error, rpc_error, speaking, text_of, within,
 };
 
 /// How a session fails its tool call when the rule for `tools/call` does this; the session works
@@ -566,4 +568,43 @@ async fn an_event_over_the_cap_on_the_shared_stream_fails_its_request_alone() {
         other => panic!("{other:?}"),
     }
     assert_works(&session).await;
+}
+
+#[tokio::test]
+async fn messages_one_a_line_in_a_json_body_are_read_as_they_come() {
+    let json = [("Content-Type", "application/json")];
+    let notice = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n";
+    let answer = r#"{"jsonrpc":"2.0","id":$id,"result":{"content":[{"type":"text","text":"a"}]}}"#;
+    for pieces in [7, 4096] {
+        let server = on_call()
+            .stream_with(&json)
+            .in_pieces(pieces)
+            .raw(notice)
+            .text(answer)
+            .http();
+        let witness = Arc::new(Witness::willing());
+        let session = connect_with(http(&server), handled_by(&witness)).await;
+        assert_eq!(text_of(&call(&session).await.unwrap()), "a");
+        assert_eq!(witness.heard.all().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn refused_answer_to_a_modern_server_fails_the_call() {
+    let server = Script::modern()
+        .on("tools/call")
+        .ask("roots/list", "{}")
+        .text_result("done")
+        .on_http("POST")
+        .nth(3)
+        .status(400)
+        .http();
+    let witness = Arc::new(Witness::willing());
+    let options = SessionOptions {
+        listen: false,
+        ..handled_by(&witness)
+    };
+    let session = connect_with(http(&server), options).await;
+    let error = link_error(call(&session).await);
+    assert!(matches!(error, LinkError::NoAnswer { .. }), "{error:?}");
 }

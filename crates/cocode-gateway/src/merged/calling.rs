@@ -138,7 +138,11 @@ impl Merged {
         }
         let params = request.params.as_ref();
         let params = params.and_then(|params| with_text(params, "name", tool));
-        let instance = self.instance(entry, &request).await?;
+        let mut instance = self.instance(entry, &request).await?;
+        if !Arc::ptr_eq(&instance, &entry.instance) && instance.lacks_tool(tool) {
+            // Clients of both eras are shown what the modern one lists.
+            instance = Arc::clone(&entry.instance);
+        }
         let passed = Arc::clone(&instance);
         let reply = pass(passed, &request, Some(tool.clone()), params, view.parking()).await;
         if verdict == Verdict::Ask {

@@ -97,8 +97,8 @@ impl Merged {
         request.from.set_log_level(level);
         let servers = self.view()?.servers();
         let each = servers.values().map(async |entry| {
-            let own = request.from.own(entry);
-            let instance = own.as_ref().unwrap_or(&entry.instance);
+            let decided = request.from.served_by(entry);
+            let instance = decided.as_ref().unwrap_or(&entry.instance);
             instance.keep_level();
             instance.ask_for_level().await;
         });

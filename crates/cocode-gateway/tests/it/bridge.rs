@@ -197,7 +197,10 @@ async fn request_of_a_modern_server_is_refused_where_nobody_can_answer() {
     for (protocol, can) in [
         (Protocol::Legacy, nothing),
         // Modern clients are asked in results, and never by requests.
-        (Protocol::Modern, Person::willing("Ada").capabilities.clone()),
+        (
+            Protocol::Modern,
+            Person::willing("Ada").capabilities.clone(),
+        ),
     ] {
         for server in Server::both(&modern_by_request()) {
             let rig = Rig::new(server).await;

@@ -11,6 +11,7 @@
 mod bridge;
 mod consent;
 mod counted;
+mod eras;
 mod forbidden;
 mod hearsay;
 mod hidden;

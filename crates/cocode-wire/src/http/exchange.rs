@@ -4,11 +4,12 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, header};
 use reqwest::Response;
 
-use super::response::{Body, body_kind, read_body, read_start, refuse};
+use super::response::{Body, BodyLine, body_kind, read_lines, read_start, refuse};
 use super::resume::resume;
 use super::stream::{Awaits, Position, StreamEnd, deliver_answer, pump};
 use super::streamable::{SessionState, Shared};
 use crate::error::LinkError;
+use crate::frame::Frame;
 use crate::inbox::excerpt;
 use crate::limits::MAX_ERROR_BODY_BYTES;
 
@@ -35,8 +36,25 @@ pub(super) async fn request(
     }
     match body_kind(&response) {
         Body::Json => {
-            let text = read_body(response, shared.max_frame).await?;
-            match deliver_answer(&*shared.inbox, &text, Awaits::Answer(id)) {
+            let (inbox, awaits) = (&*shared.inbox, Awaits::Answer(id));
+            let mut answered = false;
+            // Some servers stream messages in here, one a line.
+            let text = read_lines(response, shared.max_frame, |line| {
+                if Frame::parse(line.clone()).is_err() {
+                    return BodyLine::Part;
+                }
+                (answered, _) = deliver_answer(inbox, &line, awaits);
+                if answered {
+                    BodyLine::Answer
+                } else {
+                    BodyLine::Message
+                }
+            });
+            let text = text.await?;
+            if answered {
+                return Ok(());
+            }
+            match deliver_answer(inbox, &text, awaits) {
                 (true, _) => Ok(()),
                 (false, None) => Err(LinkError::NoAnswer {
                     detail: excerpt(&text),

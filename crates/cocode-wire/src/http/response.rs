@@ -5,6 +5,7 @@ use http::{HeaderMap, StatusCode, header};
 use reqwest::Response;
 
 use super::client::shown;
+use super::stream::TAIL_WAIT;
 use crate::error::{Challenge, LinkError};
 use crate::frame::Frame;
 use crate::inbox::excerpt;
@@ -96,8 +97,29 @@ pub(crate) fn challenge(status: StatusCode, headers: &HeaderMap) -> Challenge {
     }
 }
 
+/// What a line at the start of a body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyLine {
+    /// Part of one text, as all that follows it.
+    Part,
+    /// A message by itself, which was taken.
+    Message,
+    /// The same, and nothing after it is wanted.
+    Answer,
+}
+
 /// The whole body, if it is within the cap.
-pub(crate) async fn read_body(mut response: Response, limit: usize) -> Result<Bytes, LinkError> {
+pub(crate) async fn read_body(response: Response, limit: usize) -> Result<Bytes, LinkError> {
+    read_lines(response, limit, |_line| BodyLine::Part).await
+}
+
+/// The body without the lines that `take` takes as they come. Only a body whose length was not
+/// declared has such.
+pub(crate) async fn read_lines(
+    mut response: Response,
+    limit: usize,
+    mut take: impl FnMut(Bytes) -> BodyLine,
+) -> Result<Bytes, LinkError> {
     let url = shown(response.url());
     let declared = response
         .content_length()
@@ -106,7 +128,28 @@ pub(crate) async fn read_body(mut response: Response, limit: usize) -> Result<By
         return Err(LinkError::AnswerTooLarge { limit });
     }
     let mut body = BytesMut::with_capacity(declared.unwrap_or(0));
+    let (mut has_lines, mut n_searched) = (declared.is_none(), 0);
     loop {
+        while has_lines && let Some(end) = body[n_searched..].iter().position(|byte| *byte == b'\n')
+        {
+            let line = body.split_to(n_searched + end + 1).freeze();
+            n_searched = 0;
+            match take(line.clone()) {
+                BodyLine::Message => {}
+                BodyLine::Answer => {
+                    // The connection can be used again if the body ends.
+                    let end = async { while let Ok(Some(_)) = response.chunk().await {} };
+                    drop(tokio::time::timeout(TAIL_WAIT, end).await);
+                    return Ok(Bytes::new());
+                }
+                BodyLine::Part => {
+                    has_lines = false;
+                    let rest = std::mem::replace(&mut body, BytesMut::from(&*line));
+                    body.extend_from_slice(&rest);
+                }
+            }
+        }
+        n_searched = body.len();
         match response.chunk().await {
             Ok(Some(chunk)) if body.len() + chunk.len() > limit => {
                 return Err(LinkError::AnswerTooLarge { limit });

@@ -16,7 +16,7 @@ use crate::limits::{DEFAULT_STREAM_RETRY, MAX_NAMED_RETRY, MIN_STREAM_RETRY};
 
 /// After the answer has come, how long the server may take to end its stream, so that the
 /// connection can be used again.
-const TAIL_WAIT: Duration = Duration::from_millis(200);
+pub(super) const TAIL_WAIT: Duration = Duration::from_millis(200);
 
 /// Whose answer a stream should bring.
 #[derive(Clone, Copy, Debug)]
