@@ -19,12 +19,13 @@ pub(crate) use self::gateway::gateway;
 use crate::counts::Counts;
 use crate::failure::Failure;
 
-const USAGE: &str = "usage: cargo xtask conformance client|gateway [OPTION...]";
+const USAGE: &str = "usage: cargo xtask conformance client|gateway|upstream [OPTION...]";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let (side, outcome) = match arguments.split_first() {
         Some((side, rest)) if side == "client" => (side, client::run(rest)),
         Some((side, rest)) if side == "gateway" => (side, gateway::run(rest)),
+        Some((side, rest)) if side == "upstream" => (side, gateway::upstream::run(rest)),
         _ => return Err(Failure::new(USAGE)),
     };
     let counts = outcome.map_err(|failure| {

@@ -60,8 +60,8 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "conformance",
-        usage: "conformance client|gateway [--scenario NAME] [--leg NAME]",
-        about: "run the official conformance suites against our client session or our gateway",
+        usage: "conformance client|gateway|upstream [--scenario NAME] [--leg NAME]",
+        about: "run the official conformance suites against our client session, our gateway, or others",
         run: conformance::run,
     },
     Task {

@@ -7,6 +7,9 @@
 //! | legacy | modern | are put to the client, and the request is made again with the answers |
 //! | modern | legacy | the request is parked, the client told what is asked; it comes back with answers |
 //!
+//! A modern server may send its question as a request all the same: a legacy client is asked, and a
+//! modern one refuses.
+//!
 //! What a client cannot be asked is put into the inbox of its view, if somebody reads that: a server of
 //! the older era waits for the answer, one of the other is asked again with it.
 

@@ -15,6 +15,7 @@ mod mcp;
 mod probes;
 mod processes;
 mod suites;
+pub(super) mod upstream;
 
 use std::fs;
 

@@ -12,8 +12,8 @@ use super::legs::{Front, Leg, Upstream};
 use crate::failure::Failure;
 use crate::shell::{built, program, succeeds};
 
-/// The name under which the gateway knows the fixture.
-const NAME: &str = "fixture";
+/// The name under which the gateway knows the server behind it.
+pub(super) const NAME: &str = "fixture";
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a process may take to end by itself.
@@ -35,7 +35,7 @@ pub(super) struct Server {
 }
 
 /// A process with all its children.
-struct Running(Child);
+pub(super) struct Running(Child);
 
 impl Programs {
     pub(super) fn build(legs: &[&Leg]) -> Result<Self, Failure> {
@@ -84,25 +84,7 @@ impl Programs {
                 (Some(behind), format!("url = {url:?}\n"))
             }
         };
-        let home = directory.join("home");
-        let because = |error: std::io::Error| Failure::because(home.display(), error);
-        fs::create_dir_all(&home).map_err(because)?;
-        let servers = format!("[mcp_servers.{NAME}]\n{entry}");
-        fs::write(home.join("mcp.toml"), servers).map_err(because)?;
-        let port = free_port()?;
-        let mut command = program(cocode);
-        command
-            .args(["gateway", "--listen", &format!("127.0.0.1:{port}")])
-            .current_dir(&home)
-            // Nothing of the user who runs this.
-            .env("COCODE_HOME", &home)
-            .env("HOME", &home)
-            .env("XDG_CONFIG_HOME", &home)
-            .env("XDG_STATE_HOME", &home)
-            .env("XDG_RUNTIME_DIR", &home);
-        let log = directory.join("gateway.log");
-        let mut front = Running::start(&mut command, Stdio::from(create(&log)?), &log)?;
-        front.wait_for(port, &log)?;
+        let (front, port) = start_gateway(cocode, &entry, directory)?;
         Ok(Server {
             // The suite's check of Host headers wants this name.
             url: format!("http://localhost:{port}/mcp/{NAME}"),
@@ -131,6 +113,35 @@ impl Programs {
     }
 }
 
+/// Starts a gateway in front of one server, whose tools keep their names, and returns its port.
+pub(super) fn start_gateway(
+    cocode: &Path,
+    entry: &str,
+    directory: &Path,
+) -> Result<(Running, u16), Failure> {
+    let home = directory.join("home");
+    let because = |error: std::io::Error| Failure::because(home.display(), error);
+    fs::create_dir_all(&home).map_err(because)?;
+    let servers = format!("[mcp_servers.{NAME}]\n{entry}");
+    fs::write(home.join("mcp.toml"), servers).map_err(because)?;
+    fs::write(home.join("config.toml"), "[gateway]\nprefix = \"never\"\n").map_err(because)?;
+    let port = free_port()?;
+    let mut command = program(cocode);
+    command
+        .args(["gateway", "--listen", &format!("127.0.0.1:{port}")])
+        .current_dir(&home)
+        // Nothing of the user who runs this.
+        .env("COCODE_HOME", &home)
+        .env("HOME", &home)
+        .env("XDG_CONFIG_HOME", &home)
+        .env("XDG_STATE_HOME", &home)
+        .env("XDG_RUNTIME_DIR", &home);
+    let log = directory.join("gateway.log");
+    let mut front = Running::start(&mut command, Stdio::from(create(&log)?), &log)?;
+    front.wait_for(port, &log)?;
+    Ok((front, port))
+}
+
 impl Server {
     pub(super) fn url(&self) -> &str {
         &self.url
@@ -138,7 +149,7 @@ impl Server {
 }
 
 impl Running {
-    fn start(command: &mut Command, output: Stdio, log: &Path) -> Result<Self, Failure> {
+    pub(super) fn start(command: &mut Command, output: Stdio, log: &Path) -> Result<Self, Failure> {
         let errors = File::options()
             .create(true)
             .append(true)
@@ -153,16 +164,16 @@ impl Running {
         Ok(Self(child))
     }
 
-    /// Waits until somebody listens.
-    fn wait_for(&mut self, port: u16, log: &Path) -> Result<(), Failure> {
+    /// Waits until it listens.
+    pub(super) fn wait_for(&mut self, port: u16, log: &Path) -> Result<(), Failure> {
         let deadline = Instant::now() + START_TIMEOUT;
         while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
             let ended = self
                 .0
                 .try_wait()
-                .map_err(|error| Failure::because("the gateway", error))?;
+                .map_err(|error| Failure::because("the server", error))?;
             if ended.is_some() || Instant::now() >= deadline {
-                let message = format!("the gateway does not listen: see {}", log.display());
+                let message = format!("the server does not listen: see {}", log.display());
                 return Err(Failure::new(message));
             }
             std::thread::sleep(POLL);
@@ -194,11 +205,11 @@ impl Drop for Running {
     }
 }
 
-fn create(path: &Path) -> Result<File, Failure> {
+pub(super) fn create(path: &Path) -> Result<File, Failure> {
     File::create(path).map_err(|error| Failure::because(path.display(), error))
 }
 
-fn free_port() -> Result<u16, Failure> {
+pub(super) fn free_port() -> Result<u16, Failure> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())
         .map(|address| address.port())

@@ -68,7 +68,7 @@ pub(super) fn run(
     Ok(verdicts)
 }
 
-fn suite_on(suite: &Suite, url: &str, results: &Path) -> Command {
+pub(super) fn suite_on(suite: &Suite, url: &str, results: &Path) -> Command {
     let mut command = program(peers::node());
     command
         .arg("--no-deprecation")
@@ -79,7 +79,7 @@ fn suite_on(suite: &Suite, url: &str, results: &Path) -> Command {
 }
 
 /// The suite's own opinion is in its exit status, which says nothing about single checks.
-fn log(command: &mut Command, results: &Path) -> Result<(), Failure> {
+pub(super) fn log(command: &mut Command, results: &Path) -> Result<(), Failure> {
     let log = results.join("suite.log");
     match run_logged(command, &log, Instant::now() + SET_TIMEOUT)? {
         Some(_) => Ok(()),
@@ -114,7 +114,7 @@ fn judge(
 }
 
 /// The directory that the suite made for a scenario: `server-NAME-` and the time.
-fn result_of(scenario: &str, results: &Path) -> Result<Option<PathBuf>, Failure> {
+pub(super) fn result_of(scenario: &str, results: &Path) -> Result<Option<PathBuf>, Failure> {
     let because = |error: std::io::Error| Failure::because(results.display(), error);
     let prefix = format!("server-{scenario}-");
     for entry in fs::read_dir(results).map_err(because)? {
