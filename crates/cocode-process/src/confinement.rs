@@ -5,6 +5,8 @@
 //! [`Support::gaps`] names. `docs/sandbox.md` is the reference.
 
 mod handle;
+#[cfg(target_os = "linux")]
+mod mounts;
 mod temporary;
 
 #[cfg(all(
@@ -164,7 +166,8 @@ impl Confinement {
 }
 
 /// Every link on the way to a path, and the path without links: to replace one of them is to replace what it leads to.
-/// For a directory also those of the links in it, as people have them who keep their configuration elsewhere.
+/// For a directory also those of the links in it, as people have them who keep their configuration elsewhere. Mounts that
+/// show one of them once more count as well.
 pub fn reserved_paths(path: &Path) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     reserve(path, MAX_LINKS, &mut paths);
@@ -174,6 +177,8 @@ pub fn reserved_paths(path: &Path) -> Vec<PathBuf> {
             reserve(&entry.path(), MAX_LINKS, &mut paths);
         }
     }
+    #[cfg(target_os = "linux")]
+    mounts::add_aliases(&mut paths);
     paths.sort();
     paths.dedup();
     paths

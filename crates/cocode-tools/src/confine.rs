@@ -70,6 +70,9 @@ pub(crate) struct Root {
     reserved: OnceLock<ReservedPaths>,
 }
 
+/// Directories of the system that no tool reads or writes, also where the root contains them.
+const SYSTEM: [&str; 3] = ["/dev", "/proc", "/sys"];
+
 /// Directories below the root that tools keep out of, relative to it.
 #[derive(Debug)]
 struct ReservedPaths {
@@ -146,7 +149,7 @@ impl Root {
         &self.path
     }
 
-    /// Keeps out of the hidden and protected directories of a sandbox from now on.
+    /// Keeps out of the hidden and protected directories of a sandbox, and of those of the system, from now on.
     pub(crate) fn reserve(&self, confinement: &Confinement) {
         // A root inside a reserved directory is reserved as a whole, by the empty path.
         let relative = |path: &PathBuf| match path.strip_prefix(&self.path) {
@@ -154,7 +157,10 @@ impl Root {
             Err(_) => self.path.starts_with(path).then(PathBuf::new),
         };
         self.reserved.get_or_init(|| ReservedPaths {
-            hidden: confinement.hidden().iter().filter_map(relative).collect(),
+            hidden: (confinement.hidden().iter())
+                .chain(&SYSTEM.map(PathBuf::from))
+                .filter_map(relative)
+                .collect(),
             protected: (confinement.protected().iter())
                 .filter_map(relative)
                 .collect(),
@@ -181,7 +187,7 @@ impl Root {
         let mut chosen = self.reserved.get().into_iter().flat_map(chosen);
         if chosen.any(|reserved| path.starts_with(reserved)) {
             let shown = crate::text::shown(path);
-            let message = format!("`{shown}` belongs to cocode itself");
+            let message = format!("`{shown}` belongs to cocode itself or to the system");
             return Err(Refusal::denied(message));
         }
         Ok(())

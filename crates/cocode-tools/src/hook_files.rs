@@ -28,9 +28,10 @@ use crate::text::shown;
 use crate::tool::Shared;
 
 /// Directories with everything in them, and files. `commondir` and `config.worktree` make git read its configuration
-/// and hooks elsewhere.
+/// and hooks elsewhere. `HEAD` makes the root itself a git directory, with its own `config`.
 const WATCHED: &[&str] = &[
     ".git",
+    "HEAD",
     ".vscode",
     ".envrc",
     ".git/commondir",
@@ -41,7 +42,7 @@ const WATCHED: &[&str] = &[
     ".vscode/tasks.json",
 ];
 /// Those that count only when they are no directory.
-const CONTAINERS: &[&str] = &[".git", ".vscode"];
+const CONTAINERS: &[&str] = &[".git", "HEAD", ".vscode"];
 
 /// What is there, by path relative to the root.
 type Files = BTreeMap<PathBuf, Node>;

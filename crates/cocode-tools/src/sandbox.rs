@@ -81,7 +81,9 @@ impl Protection {
         let is_task = pairs.any(|(directory, name)| {
             directory.eq_ignore_ascii_case(".vscode") && name.eq_ignore_ascii_case("tasks.json")
         });
-        if self == Self::Off || !(is_task || path.iter().any(is_protected)) {
+        // A file of this name makes a git directory of the one that it is in, with the `config` there.
+        let is_head = path.file_name() == Some("HEAD".as_ref());
+        if self == Self::Off || !(is_task || is_head || path.iter().any(is_protected)) {
             return Ok(());
         }
         let shown = crate::text::shown(path);
@@ -120,6 +122,8 @@ mod tests {
             ".husky/pre-commit",
             "sub/.vscode/tasks.json",
             ".VSCode/TASKS.json",
+            "HEAD",
+            "sub/HEAD",
         ] {
             let path = Path::new(path);
             let refusal = Protection::On.check(path).expect_err("it is protected");

@@ -44,6 +44,10 @@ async fn changes_to_executed_files_are_found_and_undone() {
         ),
         ("echo ../src >.git/commondir", &[".git/commondir"]),
         ("echo x >.envrc", &[".envrc"]),
+        (
+            "mkdir objects refs; echo 'ref: refs/heads/x' >HEAD; echo x >config",
+            &["HEAD"],
+        ),
         ("ln .git/config other", &[".git/config"]),
         (
             "cat .git/config >other; ln -f other .git/config",

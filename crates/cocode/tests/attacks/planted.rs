@@ -1,5 +1,7 @@
 //! Attacks across commands: processes that stay, roots that are replaced, and files that others obey later.
 
+use std::path::PathBuf;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -616,5 +618,49 @@ for make in (connected, dead, orphan, undumpable):
             .unwrap_or_default();
         assert_eq!(told.matches("ANSWER").count(), 4, "{told}");
         assert!(!told.contains("isAdmin"), "{identity:?}: {told}");
+    }
+}
+
+/// Mounts that show the home once more. Needs the right to mount.
+#[test]
+fn system_bind_mounts_show_no_own_directory() {
+    struct Mounted(PathBuf);
+    impl Drop for Mounted {
+        fn drop(&mut self) {
+            let unmounted = Command::new("umount").arg("-l").arg(&self.0).status();
+            assert!(unmounted.unwrap().success() || std::thread::panicking());
+        }
+    }
+    for identity in identities() {
+        let scene = Scene::new(identity);
+        let (home, alias) = (scene.path("user"), scene.path("alias"));
+        std::fs::create_dir(&alias).unwrap();
+        let mounted = Command::new("mount")
+            .arg("--bind")
+            .args([&home, &alias])
+            .status();
+        assert!(
+            mounted.unwrap().success(),
+            "this test needs the right to mount"
+        );
+        let _mounted = Mounted(alias.clone());
+        let secret = ".local/state/cocode/attack-secret";
+        let (home, alias) = (home.display(), alias.display());
+        let commands = [
+            format!("cat {home}/{secret} {alias}/{secret}"),
+            format!("echo planted >> {alias}/.config/cocode/config.toml"),
+        ];
+        for command in commands {
+            let call = ModelTurn::new().call("c1", "shell", &json!({ "command": command }));
+            let place = alias.to_string();
+            let (output, bodies) = scene.exec(&["-s", "workspace-write", "-C", &place], vec![call]);
+            let told = bodies.get(1).map(|body| body["messages"].to_string());
+            let told = told.unwrap_or_default();
+            assert!(
+                told.contains("ermission denied"),
+                "{identity:?} {told} {output:?}"
+            );
+            assert!(!told.contains(MARK), "{identity:?} {told}");
+        }
     }
 }

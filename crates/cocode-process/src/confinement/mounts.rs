@@ -1,0 +1,115 @@
+//! Other paths of the same files: bind mounts, and further mounts of one file system.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+
+/// One line of `/proc/self/mountinfo`.
+struct Mount {
+    /// Numbers of the device.
+    device: String,
+    /// The directory of the file system that is mounted.
+    root: PathBuf,
+    /// Where it is mounted.
+    point: PathBuf,
+}
+
+/// Adds the paths by which the mounts of this process show the given ones once more.
+pub(super) fn add_aliases(paths: &mut Vec<PathBuf>) {
+    let mounts = match std::fs::read_to_string("/proc/self/mountinfo") {
+        Ok(mounts) => mounts,
+        Err(error) => {
+            tracing::warn!(%error, "cannot read the mounts of this process");
+            return;
+        }
+    };
+    let mounts: Vec<Mount> = mounts.lines().filter_map(Mount::parse).collect();
+    let aliases = paths.iter().flat_map(|path| aliases(path, &mounts));
+    let aliases: Vec<PathBuf> = aliases.collect();
+    paths.extend(aliases);
+}
+
+fn aliases(path: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
+    let holding = mounts.iter().enumerate();
+    let holding = holding.filter(|(_, mount)| path.starts_with(&mount.point));
+    // The last of those at the same place covers the others.
+    let holding = holding.max_by_key(|(_, mount)| mount.point.components().count());
+    let Some((index, holding)) = holding else {
+        return Vec::new();
+    };
+    let Ok(below) = path.strip_prefix(&holding.point) else {
+        return Vec::new();
+    };
+    let inside = holding.root.join(below);
+    let others = mounts.iter().enumerate();
+    let others = others.filter(|(other, mount)| *other != index && mount.device == holding.device);
+    let shown = others.filter_map(|(_, mount)| {
+        let below = inside.strip_prefix(&mount.root).ok()?;
+        // Without a slash at its end.
+        Some(mount.point.join(below).components().collect())
+    });
+    shown.collect()
+}
+
+impl Mount {
+    /// Number, parent, device, root, mount point, and more.
+    fn parse(line: &str) -> Option<Self> {
+        let mut fields = line.split(' ').skip(2);
+        Some(Self {
+            device: fields.next()?.to_owned(),
+            root: decoded(fields.next()?),
+            point: decoded(fields.next()?),
+        })
+    }
+}
+
+/// Blanks, tabs, line ends and backslashes are written as a backslash and three octal digits.
+fn decoded(field: &str) -> PathBuf {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..3).filter(|_| *first == b'\\');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(3..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    OsString::from_vec(bytes).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::{Mount, aliases};
+
+    #[test]
+    fn paths_are_found_below_every_mount_that_shows_them() {
+        let mounts = [
+            "21 1 8:1 / / rw - ext4 /dev/sda1 rw",
+            "22 21 8:1 /home/a /mnt/with\\040blank rw - ext4 /dev/sda1 rw",
+            "23 21 8:2 / /home/b rw - ext4 /dev/sdb1 rw",
+            "24 21 8:1 /srv /other rw - ext4 /dev/sda1 rw",
+            "25 21 8:2 /state /srv/b rw - ext4 /dev/sdb1 rw",
+        ];
+        let mounts: Vec<Mount> = mounts.into_iter().filter_map(Mount::parse).collect();
+        for (path, expected) in [
+            ("/home/a/state", &["/mnt/with blank/state"][..]),
+            ("/mnt/with blank/state", &["/home/a/state"]),
+            ("/home/b/state", &["/srv/b"]),
+            ("/srv/b/x", &["/home/b/state/x"]),
+            ("/srv/c", &["/other/c"]),
+            ("/etc", &[]),
+        ] {
+            let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
+            assert_eq!(aliases(path.as_ref(), &mounts), expected, "{path}");
+        }
+    }
+}
