@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::ending::Ending;
 use crate::oversight::{Counted, Deed, Ongoing, Outcome, Overseer, Settling};
+use crate::party::Party;
 use crate::passing::asks_for_input;
 use crate::reply::Reply;
 use crate::request::Request;
@@ -91,6 +92,29 @@ impl Inner {
     }
 
     /// Who watches over a request, if anybody does.
+    /// Counts a notification that is passed on to a server.
+    pub(crate) fn count_notification(
+        &self,
+        party: &Party,
+        server: &ServerName,
+        method: &str,
+    ) -> Result<(), RpcError> {
+        let own = party.overseer();
+        let Some(overseer) = own.or_else(|| self.is_watched().then(|| self.overseer())) else {
+            return Ok(());
+        };
+        overseer.count(&Deed {
+            principal: party.principal(),
+            method,
+            server: Some(server),
+            is_served: true,
+            goes_on: false,
+            name: "",
+            arguments: None,
+            client: None,
+        })
+    }
+
     fn overseer_of<'a>(&'a self, request: &'a Request) -> Option<&'a Arc<dyn Overseer>> {
         let own = request.from.party().overseer();
         own.or_else(|| self.is_watched().then(|| self.overseer()))

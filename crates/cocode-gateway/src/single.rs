@@ -386,11 +386,20 @@ impl Room for Single {
             return;
         };
         let own = client.own(&entry);
-        // What one client says about itself is not for a server that serves others, too.
-        let is_personal = method == "notifications/roots/list_changed";
+        // What one client says about itself is not for a server that serves others, too. Nor is what a principal says:
+        // such a server would take it for something about the requests of others.
+        let principal = client.party().principal();
+        let is_personal = method == "notifications/roots/list_changed" || principal.is_some();
         let Some(instance) = own.or_else(|| (!is_personal).then_some(entry.instance)) else {
             return;
         };
+        if view
+            .count_notification(client.party(), &self.name, method)
+            .is_err()
+        {
+            tracing::debug!(method, "a notification is dropped: a limit is reached");
+            return;
+        }
         client.outbox.tell(&view, &instance, method, params);
     }
 

@@ -3,7 +3,7 @@
 
 use cocode_client::ManagerOptions;
 use cocode_gateway::{View, ViewOptions};
-use cocode_testkit::{Gate, Script};
+use cocode_testkit::{Gate, Message, Script};
 use serde_json::{Value, json};
 
 use crate::support::{RawClient, Rig, Server};
@@ -130,6 +130,32 @@ async fn nor_what_comes_while_it_works_for_another() {
     let mut eves = client(&rig, &eve).await;
     call(&mut eves).await;
     assert_eq!(answered(&mut eves).await, [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn notifications_of_a_principal_reach_no_server_that_serves_others() {
+    let rig = rig(Script::new()).await;
+    let carl = view_for(&rig, "carl").await;
+    let mut client = client(&rig, &carl).await;
+    for method in [
+        "notifications/progress",
+        "notifications/tasks/status",
+        "notifications/x",
+    ] {
+        let told = json!({ "jsonrpc": "2.0", "method": method, "params": { "progressToken": 7 } });
+        client.send(&told.to_string()).await;
+    }
+    call(&mut client).await;
+    answered(&mut client).await;
+    let Server::Stdio(server) = rig.server() else {
+        panic!("a program");
+    };
+    let is_passed_on = |message: &Message| {
+        let method = message.method().unwrap_or_default();
+        method.starts_with("notifications/") && method != "notifications/initialized"
+    };
+    let passed = server.received().count(is_passed_on);
+    assert_eq!(passed, 0);
 }
 
 #[tokio::test]
