@@ -259,7 +259,9 @@ pub(crate) fn for_manager(error: CliError) -> ReachError {
         ..
     } = error;
     ReachError {
-        kind: if code == Code::SecretUnavailable.as_str() {
+        // A store or command that failed may work at the next attempt. Without such a cause, a variable is not set or
+        // a value cannot be used, which stays so.
+        kind: if code == Code::SecretUnavailable.as_str() && !causes.is_empty() {
             ReachErrorKind::Temporary
         } else {
             ReachErrorKind::Unusable

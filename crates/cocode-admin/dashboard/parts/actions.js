@@ -59,7 +59,7 @@ const FIXED = new Set(['pending', 'rejected', 'blocked', 'invalid']);
 
 /** What somebody most likely wants to do now, or null. */
 function likely({ state, canLogin }) {
-  if (state === 'needs-auth') return canLogin ? 'login' : null;
+  if (state === 'needs-auth' || state === 'needs-client-registration') return canLogin ? 'login' : null;
   if (state === 'pending' || state === 'rejected') return 'review';
   if (state === 'disabled') return 'enable';
   if (state === 'stopped') return 'connect';

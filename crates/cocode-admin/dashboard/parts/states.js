@@ -10,6 +10,7 @@ const SERVER_STATES = new Map([
   ['retrying', { label: 'Trying again', tone: 'warn', icon: 'refresh', group: 'attention' }],
   ['failed', { label: 'Failed', tone: 'bad', icon: 'wrong', group: 'attention' }],
   ['needs-auth', { label: 'Needs login', tone: 'warn', icon: 'key', group: 'attention' }],
+  ['needs-client-registration', { label: 'Needs a client', tone: 'warn', icon: 'key', group: 'attention' }],
   ['pending', { label: 'Awaits approval', tone: 'warn', icon: 'shield', group: 'attention' }],
   ['blocked', { label: 'Blocked', tone: 'bad', icon: 'ban', group: 'attention' }],
   ['invalid', { label: 'Invalid', tone: 'bad', icon: 'warning', group: 'attention' }],

@@ -21,6 +21,8 @@ words! {
         Failed = "failed",
         /// Somebody has to sign in.
         NeedsAuth = "needs-auth",
+        /// Somebody has to register a client first.
+        NeedsClientRegistration = "needs-client-registration",
         /// It does not run. The first call starts it.
         Stopped = "stopped",
         /// It is switched off.

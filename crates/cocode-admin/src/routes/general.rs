@@ -108,7 +108,7 @@ fn counts(servers: &[Server]) -> ServerCounts {
         slow: of(ServerState::Slow),
         retrying: of(ServerState::Retrying),
         failed: of(ServerState::Failed),
-        needs_auth: of(ServerState::NeedsAuth),
+        needs_auth: of(ServerState::NeedsAuth) + of(ServerState::NeedsClientRegistration),
         stopped: of(ServerState::Stopped),
         disabled: of(ServerState::Disabled),
         pending: of(ServerState::Pending),

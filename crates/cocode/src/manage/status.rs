@@ -304,8 +304,10 @@ impl Status {
         match self {
             Self::Connected(_) => "connected",
             Self::Failed { error, .. } => match error.exit {
-                Exit::Auth if error.code == "auth-required" => "needs authentication",
-                Exit::Auth if error.code == "client-registration-required" => "needs a client",
+                Exit::Auth if error.code == "auth-required" => "needs-auth",
+                Exit::Auth if error.code == "client-registration-required" => {
+                    "needs-client-registration"
+                }
                 Exit::Timeout => "timed out",
                 _ => "failed",
             },
@@ -451,8 +453,6 @@ fn row(name: &str, server: &Server, status: Option<&Status>) -> Vec<Cell> {
 fn connection(status: &Status) -> ConnectionReport<'_> {
     ConnectionReport {
         status: match status.as_str() {
-            "needs authentication" => "needs-authentication",
-            "needs a client" => "needs-client-registration",
             "timed out" => "timed-out",
             other => other,
         },

@@ -309,6 +309,25 @@ fn system_programs_in_other_namespaces_are_not_served() {
 }
 
 #[test]
+fn server_without_its_secret_has_the_same_state_everywhere() {
+    let home = Home::new();
+    let entry = "[mcp_servers.shut]\nurl = 'http://127.0.0.1:9/mcp'\nbearer_token_env_var = 'NOT_SET_HERE'\n";
+    home.user_file("mcp.toml", entry);
+    let command = home.command(["mcp", "status", "--json"]).output().unwrap();
+    let listed: Value = serde_json::from_slice(&command.stdout).unwrap();
+    assert_eq!(listed["servers"][0]["state"], "failed", "{listed}");
+    let mut gateway = Running::start(&home, &[]);
+    let event = gateway.until_state("shut", "failed");
+    assert_eq!(
+        event["server"]["error"]["code"], "secret-unavailable",
+        "{event}"
+    );
+    let (status, answer) = request(&socket(&home), &get("/api/v1/servers/shut", ""));
+    assert_eq!(status, 200, "{answer}");
+    assert!(answer.contains(r#""state":"failed""#), "{answer}");
+}
+
+#[test]
 fn who_comes_by_the_socket_is_the_user_and_no_browser() {
     let home = Home::new();
     // Everybody else needs a token.
@@ -458,7 +477,7 @@ fn behind_a_proxy_the_dashboard_is_where_the_settings_say() {
     };
     stop(("Origin", "https://evil.example")).with_status(403);
     stop(origin).with_status(202);
-    assert_eq!(gateway.end("-TERM").0, Some(0));
+    assert_eq!(gateway.wait().0, Some(0));
     // What is no address of a host is refused before anything else.
     home.user_file(
         "config.toml",

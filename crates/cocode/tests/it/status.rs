@@ -94,7 +94,7 @@ fn every_server_is_shown_as_it_is() {
     assert_eq!(of("modern")["era"], "modern");
     assert_eq!(of("broken")["status"], "connected");
     assert_eq!(of("broken")["unlisted"][0]["list"], "tools");
-    assert_eq!(of("closed")["status"], "needs-authentication");
+    assert_eq!(of("closed")["status"], "needs-auth");
     assert_eq!(of("closed")["error"]["code"], "auth-required");
     assert_eq!(of("missing")["error"]["code"], "spawn-failed");
     for (name, state) in [
@@ -108,7 +108,7 @@ fn every_server_is_shown_as_it_is() {
     let shown = home.mcp(&["list", "--status"]).with_code(3).stdout;
     for part in [
         "1 of 3",
-        "needs authentication",
+        "needs-auth",
         "tools could not be listed: the server refused `tools/list`: out of paper",
         "program `no-such-program-here` is not in PATH",
         "not approved: `cocode mcp trust evil`",

@@ -274,6 +274,8 @@ fn state_of(line: &Line) -> ServerState {
     let is = |kind: StateKind| line.state == kind.as_str();
     if is(StateKind::Ready) {
         ServerState::Ready
+    } else if is(StateKind::NeedsClientRegistration) {
+        ServerState::NeedsClientRegistration
     } else if line.needs_auth() {
         ServerState::NeedsAuth
     } else if is(StateKind::Starting) && line.slow {
