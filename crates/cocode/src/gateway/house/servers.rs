@@ -276,7 +276,7 @@ fn state_of(line: &Line) -> ServerState {
         ServerState::Ready
     } else if is(StateKind::NeedsClientRegistration) {
         ServerState::NeedsClientRegistration
-    } else if line.needs_auth() {
+    } else if is(StateKind::NeedsAuth) {
         ServerState::NeedsAuth
     } else if is(StateKind::Starting) && line.slow {
         ServerState::Slow

@@ -416,12 +416,6 @@ impl Line {
         self.sharing_reason = terms.reason;
         self
     }
-
-    /// Whether somebody has to sign in, or to see to it that somebody can.
-    pub(crate) fn needs_auth(&self) -> bool {
-        self.kind == Kind::NeedsAuth
-    }
-
     /// Whether it can be used.
     pub(crate) fn is_good(&self) -> bool {
         self.kind == Kind::Good
