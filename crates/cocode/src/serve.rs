@@ -3,6 +3,7 @@
 
 mod front;
 mod standalone;
+mod warned;
 
 use std::sync::Arc;
 
@@ -20,6 +21,13 @@ use crate::serving::{Selection, Shape};
 use crate::tool_search::ToolSearch;
 use crate::workspace::Workspace;
 
+/// What came of serving by the daemon.
+enum FrontOutcome {
+    Served(Exit),
+    /// The daemon cannot be used, for this reason unless serving alone finds it out. Nothing was read yet.
+    Unavailable(Option<String>),
+}
+
 /// Serves until the client leaves.
 pub(crate) fn run(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliError> {
     // Many clients never read what their servers write to stderr.
@@ -28,12 +36,15 @@ pub(crate) fn run(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliEr
         return served::run(args, workspace);
     }
     is_no_server_of_ours(workspace)?;
-    if !args.standalone
-        && let Some(exit) = front::run(args, workspace)?
-    {
-        return Ok(exit);
-    }
-    standalone::run(args, workspace)
+    let warning = if args.standalone {
+        None
+    } else {
+        match front::run(args, workspace)? {
+            FrontOutcome::Served(exit) => return Ok(exit),
+            FrontOutcome::Unavailable(warning) => warning,
+        }
+    };
+    standalone::run(args, warning, workspace)
 }
 
 /// What a client is to see: the servers that were named, else those of the profile.

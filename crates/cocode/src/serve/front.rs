@@ -24,6 +24,7 @@ use tokio::time::Instant;
 use self::held::Held;
 use self::ledger::{Ledger, Loss};
 use self::pieces::{Last, Piece, Pieces};
+use super::FrontOutcome as Outcome;
 use super::standalone::Local;
 use crate::args::govern::CredentialStoreArg;
 use crate::args::serve::ServeArgs;
@@ -45,25 +46,26 @@ const LAST_PAUSE: Duration = Duration::from_secs(8);
 /// How many daemons of no use in a row are borne.
 const MAX_USELESS: u32 = 3;
 
-/// Serves by the daemon. Nothing if that cannot be had: then nothing was read yet.
-pub(super) fn run(args: &ServeArgs, workspace: &Workspace) -> Result<Option<Exit>, CliError> {
+/// Serves by the daemon.
+pub(super) fn run(args: &ServeArgs, workspace: &Workspace) -> Result<Outcome, CliError> {
     on_runtime(workspace, serve(args, workspace))
 }
 
-async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Option<Exit>, CliError> {
+async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Outcome, CliError> {
     let mut interrupts = Interrupts::catch()?;
     let printer = &workspace.printer;
     let alone = "each client of `cocode mcp serve` has servers of its own then";
     let Some(place) = Place::of(workspace) else {
-        printer.warn(&format!("there is no place for a shared daemon; {alone}"));
-        return Ok(None);
+        let warning = format!("there is no place for a shared daemon; {alone}");
+        printer.warn(&warning);
+        return Ok(Outcome::Unavailable(Some(warning)));
     };
     let named = workspace.named_variables();
     let variables = workspace.environment.variables.for_daemon(&named);
     let hello = Hello::new(Wants::Front(Box::new(front(args, workspace, &variables))));
     let summoned = tokio::select! {
         biased;
-        exit = interrupts.next() => return Ok(Some(exit)),
+        exit = interrupts.next() => return Ok(Outcome::Served(exit)),
         summoned = summon(&place, &hello, &variables) => summoned,
     };
     let daemon = match summoned {
@@ -72,7 +74,7 @@ async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Option<Exit>, 
         Err(Unavailable::Refused {
             refusal: Refusal::Failed,
             ..
-        }) => return Ok(None),
+        }) => return Ok(Outcome::Unavailable(None)),
         Err(error) => {
             let what_to_do = match error {
                 Unavailable::Hangs { .. } if error.can_be_ended() => {
@@ -80,8 +82,9 @@ async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Option<Exit>, 
                 }
                 _ => "",
             };
-            printer.warn(&format!("{}; {alone}{what_to_do}", chain(&error)));
-            return Ok(None);
+            let warning = format!("{}; {alone}{what_to_do}", chain(&error));
+            printer.warn(&warning);
+            return Ok(Outcome::Unavailable(Some(warning)));
         }
     };
     let talk = Talk {
@@ -100,7 +103,8 @@ async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Option<Exit>, 
         talk,
         local: None,
     };
-    relay.run(daemon.into(), interrupts).await.map(Some)
+    let exit = relay.run(daemon.into(), interrupts).await;
+    exit.map(Outcome::Served)
 }
 
 /// What the daemon has to know of this front.

@@ -8,6 +8,7 @@ use cocode_wire::serve::{Endpoint, LineOptions, Patience, serve_lines, stdio};
 use tokio::net::UnixStream;
 use tokio::task::JoinSet;
 
+use super::warned::WarnedEndpoint;
 use super::{endpoint, shape};
 use crate::args::serve::ServeArgs;
 use crate::configured;
@@ -22,13 +23,26 @@ use crate::workspace::Workspace;
 /// everything at once.
 pub(crate) const LINGER: Duration = Duration::from_secs(5);
 
-pub(super) fn run(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliError> {
-    on_runtime(workspace, serve(args, workspace))
+/// Serves, and tells the client this warning.
+pub(super) fn run(
+    args: &ServeArgs,
+    warning: Option<String>,
+    workspace: &Workspace,
+) -> Result<Exit, CliError> {
+    on_runtime(workspace, serve(args, warning, workspace))
 }
 
-async fn serve(args: &ServeArgs, workspace: &Workspace) -> Result<Exit, CliError> {
+async fn serve(
+    args: &ServeArgs,
+    warning: Option<String>,
+    workspace: &Workspace,
+) -> Result<Exit, CliError> {
     let mut interrupts = Interrupts::catch()?;
-    let local = Local::begin(args, workspace).await?;
+    let mut local = Local::begin(args, workspace).await?;
+    // A server that is served as it is may not have log messages.
+    if let Some(warning) = warning.filter(|_| args.wanted.server.is_none()) {
+        local.endpoint = Arc::new(WarnedEndpoint::new(local.endpoint, warning));
+    }
     for warning in local.serving.warnings() {
         workspace.printer.warn(&warning);
     }

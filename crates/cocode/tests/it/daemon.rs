@@ -380,6 +380,15 @@ fn where_no_daemon_can_be_had_the_front_stands_alone_and_says_so() {
     let (code, told) = front.leave();
     assert_eq!(code, Some(0));
     assert!(told.contains("has servers of its own"), "{told}");
+    // Clients that show log messages show why.
+    let mut front = Client::start(site.command(&[]).env("XDG_RUNTIME_DIR", "/nonexistent"));
+    front.open(&json!({}));
+    let message = std::iter::repeat_with(|| front.receive())
+        .find(|message| message["method"] == "notifications/message")
+        .unwrap();
+    assert_eq!(message["params"]["level"], "warning", "{message}");
+    let data = message["params"]["data"].as_str().unwrap();
+    assert!(data.contains("has servers of its own"), "{data}");
 }
 
 #[test]
