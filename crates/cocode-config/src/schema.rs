@@ -198,6 +198,7 @@ fn setting(key: &SettingKey) -> Value {
         SettingKind::Between(least, most) => {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }
+        SettingKind::Multiplier => json!({ "type": "number", "minimum": 1 }),
         SettingKind::Price => json!({ "type": "number", "minimum": 0 }),
         SettingKind::SearchMode => json!({
             "anyOf": [

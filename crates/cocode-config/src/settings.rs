@@ -195,6 +195,16 @@ pub struct HealthSettings {
     pub max_failures: Setting<u64>,
     /// Attempts to reconnect.
     pub reconnect_attempts: Setting<u64>,
+    /// Wait before the first attempt to reconnect.
+    pub backoff_initial: Setting<Duration>,
+    /// Longest wait between attempts to reconnect.
+    pub backoff_max: Setting<Duration>,
+    /// Factor from one wait to the next.
+    pub backoff_multiplier: Setting<f64>,
+    /// TTL of lists whose server sends none.
+    pub list_cache_ttl: Setting<Duration>,
+    /// Whether `list_changed` notifications refresh cached lists.
+    pub invalidate_on_list_changed: Setting<bool>,
     /// When idle servers are stopped.
     pub idle_stop: Option<Setting<Duration>>,
     /// How long a call may take in all.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use cocode_client::{
-    Concurrency, Health, ListCache, ListReading, Manager, ManagerOptions, ServerLogs, Start,
-    StartLimiter, Telemetry, UsageLog, When,
+    Backoff, Concurrency, Health, ListCache, ListReading, Manager, ManagerOptions, ServerLogs,
+    Start, StartLimiter, Telemetry, UsageLog, When,
 };
 use cocode_config::{HealthSettings, Settings, StartConcurrency};
 use cocode_core::OutputLimits;
@@ -217,19 +217,30 @@ pub(crate) fn health(settings: &HealthSettings) -> Health {
         ping_timeout,
         max_failures,
         reconnect_attempts,
+        backoff_initial,
+        backoff_max,
+        backoff_multiplier,
+        list_cache_ttl,
+        invalidate_on_list_changed,
         idle_stop,
         tool_total_timeout: _,
     } = settings;
     let count = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
-    let mut health = Health {
+    Health {
         ping_interval: ping_interval.value,
         ping_timeout: ping_timeout.value,
         max_failures: count(max_failures.value),
+        invalidate_on_list_changed: invalidate_on_list_changed.value,
+        list_ttl: list_cache_ttl.value,
         idle_stop: idle_stop.as_ref().map(|setting| setting.value),
+        reconnect: Backoff {
+            first: backoff_initial.value,
+            longest: backoff_max.value,
+            multiplier: backoff_multiplier.value,
+            attempts: count(reconnect_attempts.value),
+        },
         ..Health::default()
-    };
-    health.reconnect.attempts = count(reconnect_attempts.value);
-    health
+    }
 }
 
 pub(crate) fn tool_total_timeout(settings: &HealthSettings) -> Option<Duration> {
@@ -260,7 +271,35 @@ fn positive(variable: &str, unit: &str, text: &str) -> Result<u64, CliError> {
 mod tests {
     use std::time::Duration;
 
+    use cocode_client::{Backoff, Health};
+    use cocode_config::Settings;
+
     use super::{milliseconds, tokens};
+
+    #[test]
+    fn backoff_and_list_settings_reach_the_manager() {
+        let mut settings = Settings::default().health;
+        let health = super::health(&settings);
+        assert_eq!(health, Health::default());
+        settings.backoff_initial.value = Duration::from_millis(7);
+        settings.backoff_max.value = Duration::from_millis(70);
+        settings.backoff_multiplier.value = 3.0;
+        settings.list_cache_ttl.value = Duration::from_secs(9);
+        settings.invalidate_on_list_changed.value = false;
+        let reconnect = Backoff {
+            first: Duration::from_millis(7),
+            longest: Duration::from_millis(70),
+            multiplier: 3.0,
+            ..Backoff::default()
+        };
+        let expected = Health {
+            reconnect,
+            list_ttl: Duration::from_secs(9),
+            invalidate_on_list_changed: false,
+            ..Health::default()
+        };
+        assert_eq!(super::health(&settings), expected);
+    }
 
     #[test]
     fn variables_hold_whole_numbers_above_zero() {

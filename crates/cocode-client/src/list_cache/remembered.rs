@@ -85,7 +85,12 @@ impl RememberedList {
     /// Whether the list can be used as it is. A clock that was set back makes it stale: nobody
     /// knows how old it is.
     pub fn freshness(&self, now: SystemTime) -> Freshness {
-        let ttl = self.ttl.unwrap_or(DEFAULT_LIST_TTL).min(MAX_LIST_TTL);
+        self.freshness_by(DEFAULT_LIST_TTL, now)
+    }
+
+    /// Like [`Self::freshness`], with another TTL where the server sent none.
+    pub fn freshness_by(&self, default_ttl: Duration, now: SystemTime) -> Freshness {
+        let ttl = self.ttl.unwrap_or(default_ttl).min(MAX_LIST_TTL);
         match now.duration_since(self.fetched_at) {
             Ok(age) if age < ttl => Freshness::Fresh,
             Ok(_) | Err(_) => Freshness::Stale,

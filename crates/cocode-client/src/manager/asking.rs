@@ -77,7 +77,7 @@ impl Manager {
     /// A tool as its server listed it, now or before, if the list is still fresh: then there is no
     /// need to ask. Filters take nothing away here.
     pub fn fresh_tool(&self, server: &ServerName, tool: &str) -> Option<Arc<CatalogTool>> {
-        let now = (self.shared().options.time_of_day)();
+        let now = self.shared().options.list_clock();
         let known = self.server(server).ok()?;
         known.lists(|lists| {
             let listed = lists.tools.items();

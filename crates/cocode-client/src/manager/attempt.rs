@@ -56,6 +56,7 @@ pub(crate) async fn connect(
             server: Arc::downgrade(server),
             name: server.name.clone(),
             listens: AtomicBool::new(false),
+            relists: options.health.invalidate_on_list_changed,
             bus: shared.bus.clone(),
             inner: options.handlers.handler(&server.name),
         }),

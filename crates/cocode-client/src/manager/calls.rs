@@ -327,7 +327,7 @@ impl<'a> Work<'a> {
 
     /// Lets a list that is too old be read again, for the next call: this one does not wait.
     fn revalidate(&self) {
-        let now = (self.shared.options.time_of_day)();
+        let now = self.shared.options.list_clock();
         if self
             .server
             .lists(|lists| lists.tools.is_to_be_revalidated(now))
@@ -348,7 +348,7 @@ impl<'a> Work<'a> {
             return Ok(());
         };
         let server = &self.server;
-        let now = (self.shared.options.time_of_day)();
+        let now = self.shared.options.list_clock();
         let is_certain = server.current().is_some()
             && server.lists(|lists| lists.tools.is_first_hand() && !lists.tools.is_stale(now));
         if is_certain {

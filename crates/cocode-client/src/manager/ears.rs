@@ -31,6 +31,8 @@ pub(crate) struct Ears {
     pub(crate) name: ServerName,
     /// A stream of changes was opened before.
     pub(crate) listens: AtomicBool,
+    /// Whether changed lists are read again.
+    pub(crate) relists: bool,
     pub(crate) bus: Bus,
     pub(crate) inner: Arc<dyn Handler>,
 }
@@ -52,7 +54,9 @@ struct Updated {
 
 impl Ears {
     fn changed(&self, kinds: &[ListKind]) {
-        if let Some(server) = self.server.upgrade() {
+        if self.relists
+            && let Some(server) = self.server.upgrade()
+        {
             server.changes.told(kinds);
         }
     }

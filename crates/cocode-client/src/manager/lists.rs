@@ -45,6 +45,19 @@ pub(crate) struct Lists {
     pub(crate) capabilities: Option<ServerCapabilities>,
 }
 
+/// Time of day and default TTL, by which lists become stale.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ListClock {
+    pub(crate) time: SystemTime,
+    pub(crate) default_ttl: Duration,
+}
+
+impl ListClock {
+    fn is_stale(self, list: &RememberedList) -> bool {
+        list.freshness_by(self.default_ttl, self.time) == Freshness::Stale
+    }
+}
+
 /// One list.
 #[derive(Debug)]
 pub(crate) struct List<T> {
@@ -157,19 +170,19 @@ impl<T: Listed> List<T> {
     }
 
     /// Whether it is older than the server, or the custom, allows.
-    pub(crate) fn is_stale(&self, now: SystemTime) -> bool {
+    pub(crate) fn is_stale(&self, now: ListClock) -> bool {
         let known = self.known.as_ref();
-        known.is_none_or(|known| known.remembered.freshness(now) == Freshness::Stale)
+        known.is_none_or(|known| now.is_stale(&known.remembered))
     }
 
     /// Whether the server is to be asked again, while what is known is still used. One that says
     /// that nothing stays fresh is asked now and then, not at every look.
-    pub(crate) fn is_to_be_revalidated(&self, now: SystemTime) -> bool {
+    pub(crate) fn is_to_be_revalidated(&self, now: ListClock) -> bool {
         self.known.as_ref().is_some_and(|known| {
             let remembered = &known.remembered;
-            let age = now.duration_since(remembered.fetched_at);
+            let age = now.time.duration_since(remembered.fetched_at);
             let rested = age.map_or(true, |age| age >= REVALIDATED_AT_MOST_EVERY);
-            rested && remembered.freshness(now) == Freshness::Stale
+            rested && now.is_stale(remembered)
         })
     }
 
@@ -347,7 +360,7 @@ impl Lists {
     }
 
     /// Which lists are to be asked for again, while what is known is still used.
-    pub(crate) fn to_be_revalidated(&self, now: SystemTime) -> Vec<ListKind> {
+    pub(crate) fn to_be_revalidated(&self, now: ListClock) -> Vec<ListKind> {
         let lists = [
             (ListKind::Tools, self.tools.is_to_be_revalidated(now)),
             (
@@ -365,7 +378,7 @@ impl Lists {
     }
 
     /// Whether a list can be used as it is.
-    pub(crate) fn is_stale(&self, kind: ListKind, now: SystemTime) -> bool {
+    pub(crate) fn is_stale(&self, kind: ListKind, now: ListClock) -> bool {
         match kind {
             ListKind::Tools => self.tools.is_stale(now),
             ListKind::Resources => self.resources.is_stale(now),

@@ -94,7 +94,7 @@ impl Manager {
         if server.current().is_none() {
             return;
         }
-        let now = (self.shared().options.time_of_day)();
+        let now = self.shared().options.list_clock();
         let stale = server.lists(|lists| lists.to_be_revalidated(now));
         if !stale.is_empty() {
             server.changes.told(&stale);

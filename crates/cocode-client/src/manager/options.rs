@@ -8,9 +8,10 @@ use cocode_core::{OutputLimits, ServerName};
 
 use super::backoff::Backoff;
 use super::connector::{Connector, PlainConnector};
+use super::lists::ListClock;
 use super::starts::StartLimiter;
 use crate::handler::{Handler, NoHandler};
-use crate::list_cache::ListCache;
+use crate::list_cache::{DEFAULT_LIST_TTL, ListCache};
 use crate::options::{ClientInfo, Timeouts};
 use crate::results::ResultStore;
 use crate::server_log::ServerLogs;
@@ -96,7 +97,7 @@ pub enum ListReading {
 }
 
 /// How servers are watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Health {
     /// How often an idle server is asked for a sign of life.
     pub ping_interval: Duration,
@@ -117,6 +118,10 @@ pub struct Health {
     pub relist_after: Duration,
     /// How long to wait at most, however many changes are told.
     pub relist_within: Duration,
+    /// Whether `list_changed` notifications make the manager read lists again.
+    pub invalidate_on_list_changed: bool,
+    /// TTL of lists whose server sends no `ttlMs`, at most [`crate::MAX_LIST_TTL`].
+    pub list_ttl: Duration,
 }
 
 /// Gives every server the handler that serves it.
@@ -146,6 +151,8 @@ impl Default for Health {
             idle_stop: None,
             relist_after: Duration::from_millis(100),
             relist_within: Duration::from_secs(1),
+            invalidate_on_list_changed: true,
+            list_ttl: DEFAULT_LIST_TTL,
         }
     }
 }
@@ -183,6 +190,13 @@ impl ManagerOptions {
         Self {
             connector: Arc::new(PlainConnector::new(variables)),
             ..Self::default()
+        }
+    }
+
+    pub(crate) fn list_clock(&self) -> ListClock {
+        ListClock {
+            time: (self.time_of_day)(),
+            default_ttl: self.health.list_ttl,
         }
     }
 }

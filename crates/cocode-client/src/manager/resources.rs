@@ -245,7 +245,7 @@ impl Manager {
         deadline: Instant,
     ) -> Result<(), String> {
         let server = self.server(name).map_err(|error| error.to_string())?;
-        let now = (self.shared().options.time_of_day)();
+        let now = self.shared().options.list_clock();
         let is_known = server.lists(|lists| lists.is_known(kind));
         let is_stale = server.lists(|lists| lists.is_stale(kind, now));
         if is_known && is_stale && server.current().is_some() {

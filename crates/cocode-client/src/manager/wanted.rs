@@ -199,7 +199,7 @@ impl Manager {
         let options = &self.shared().options;
         match options.start.when {
             When::AtOnce => true,
-            When::Needed => lists.tools.is_stale((options.time_of_day)()),
+            When::Needed => lists.tools.is_stale(options.list_clock()),
             When::OnlyNeeded => false,
         }
     }

@@ -37,6 +37,8 @@ pub(crate) enum SettingKind {
     Percent,
     /// A whole number from the first to the second.
     Between(u64, u64),
+    /// A number of at least 1.
+    Multiplier,
     /// A number that is not negative.
     Price,
     /// true, false, "auto", or "auto:N".
@@ -263,6 +265,9 @@ const TOOL_SEARCH: &[SettingKey] = &[
     ),
 ];
 
+/// One day.
+const MAX_BACKOFF_MS: u64 = 24 * 60 * 60 * 1000;
+
 const HEALTH: &[SettingKey] = &[
     key(
         "start_concurrency",
@@ -288,6 +293,32 @@ const HEALTH: &[SettingKey] = &[
         "reconnect_attempts",
         Kind::Count,
         "How often it is then reconnected before the next call has to try (5).",
+    ),
+    key(
+        "backoff_initial_ms",
+        Kind::Between(1, MAX_BACKOFF_MS),
+        "Milliseconds before the first attempt to reconnect (100).",
+    ),
+    key(
+        "backoff_max_ms",
+        Kind::Between(1, MAX_BACKOFF_MS),
+        "The longest wait between attempts to reconnect, in milliseconds; not less than \
+         `backoff_initial_ms` (10000).",
+    ),
+    key(
+        "backoff_multiplier",
+        Kind::Multiplier,
+        "The factor from one of these waits to the next, at least 1 (2).",
+    ),
+    key(
+        "list_cache_ttl_sec",
+        Kind::Seconds,
+        "How long a list of a server stays fresh if the server sends no `ttlMs` (300), a day at most.",
+    ),
+    key(
+        "invalidate_on_list_changed",
+        Kind::Boolean,
+        "Whether a `list_changed` notification refreshes the cached list (true).",
     ),
     key(
         "idle_stop_sec",

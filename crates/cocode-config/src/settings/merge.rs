@@ -59,6 +59,7 @@ pub fn merge_settings(layers: &[SettingsLayer]) -> (Settings, Vec<Problem>) {
     }
     let mut settings = values.settings();
     problems.extend(values.oauth_problem());
+    problems.extend(backoff_problem(&settings.health));
     settings.permissions = permissions(layers);
     for layer in layers {
         if layer.trust == LayerTrust::Unapproved {
@@ -292,6 +293,14 @@ impl<'a> Values<'a> {
             ping_timeout: self.or("health.ping_timeout_sec", seconds(5), duration),
             max_failures: self.or("health.max_failures", 5, count),
             reconnect_attempts: self.or("health.reconnect_attempts", 5, count),
+            backoff_initial: self.or(BACKOFF_INITIAL, Duration::from_millis(100), milliseconds),
+            backoff_max: self.or(BACKOFF_MAX, seconds(10), milliseconds),
+            backoff_multiplier: self.or("health.backoff_multiplier", 2.0, |given| match given {
+                Given::Multiplier(factor) => Some(*factor),
+                _ => None,
+            }),
+            list_cache_ttl: self.or("health.list_cache_ttl_sec", seconds(300), duration),
+            invalidate_on_list_changed: self.or("health.invalidate_on_list_changed", true, boolean),
             idle_stop: self.get("health.idle_stop_sec", duration),
             tool_total_timeout: self.get("health.tool_total_timeout_sec", duration),
         }
@@ -337,6 +346,24 @@ impl<'a> Values<'a> {
             cache_write_price: self.get("cache_write_price", price).map(value),
         }
     }
+}
+
+const BACKOFF_INITIAL: &str = "health.backoff_initial_ms";
+const BACKOFF_MAX: &str = "health.backoff_max_ms";
+
+/// The error of a maximum that is below the initial wait, at whichever of them is written.
+fn backoff_problem(health: &HealthSettings) -> Option<Problem> {
+    let (initial, max) = (&health.backoff_initial, &health.backoff_max);
+    if initial.value <= max.value {
+        return None;
+    }
+    let (key, from) = match &max.from {
+        Some(from) => (BACKOFF_MAX, from),
+        None => (BACKOFF_INITIAL, initial.from.as_ref()?),
+    };
+    let (initial, max) = (initial.value.as_millis(), max.value.as_millis());
+    let message = format!("backoff_max_ms ({max}) is less than backoff_initial_ms ({initial})");
+    Some(Problem::error(from.origin.clone(), message).key(key))
 }
 
 fn value<T>(setting: Setting<T>) -> T {
@@ -388,6 +415,10 @@ fn texts(given: &Given) -> Option<Vec<String>> {
         Given::Texts(texts) => Some(texts.clone()),
         _ => None,
     }
+}
+
+fn milliseconds(given: &Given) -> Option<Duration> {
+    count(given).map(Duration::from_millis)
 }
 
 fn duration(given: &Given) -> Option<Duration> {

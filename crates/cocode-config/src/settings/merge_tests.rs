@@ -138,6 +138,39 @@ fn settings_of_a_work_tree_that_is_not_approved_do_not_count() {
 }
 
 #[test]
+fn backoff_maximum_below_the_initial_wait_names_file_and_key() {
+    let problem = |layers: &[SettingsLayer]| {
+        let (_, problems) = merge(layers);
+        problems.first().map(ToString::to_string)
+    };
+    let initial = |ms| {
+        layer(
+            "user",
+            LayerTrust::Own,
+            &format!("[health]\nbackoff_initial_ms = {ms}"),
+        )
+    };
+    let max = |ms| {
+        layer(
+            "local",
+            LayerTrust::Approved,
+            &format!("[health]\nbackoff_max_ms = {ms}"),
+        )
+    };
+    assert_eq!(problem(&[max(500), initial(500)]), None);
+    assert_eq!(
+        problem(&[max(499), initial(500)]).unwrap(),
+        "local.toml:2: key `health.backoff_max_ms`: backoff_max_ms (499) is less than \
+         backoff_initial_ms (500)"
+    );
+    assert_eq!(
+        problem(&[initial(10_001)]).unwrap(),
+        "user.toml:2: key `health.backoff_initial_ms`: backoff_max_ms (10000) is less than \
+         backoff_initial_ms (10001)"
+    );
+}
+
+#[test]
 fn every_key_of_the_tables_is_read_into_the_settings() {
     fn sample(key: &SettingKey) -> String {
         match &key.kind {
@@ -148,6 +181,7 @@ fn every_key_of_the_tables_is_read_into_the_settings() {
             | SettingKind::Count
             | SettingKind::Percent
             | SettingKind::Between(..)
+            | SettingKind::Multiplier
             | SettingKind::Price => "7".to_owned(),
             SettingKind::Directories => "[\"/x\"]".to_owned(),
             SettingKind::CountOrAll => "\"all\"".to_owned(),

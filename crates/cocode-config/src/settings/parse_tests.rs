@@ -106,6 +106,16 @@ const WRONG: &[(&str, &str, &str)] = &[
         "",
     ),
     (
+        "[health]\nbackoff_multiplier = 0.5",
+        "config.toml:2: key `health.backoff_multiplier`: it must be a number of at least 1",
+        "",
+    ),
+    (
+        "[health]\nbackoff_initial_ms = 0",
+        "config.toml:2: key `health.backoff_initial_ms`: it must be from 1 to 86400000",
+        "",
+    ),
+    (
         "[health]\nstart_concurrency = \"some\"",
         "config.toml:2: key `health.start_concurrency`: it is a text, but must be a whole \
              number or \"all\"",

@@ -24,6 +24,7 @@ pub(crate) enum Given {
     Port(u16),
     Percent(f64),
     Price(f64),
+    Multiplier(f64),
     Seconds(Seconds),
     StartConcurrency(StartConcurrency),
     SearchMode(ToolSearchMode),
@@ -95,6 +96,7 @@ impl<'a> Reader<'a> {
             SettingKind::Between(least, most) => {
                 Given::Count(self.between(*least, *most, path, node)?)
             }
+            SettingKind::Multiplier => Given::Multiplier(self.multiplier(path, node)?),
             SettingKind::Price => Given::Price(self.price(path, node)?),
             SettingKind::SearchMode => Given::SearchMode(self.search_mode(path, node)?),
             SettingKind::Listen => Given::Text(self.listen(path, node)?),
@@ -220,6 +222,15 @@ impl<'a> Reader<'a> {
             self.error(node.line, path, &message);
         }
         number
+    }
+
+    fn multiplier(&mut self, path: &str, node: &Node) -> Option<f64> {
+        let number = self.number(path, node)?;
+        if number.is_finite() && number >= 1.0 {
+            return Some(number);
+        }
+        self.error(node.line, path, "it must be a number of at least 1");
+        None
     }
 
     fn price(&mut self, path: &str, node: &Node) -> Option<f64> {

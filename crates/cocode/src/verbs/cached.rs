@@ -1,6 +1,6 @@
 //! Lists as they were read before: nothing is started and nobody is contacted. Says how old they are.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use cocode_client::{
     Connector as _, Freshness, ListCache, ListKind, Listing, RawJson, RememberedList,
@@ -86,6 +86,7 @@ pub(crate) fn run(plan: &Plan, spec: &ServerSpec, workspace: &Workspace) -> Resu
 pub(crate) struct Memory {
     cache: ListCache,
     connector: Configured,
+    list_ttl: Duration,
 }
 
 impl Memory {
@@ -99,6 +100,7 @@ impl Memory {
         Ok(Self {
             cache: list_cache(workspace),
             connector,
+            list_ttl: workspace.config()?.settings.health.list_cache_ttl.value,
         })
     }
 
@@ -126,7 +128,7 @@ impl Memory {
                 .hint("ask the server once, by the same command without `--cached`"));
         };
         let now = SystemTime::now();
-        let is_fresh = list.freshness(now) == Freshness::Fresh;
+        let is_fresh = list.freshness_by(self.list_ttl, now) == Freshness::Fresh;
         let RememberedList {
             pages, fetched_at, ..
         } = list;

@@ -526,3 +526,27 @@ async fn a_call_whose_server_is_taken_away_ends_at_once_and_once() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn list_changed_is_ignored_where_it_does_not_invalidate() {
+    let mut options = quick();
+    options.health.invalidate_on_list_changed = false;
+    let script = Script::new().on("tools/call");
+    let script = script.notify_times(1, TOOLS_CHANGED, "{}").as_usual();
+    let (server, manager, _story) = only(Transport::Unix, &script, options).await;
+    assert_echoed(Transport::Unix, echo(&manager).await);
+    // Pings go on for longer than the list would have been read within.
+    server.hears("ping", server.heard("ping") + 30).await;
+    assert_eq!(server.heard("tools/list"), 1);
+}
+
+#[tokio::test]
+async fn list_ttl_decides_whether_lists_without_ttl_are_fresh() {
+    for (list_ttl, is_fresh) in [(Duration::ZERO, false), (Duration::from_hours(1), true)] {
+        let mut options = without_pings();
+        options.health.list_ttl = list_ttl;
+        let (_server, manager, _story) = only(Transport::Unix, &Script::new(), options).await;
+        let found = manager.fresh_tool(&ONE.parse().unwrap(), "echo");
+        assert_eq!(found.is_some(), is_fresh, "{list_ttl:?}");
+    }
+}

@@ -40,6 +40,7 @@ pub(crate) fn quick() -> ManagerOptions {
                 first: Duration::from_millis(10),
                 longest: Duration::from_millis(40),
                 attempts: u32::MAX,
+                ..Backoff::default()
             },
             stable_after: NEVER,
             retry_failed: None,

@@ -248,6 +248,11 @@ fn of_health(rows: &mut Rows, settings: &HealthSettings) {
         ping_timeout,
         max_failures,
         reconnect_attempts,
+        backoff_initial,
+        backoff_max,
+        backoff_multiplier,
+        list_cache_ttl,
+        invalidate_on_list_changed,
         idle_stop,
         tool_total_timeout,
     } = settings;
@@ -260,6 +265,17 @@ fn of_health(rows: &mut Rows, settings: &HealthSettings) {
     rows.add("ping_timeout_sec", ping_timeout, seconds);
     rows.add("max_failures", max_failures, number);
     rows.add("reconnect_attempts", reconnect_attempts, number);
+    let milliseconds =
+        |wait: &Duration| json!(wait.as_secs() * 1000 + u64::from(wait.subsec_millis()));
+    rows.add("backoff_initial_ms", backoff_initial, milliseconds);
+    rows.add("backoff_max_ms", backoff_max, milliseconds);
+    rows.add("backoff_multiplier", backoff_multiplier, number);
+    rows.add("list_cache_ttl_sec", list_cache_ttl, seconds);
+    rows.add(
+        "invalidate_on_list_changed",
+        invalidate_on_list_changed,
+        number,
+    );
     rows.given("idle_stop_sec", idle_stop.as_ref(), seconds);
     rows.given(
         "tool_total_timeout_sec",
