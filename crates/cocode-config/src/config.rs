@@ -8,7 +8,6 @@ use std::path::PathBuf;
 
 use cocode_core::{Narrowed, RuleSet, ServerSpec};
 
-use crate::document::Format;
 use crate::entry::Entry;
 use crate::expand::Variables;
 use crate::layers::{self, Override};
@@ -16,7 +15,7 @@ use crate::parse::Found;
 use crate::plugins::{self, Plugin};
 use crate::policy::{Policy, PolicyVerdict, bare_command};
 use crate::problem::{Origin, Problem};
-use crate::scope::{Place, Places, Scope};
+use crate::scope::{Place, Places, Scope, format_of};
 use crate::settings::{AgentBounds, AgentSettings, RawSettings, SettingOrigin, Settings};
 use crate::settings_files::{self, PendingSettings};
 use crate::specify::{Base, specify};
@@ -168,11 +167,15 @@ impl Config {
             files: Vec::new(),
             problems,
         };
-        let managed = places.managed();
-        let managed_by = layers::may_exist(&managed).then(|| managed.clone());
+        let managed = places.managed().into_iter();
+        let managed: Vec<_> = managed.filter(|path| layers::may_exist(path)).collect();
+        let managed_by = managed.first().cloned();
         let mut plugins = Vec::new();
         if managed_by.is_some() {
-            gathered.file(&Place::new(Scope::Enterprise, managed, Format::Toml));
+            for path in managed {
+                let format = format_of(&path);
+                gathered.file(&Place::new(Scope::Enterprise, path, format));
+            }
         } else {
             for place in places.server_files() {
                 gathered.file(&place);

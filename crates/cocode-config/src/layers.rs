@@ -66,7 +66,7 @@ pub(crate) fn layer(place: &Place) -> Layer {
         return layer;
     }
     layer.servers = parse::servers(&root, place.format, &origin, &mut layer.problems);
-    if place.format == Format::Toml {
+    if place.format == Format::Toml || place.scope == Scope::Enterprise {
         unknown_keys(&root, place, &origin, &mut layer.problems);
     } else if JSON_SERVERS.iter().all(|name| root.get(name).is_none()) {
         foreign_shape(&root, &origin, &mut layer.problems);
@@ -91,6 +91,9 @@ fn without_servers(mut problem: Problem) -> Problem {
 
 fn unknown_keys(root: &Node, place: &Place, origin: &Origin, problems: &mut Vec<Problem>) {
     let mut known = vec![SERVERS];
+    if place.format == Format::Json {
+        known.extend(JSON_SERVERS);
+    }
     if may_override(place.scope) {
         known.push(OVERRIDES);
     }

@@ -3,6 +3,9 @@
 //! - A server that a `[[denied]]` matcher matches is blocked, whatever else is written.
 //! - If there is an `allowed` list, even an empty one, a server that no matcher in it matches is
 //!   blocked.
+//! - `allowedMcpServers` and `deniedMcpServers`, the spelling of Claude Code, count beside these lists:
+//!   a server has to be allowed by both. If `allowedMcpServers` has an entry by command, programs are not
+//!   allowed by their name alone; the same holds for entries by URL and remote servers.
 //! - A matcher matches if all of its `name`, `command` and `url` do. Nothing in the file is expanded,
 //!   and the server is compared as it would be reached, after its own variables were.
 //! - A matcher by `command` allows exactly that program: not with variables that can change what is
@@ -63,13 +66,21 @@ enum State {
 
 #[derive(Clone, Debug, PartialEq)]
 struct Rules {
-    /// The place of the list, and what is in it.
-    allowed: Option<(Origin, Vec<Matcher>)>,
+    allowed: Vec<AllowList>,
     denied: Vec<Matcher>,
     permissions: RawPermissions,
     agent: AgentBounds,
     /// Where that is written, if clients of gateways have to say who they are.
     requires_authentication: Option<Origin>,
+}
+
+/// A list of allowed servers; without a matcher in it, it allows none.
+#[derive(Clone, Debug, PartialEq)]
+struct AllowList {
+    origin: Origin,
+    matchers: Vec<Matcher>,
+    /// Whether names alone do not count where the list has commands, or URLs.
+    restricts_names: bool,
 }
 
 /// One table of `allowed` or `denied`.
@@ -125,7 +136,7 @@ impl Policy {
         let State::Usable(rules) = &self.0 else {
             return Vec::new();
         };
-        let allowed = rules.allowed.iter().flat_map(|(_, matchers)| matchers);
+        let allowed = rules.allowed.iter().flat_map(|list| &list.matchers);
         let bare = allowed.filter_map(|matcher| {
             let command = matcher.command.as_ref()?.first()?;
             let problem = bare_command(matcher.origin.clone(), command)?;
@@ -145,23 +156,10 @@ impl Policy {
             let reason = format!("it is denied by the rule at {}", matcher.origin);
             return matcher.blocked(reason);
         }
-        let Some((origin, allowed)) = &rules.allowed else {
-            return PolicyVerdict::Allowed;
-        };
-        let mut objection = None;
-        for matcher in allowed.iter().filter(|matcher| matcher.allows(spec)) {
-            match matcher.objection(spec) {
-                None => return PolicyVerdict::Allowed,
-                Some(reason) => objection = objection.or(Some((matcher, reason))),
-            }
-        }
-        match objection {
-            Some((matcher, reason)) => matcher.blocked(reason),
-            None => PolicyVerdict::Blocked {
-                reason: format!("it is not on the list of allowed servers at {origin}"),
-                origin: origin.clone(),
-            },
-        }
+        let mut verdicts = rules.allowed.iter().map(|list| list.verdict(spec));
+        verdicts
+            .find(|verdict| !verdict.is_allowed())
+            .unwrap_or(PolicyVerdict::Allowed)
     }
 
     /// What anybody may ask of an agent. A broken policy allows the least that there is.
@@ -251,6 +249,33 @@ fn blocked_by_broken(origin: &Origin, problems: &[Problem]) -> PolicyVerdict {
     };
     let origin = origin.clone();
     PolicyVerdict::Blocked { reason, origin }
+}
+
+impl AllowList {
+    fn verdict(&self, spec: &ServerSpec) -> PolicyVerdict {
+        let needs_more = self.restricts_names
+            && self.matchers.iter().any(|matcher| match &spec.reach {
+                Reach::Program(_) => matcher.command.is_some(),
+                Reach::Remote(_) => matcher.url.is_some(),
+            });
+        let counts = |matcher: &&Matcher| !needs_more || matcher.name.is_none();
+        let mut objection = None;
+        let matchers = self.matchers.iter().filter(counts);
+        for matcher in matchers.filter(|matcher| matcher.allows(spec)) {
+            match matcher.objection(spec) {
+                None => return PolicyVerdict::Allowed,
+                Some(reason) => objection = objection.or(Some((matcher, reason))),
+            }
+        }
+        let origin = &self.origin;
+        match objection {
+            Some((matcher, reason)) => matcher.blocked(reason),
+            None => PolicyVerdict::Blocked {
+                reason: format!("it is not on the list of allowed servers at {origin}"),
+                origin: origin.clone(),
+            },
+        }
+    }
 }
 
 impl Matcher {

@@ -100,6 +100,80 @@ fn an_empty_list_allows_nothing() {
 }
 
 #[test]
+fn claude_code_spelling_allows_and_denies() {
+    let policy = policy(
+        "allowedMcpServers = [{ serverCommand = [\"/bin/x\", \"-y\"] }, { serverName = \"docs\" }, \
+         { serverUrl = \"https://*.example.com/*\" }]\n\
+         deniedMcpServers = [{ serverUrl = \"https://evil.example.com/*\" }, { serverName = \"bad\" }]\n",
+    );
+    let allowed = |spec: &ServerSpec| reason(&policy, spec).is_none();
+    assert!(allowed(&command("any", &["/bin/x", "-y"])));
+    assert!(allowed(&address("any", "https://mcp.example.com/v1")));
+    assert!(!allowed(&command("any", &["/bin/x", "-y", "more"])));
+    assert!(!allowed(&address("any", "https://mcp.example.org/v1")));
+    // A name alone does not count where the list has commands and URLs.
+    assert!(!allowed(&command("docs", &["/bin/other"])));
+    assert!(!allowed(&address("docs", "https://elsewhere.org/")));
+    check(
+        &policy,
+        &address("any", "https://evil.example.com/v1"),
+        "it is denied by the rule at /etc/cocode/policy.toml:2",
+    );
+    check(
+        &policy,
+        &command("bad", &["/bin/x", "-y"]),
+        "it is denied by the rule at /etc/cocode/policy.toml:2",
+    );
+}
+
+#[test]
+fn claude_code_names_count_without_commands_and_urls() {
+    let policy = policy("allowedMcpServers = [{ serverName = \"docs\" }]");
+    assert_eq!(reason(&policy, &command("docs", &["/bin/x"])), None);
+    assert!(reason(&policy, &command("other", &["/bin/x"])).is_some());
+}
+
+#[test]
+fn both_spellings_count_together() {
+    let policy = policy(
+        "allowedMcpServers = [{ serverName = \"a\" }, { serverName = \"b\" }]\n\
+         deniedMcpServers = [{ serverName = \"d\" }]\n\
+         [[allowed]]\nname = \"b\"\n[[allowed]]\nname = \"c\"\n[[denied]]\nname = \"e\"\n",
+    );
+    let is_allowed = |name: &&str| reason(&policy, &command(name, &["/bin/x"])).is_none();
+    let allowed: Vec<_> = ["a", "b", "c", "d", "e"]
+        .into_iter()
+        .filter(is_allowed)
+        .collect();
+    assert_eq!(allowed, ["b"]);
+    for name in ["d", "e"] {
+        let why = reason(&policy, &command(name, &["/bin/x"])).unwrap();
+        assert!(why.starts_with("it is denied by the rule"), "{why}");
+    }
+    let closed = self::policy("allowedMcpServers = []\n[[allowed]]\nname = \"*\"");
+    assert!(reason(&closed, &command("a", &["/bin/x"])).is_some());
+}
+
+#[test]
+fn claude_code_entries_have_exactly_one_key() {
+    for entry in [
+        "",
+        "serverName = \"x\", serverUrl = \"https://x/*\"",
+        "name = \"x\"",
+    ] {
+        for list in ["allowedMcpServers", "deniedMcpServers"] {
+            let policy = Policy::parse(&format!("{list} = [{{ {entry} }}]"), Path::new(FILE));
+            assert!(policy.is_broken(), "{list}: {entry}");
+            let said = policy.problems().first().unwrap().to_string();
+            assert!(
+                said.contains(&format!("policy.toml:1: key `{list}[0]")),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
 fn denied_wins_over_allowed_and_says_why() {
     let policy = policy(
         "[[allowed]]\nname = \"*\"\n\n[[denied]]\nname = \"shell-*\"\nreason = \"ask security\"\n\

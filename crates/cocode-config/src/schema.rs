@@ -279,6 +279,11 @@ fn named(table: &str, keys: &'static [SettingKey]) -> Value {
 
 fn matcher(keys: &'static [SettingKey]) -> Value {
     let mut matcher = closed(properties(keys));
+    if SettingKey::find(keys, "serverName").is_some() {
+        matcher.insert("minProperties".to_owned(), json!(1));
+        matcher.insert("maxProperties".to_owned(), json!(1));
+        return Value::Object(matcher);
+    }
     let any = ["name", "command", "url"].map(|key| json!({ "required": [key] }));
     matcher.insert("anyOf".to_owned(), json!(any));
     matcher.insert("not".to_owned(), json!({ "required": ["command", "url"] }));

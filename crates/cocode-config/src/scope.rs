@@ -54,7 +54,7 @@ impl fmt::Display for Scope {
 /// Where everything is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// The directory of the organization: `managed-mcp.toml`, `policy.toml`, `config.toml`.
+    /// The directory of the organization: `managed-mcp.toml`, `managed-mcp.json`, `policy.toml`, `config.toml`.
     pub system: PathBuf,
     /// The directory of the user: `mcp.toml`, `config.toml`, `plugins.toml`.
     pub user: PathBuf,
@@ -79,9 +79,9 @@ const LOCAL_SETTINGS: &str = ".cocode/config.local.toml";
 const MAX_ANCESTORS: usize = 128;
 
 impl Places {
-    /// The servers that the organization fixed.
-    pub fn managed(&self) -> PathBuf {
-        self.system.join("managed-mcp.toml")
+    /// The files with the servers that the organization fixed, the more important first.
+    pub fn managed(&self) -> [PathBuf; 2] {
+        ["managed-mcp.toml", "managed-mcp.json"].map(|name| self.system.join(name))
     }
 
     /// What the organization allows.

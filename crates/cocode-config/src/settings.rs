@@ -30,8 +30,8 @@ pub use gateway::{
 };
 pub(crate) use gateway::{STORES, is_about_access, is_owners_alone};
 pub(crate) use keys::{
-    ALLOWED, ANSWERS, DENIED, POLICY, POLICY_AGENT, POLICY_GATEWAY, POLICY_PERMISSIONS, RULE,
-    SCHEMA_KEY, SECTIONS, SETTINGS, SettingKey, SettingKind,
+    ANSWERS, POLICY, POLICY_AGENT, POLICY_GATEWAY, POLICY_PERMISSIONS, RULE, SCHEMA_KEY, SECTIONS,
+    SETTINGS, SettingKey, SettingKind,
 };
 pub use merge::merge_settings;
 pub(crate) use parse::told_of_organization;

@@ -19,7 +19,12 @@ use crate::sharing;
 
 /// Where an organization keeps what it fixes. Nothing on the command line and no variable moves
 /// it: who could, could escape it.
-const SYSTEM_DIRECTORY: &str = "/etc/cocode";
+fn system_directory(os: &str) -> &'static str {
+    match os {
+        "macos" => "/Library/Application Support/cocode",
+        _ => "/etc/cocode",
+    }
+}
 
 /// Everything that commands share.
 #[derive(Debug)]
@@ -64,7 +69,7 @@ impl Workspace {
                 .hint("set HOME, or COCODE_HOME to the directory that configuration is kept in")
         })?;
         let places = Places {
-            system: PathBuf::from(SYSTEM_DIRECTORY),
+            system: PathBuf::from(system_directory(std::env::consts::OS)),
             user,
             state,
             explicit: args.config.iter().map(absolute).collect(),
@@ -265,4 +270,16 @@ pub(crate) fn with_problems(mut error: CliError, problems: &[&Problem]) -> CliEr
     }
     error.hints.dedup();
     error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::system_directory;
+
+    #[test]
+    fn macos_has_its_own_system_directory() {
+        assert_eq!(system_directory("linux"), "/etc/cocode");
+        let macos = "/Library/Application Support/cocode";
+        assert_eq!(system_directory("macos"), macos);
+    }
 }

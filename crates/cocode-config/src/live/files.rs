@@ -11,7 +11,8 @@ impl Places {
     /// or not something is there. Which ones these are may change with them: a list of plugins, or
     /// where the work tree begins.
     pub fn looked_at(&self) -> BTreeSet<PathBuf> {
-        let mut files = BTreeSet::from([self.managed(), self.policy(), self.approvals()]);
+        let mut files = BTreeSet::from([self.policy(), self.approvals()]);
+        files.extend(self.managed());
         files.extend(self.server_files().into_iter().map(|place| place.path));
         files.extend(self.settings_files().into_iter().map(|place| place.path));
         if !self.explicit.is_empty() {

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use cocode_core::Wildcard;
 
-use super::{Matcher, Policy, Rules, State, place};
+use super::{AllowList, Matcher, Policy, Rules, State, place};
 use crate::document::{Format, Member, Node};
 use crate::problem::{Origin, Problem};
 use crate::read;
 use crate::settings::{
-    ALLOWED, AgentBounds, DENIED, Given, POLICY, POLICY_AGENT, POLICY_GATEWAY, POLICY_PERMISSIONS,
-    RawPermissions, Reader, SCHEMA_KEY, Setting, SettingKey, permissions,
+    AgentBounds, Given, POLICY, POLICY_AGENT, POLICY_GATEWAY, POLICY_PERMISSIONS, RawPermissions,
+    Reader, SCHEMA_KEY, Setting, SettingKey, SettingKind, permissions,
 };
 
 pub(super) fn read(path: &Path) -> Policy {
@@ -40,7 +40,7 @@ fn broken(problem: Problem) -> Policy {
 fn tree(root: &Node, origin: &Origin) -> Policy {
     let mut reader = Reader::new(origin);
     let mut rules = Rules {
-        allowed: None,
+        allowed: Vec::new(),
         denied: Vec::new(),
         permissions: RawPermissions::default(),
         agent: AgentBounds::default(),
@@ -53,18 +53,23 @@ fn tree(root: &Node, origin: &Origin) -> Policy {
         let Some(key) = reader.known(POLICY, "", member) else {
             continue;
         };
-        match key.name {
-            "allowed" => {
-                let list = matchers(&mut reader, ALLOWED, member);
-                rules.allowed = Some((origin.at(member.line), list));
+        match (key.name, &key.kind) {
+            ("allowed" | "allowedMcpServers", SettingKind::Tables(keys)) => {
+                rules.allowed.push(AllowList {
+                    origin: origin.at(member.line),
+                    matchers: matchers(&mut reader, keys, member),
+                    restricts_names: key.name != "allowed",
+                });
             }
-            "denied" => rules.denied = matchers(&mut reader, DENIED, member),
-            "permissions" => {
+            ("denied" | "deniedMcpServers", SettingKind::Tables(keys)) => {
+                rules.denied.extend(matchers(&mut reader, keys, member));
+            }
+            ("permissions", _) => {
                 rules.permissions = permissions(&mut reader, member, POLICY_PERMISSIONS);
             }
-            "agent" => rules.agent = agent(&mut reader, member),
-            "gateway" => rules.requires_authentication = gateway(&mut reader, member),
-            other => debug_assert!(false, "the key {other} is in the table, but not read"),
+            ("agent", _) => rules.agent = agent(&mut reader, member),
+            ("gateway", _) => rules.requires_authentication = gateway(&mut reader, member),
+            (other, _) => debug_assert!(false, "the key {other} is in the table, but not read"),
         }
     }
     match reader.problems.first() {
@@ -162,9 +167,13 @@ fn matcher(
         match (key.name, reader.value(key, &path, &member.node)) {
             // What is wrong was said, and makes the policy unusable.
             (_, None) => {}
-            ("name", Some(Given::Text(name))) => matcher.name = Some(Wildcard::new(name)),
-            ("command", Some(Given::Texts(words))) => matcher.command = Some(words),
-            ("url", Some(Given::UrlPattern(pattern))) => matcher.url = Some(pattern),
+            ("name" | "serverName", Some(Given::Text(name))) => {
+                matcher.name = Some(Wildcard::new(name));
+            }
+            ("command" | "serverCommand", Some(Given::Texts(words))) => {
+                matcher.command = Some(words);
+            }
+            ("url" | "serverUrl", Some(Given::UrlPattern(pattern))) => matcher.url = Some(pattern),
             ("reason", Some(Given::Text(reason))) => matcher.reason = Some(reason),
             ("allow_env", Some(Given::Texts(names))) => {
                 let names = names.iter();
@@ -179,7 +188,12 @@ fn matcher(
             }
         }
     }
-    coherence(reader, path, node, &matcher);
+    if SettingKey::find(keys, "serverName").is_none() {
+        coherence(reader, path, node, &matcher);
+    } else if node.members().is_none_or(|members| members.len() != 1) {
+        let message = "it must have exactly one of `serverName`, `serverCommand` and `serverUrl`";
+        reader.error(node.line, path, message);
+    }
     Some(matcher)
 }
 

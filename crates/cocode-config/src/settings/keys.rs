@@ -386,6 +386,16 @@ pub(crate) const POLICY: &[SettingKey] = &[
         "Servers that one of these matches may never be used.",
     ),
     key(
+        "allowedMcpServers",
+        Kind::Tables(MCP_POLICY),
+        "As `allowed`, in the spelling of Claude Code. A server has to be allowed by both lists, if both are there.",
+    ),
+    key(
+        "deniedMcpServers",
+        Kind::Tables(MCP_POLICY),
+        "As `denied`, in the spelling of Claude Code. Both lists count.",
+    ),
+    key(
         "permissions",
         Kind::Table(POLICY_PERMISSIONS),
         "Which tools may run, for everybody. Nobody's own rules or answers weaken these.",
@@ -402,11 +412,18 @@ pub(crate) const POLICY: &[SettingKey] = &[
     ),
 ];
 
+/// The keys of entries in the spelling of Claude Code, of which each has exactly one.
+const MCP_POLICY: &[SettingKey] = &[
+    key("serverName", Kind::Text, NAME.about),
+    key("serverCommand", Kind::Command, COMMAND.about),
+    key("serverUrl", Kind::UrlPattern, URL.about),
+];
+
 /// The keys of `[[denied]]`.
-pub(crate) const DENIED: &[SettingKey] = &[NAME, COMMAND, URL, REASON];
+const DENIED: &[SettingKey] = &[NAME, COMMAND, URL, REASON];
 
 /// The keys of `[[allowed]]`.
-pub(crate) const ALLOWED: &[SettingKey] = &[
+const ALLOWED: &[SettingKey] = &[
     NAME,
     COMMAND,
     URL,

@@ -61,6 +61,37 @@ fn every_scope_counts_without_a_managed_file() {
 }
 
 #[test]
+fn managed_json_file_is_alone_and_yields_to_toml() {
+    let room = full();
+    let managed = room.root.join("system/managed-mcp.json");
+    let servers =
+        r#"{"mcpServers": {"json": {"command": "/bin/x"}, "both": {"command": "/bin/x"}}}"#;
+    fs::write(&managed, servers).unwrap();
+    let config = room.load();
+    assert_eq!(config.managed_by.as_deref(), Some(&*managed));
+    let names: Vec<_> = config.ready().map(|spec| spec.name.as_str()).collect();
+    assert_eq!(names, ["both", "json"]);
+    assert!(config.refuses_unlisted(&unlisted()).is_some());
+    assert!(room.places.looked_at().contains(&managed));
+    let toml = room.root.join("system/managed-mcp.toml");
+    fs::write(&toml, "[mcp_servers.both]\ncommand = \"/bin/toml\"\n").unwrap();
+    let config = room.load();
+    assert_eq!(config.managed_by.as_deref(), Some(&*toml));
+    let winner = &config.servers["both"].winner.found.entry;
+    assert_eq!(winner.command.as_deref(), Some("/bin/toml"));
+    assert!(config.servers.contains_key("json"));
+    // A policy in this file would not count.
+    fs::write(&managed, r#"{"mcpServers": {}, "deniedMcpServers": []}"#).unwrap();
+    let config = room.load();
+    let problem = about(&config, &managed)
+        .into_iter()
+        .next()
+        .unwrap()
+        .to_string();
+    assert!(problem.contains("deniedMcpServers"), "{problem}");
+}
+
+#[test]
 fn a_managed_file_in_any_condition_is_alone() {
     let make: [(&str, Make); 8] = [
         ("good", |path| fs::write(path, SERVER).unwrap()),

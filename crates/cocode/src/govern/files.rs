@@ -127,7 +127,8 @@ fn reports(config: &Config, workspace: &Workspace) -> Vec<FileReport> {
     };
     let mut reports = vec![plain(Scope::Enterprise, "policy", places.policy())];
     if config.managed_by.is_none() {
-        reports.push(plain(Scope::Enterprise, "servers", places.managed()));
+        let managed = places.managed().into_iter();
+        reports.extend(managed.map(|path| plain(Scope::Enterprise, "servers", path)));
     }
     for file in &config.files {
         let pending = n_pending(config, &file.path, file.scope);
