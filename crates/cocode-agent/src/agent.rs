@@ -45,6 +45,8 @@ pub struct AgentOptions {
     pub instructions: Option<String>,
     /// When models search for tools.
     pub search: SearchPolicy,
+    /// Whether a changed tool list decides anew if the model searches (`tool_search.on_list_changed`).
+    pub search_on_list_changed: bool,
     /// Servers whose tools are always shown.
     pub always_load: Vec<ServerName>,
     /// How large a result may be.

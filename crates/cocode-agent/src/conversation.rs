@@ -165,6 +165,7 @@ fn make_belt(
     };
     let mut toolbox = ToolboxOptions::new(chosen.provider.dialect());
     toolbox.policy = options.search;
+    toolbox.on_list_changed = options.search_on_list_changed;
     toolbox.searcher = Searcher {
         context_window: Some(chosen.model.context_window),
         calls_tools: chosen.model.tools,

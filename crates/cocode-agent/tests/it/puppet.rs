@@ -260,6 +260,7 @@ impl Scene {
             config_directory: None,
             instructions: None,
             search: SearchPolicy::default(),
+            search_on_list_changed: true,
             always_load: Vec::new(),
             output: OutputLimits::default(),
             max_steps: 20,

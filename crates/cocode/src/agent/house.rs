@@ -112,6 +112,7 @@ impl House {
                 .instructions
                 .map(|instructions| instructions.value),
             search: search.options.policy,
+            search_on_list_changed: search.options.on_list_changed,
             always_load,
             output,
             max_steps: configured.max_steps.value,
@@ -207,4 +208,38 @@ pub(crate) fn conversations_in(file: &Path) -> Result<SqliteStore, CliError> {
     SqliteStore::open(file).map_err(|error| {
         CliError::new(Code::FileError, "conversations cannot be kept").because(&error)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::sync::Arc;
+
+    use super::{Defaults, House};
+    use crate::args::{ConfigArgs, OutputArgs};
+    use crate::environment::Environment;
+    use crate::printer::Printer;
+    use crate::workspace::Workspace;
+
+    #[tokio::test]
+    async fn on_list_changed_reaches_the_agent() {
+        for on_list_changed in [true, false] {
+            let home = tempfile::tempdir().unwrap();
+            let settings = format!("[tool_search]\non_list_changed = {on_list_changed}\n");
+            std::fs::write(home.path().join("config.toml"), settings).unwrap();
+            let variable = |name: &str| (OsString::from(name), OsString::from(home.path()));
+            let variables = ["COCODE_HOME", "HOME"].map(variable);
+            let environment = Environment::of(variables.into_iter().collect(), None);
+            let output = OutputArgs::default();
+            let printer = Arc::new(Printer::new(&output, &environment));
+            let (directory, config) = (Some(home.path().to_owned()), ConfigArgs::default());
+            let workspace =
+                Workspace::at(directory, environment, printer, output, &config).unwrap();
+            let house = House::open(&workspace, Defaults::SCRIPT, |_| {})
+                .await
+                .unwrap();
+            let options = house.agent.options();
+            assert_eq!(options.search_on_list_changed, on_list_changed);
+        }
+    }
 }

@@ -121,6 +121,37 @@ async fn where_tools_are_too_many_the_model_searches() {
 }
 
 #[tokio::test]
+async fn on_list_changed_decides_whether_the_model_searches_anew() {
+    for (on_list_changed, searches) in [(true, true), (false, false)] {
+        let few = Script::new().tools(2, 2).http();
+        let few = ServerSpec::remote("few".parse().unwrap(), few.url());
+        let many = Script::new().tools(2_000, 500).http();
+        let many = ServerSpec::remote("many".parse().unwrap(), many.url());
+        let manager = manager(vec![few.clone()]).await;
+        manager.wait_for_startup().await;
+        let scene = Scene::with(Some(manager.clone()), |options| {
+            options.search_on_list_changed = on_list_changed;
+        });
+        scene.puppet.says("Done.").says("Done.");
+        let mut conversation = begin(&scene).await;
+        say(&mut conversation, "go").await;
+        manager.apply(vec![few, many]).await;
+        manager.wait_for_startup().await;
+        say(&mut conversation, "go on").await;
+        let seen = scene.puppet.seen();
+        let is_shown = |turn: usize, name: &str| seen[turn].tools.iter().any(|tool| tool == name);
+        assert!(is_shown(0, "mcp__few__tool-0") && !is_shown(0, "tool_search"));
+        assert_eq!(is_shown(1, "tool_search"), searches, "{on_list_changed}");
+        assert_eq!(
+            is_shown(1, "mcp__many__tool-7"),
+            !searches,
+            "{on_list_changed}"
+        );
+        manager.shutdown().await;
+    }
+}
+
+#[tokio::test]
 async fn always_for_one_tool_is_not_always_for_another_that_is_called_the_same_way() {
     let server = Script::new().tools(2, 2).http();
     let spec = ServerSpec::remote("web".parse().unwrap(), server.url());

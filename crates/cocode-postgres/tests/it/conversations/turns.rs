@@ -63,6 +63,7 @@ fn agent(address: &str, model: &ScriptedModel) -> Agent {
         config_directory: None,
         instructions: None,
         search: Default::default(),
+        search_on_list_changed: true,
         always_load: Vec::new(),
         output: Default::default(),
         max_steps: 20,
