@@ -168,10 +168,9 @@ impl Discovery<'_> {
             Some(protected) => protected.resource.clone(),
             None => canonical(self.server_url),
         };
-        let named = protected
-            .as_ref()
-            .map(|protected| protected.authorization_servers.as_slice())
-            .filter(|named| !named.is_empty());
+        let named = protected.as_ref();
+        let named = named.map(|protected| protected.authorization_servers.as_slice());
+        let named = named.filter(|named| !named.is_empty());
         let own = self.own_issuers();
         let is_other = |issuer: &&str| own.iter().all(|own| own != issuer);
         let configured = self.preferred_issuer.filter(is_other);

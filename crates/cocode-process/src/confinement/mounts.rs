@@ -91,17 +91,17 @@ mod tests {
     fn paths_are_found_below_every_mount_that_shows_them() {
         let mounts = [
             "21 1 8:1 / / rw - ext4 /dev/sda1 rw",
-            "22 21 8:1 /home/a /mnt/with\\040blank rw - ext4 /dev/sda1 rw",
-            "23 21 8:2 / /home/b rw - ext4 /dev/sdb1 rw",
+            "22 21 8:1 /users/a /mnt/with\\040blank rw - ext4 /dev/sda1 rw",
+            "23 21 8:2 / /users/b rw - ext4 /dev/sdb1 rw",
             "24 21 8:1 /srv /other rw - ext4 /dev/sda1 rw",
             "25 21 8:2 /state /srv/b rw - ext4 /dev/sdb1 rw",
         ];
         let mounts: Vec<Mount> = mounts.into_iter().filter_map(Mount::parse).collect();
         for (path, expected) in [
-            ("/home/a/state", &["/mnt/with blank/state"][..]),
-            ("/mnt/with blank/state", &["/home/a/state"]),
-            ("/home/b/state", &["/srv/b"]),
-            ("/srv/b/x", &["/home/b/state/x"]),
+            ("/users/a/state", &["/mnt/with blank/state"][..]),
+            ("/mnt/with blank/state", &["/users/a/state"]),
+            ("/users/b/state", &["/srv/b"]),
+            ("/srv/b/x", &["/users/b/state/x"]),
             ("/srv/c", &["/other/c"]),
             ("/etc", &[]),
         ] {
