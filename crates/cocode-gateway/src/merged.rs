@@ -6,8 +6,9 @@
 //! nothing else changed. Arguments are checked before a tool is called, and results that are too
 //! large are shortened, as a manager does it.
 //!
-//! Nobody waits for slow servers, except for lists: as long as servers are starting, up to their
-//! `startup_timeout_sec`. Those that come later are told of by `list_changed`.
+//! Lists wait for servers that are starting and have no cached list: up to `first_list_timeout` of the
+//! view and `startup_timeout_sec` of the server. `list_changed` announces those that come later. A request
+//! for a tool, prompt or resource that no known list has waits up to `startup_timeout_sec`.
 //!
 //! How long a list holds, for clients who want to know: as long as the server says whose list holds
 //! for the shortest time, counted from when it was read; no time at all if one of them says nothing,
@@ -62,20 +63,26 @@ pub(crate) struct Merged {
     snapshot: Mutex<Arc<Snapshot>>,
     audience: Audience,
     index: Arc<Mutex<Index>>,
-    /// Until when servers are waited for that nobody knows.
-    patience: Mutex<BTreeMap<ServerName, (Weak<Instance>, Instant)>>,
+    first_list_timeout: Duration,
+    /// When a request first waited for a server without a known list.
+    first_waits: Mutex<BTreeMap<ServerName, (Weak<Instance>, Instant)>>,
 }
 
 impl Merged {
     /// Begins to look after a view.
-    pub(crate) fn begin(view: &Arc<Inner>, prefix: Prefix) -> Arc<Self> {
+    pub(crate) fn begin(
+        view: &Arc<Inner>,
+        prefix: Prefix,
+        first_list_timeout: Duration,
+    ) -> Arc<Self> {
         let merged = Arc::new(Self {
             view: Arc::downgrade(view),
             prefix,
             snapshot: Mutex::default(),
             audience: Audience::default(),
             index: Arc::default(),
-            patience: Mutex::default(),
+            first_list_timeout,
+            first_waits: Mutex::default(),
         });
         let changes = Changes {
             view: view.changes(),
@@ -157,9 +164,13 @@ impl Merged {
         }
     }
 
-    /// Waits for servers that are starting and whose list nobody knows: each no longer than it may
-    /// take to start, however often it is asked for.
+    /// Waits for servers that are starting and have no known list, each up to its `startup_timeout_sec`,
+    /// counted from the first request that waited for it.
     async fn wait_for(&self, kind: ListKind) -> Result<(), RpcError> {
+        self.wait_at_most(kind, Duration::MAX).await
+    }
+
+    async fn wait_at_most(&self, kind: ListKind, limit: Duration) -> Result<(), RpcError> {
         let (view, snapshot) = self.current()?;
         let unknown = snapshot.unknown(kind);
         if unknown.is_empty() {
@@ -168,7 +179,7 @@ impl Merged {
         let servers = view.servers();
         let each = unknown.iter().filter_map(|name| {
             let entry = servers.get(name)?;
-            let until = self.patience_for(entry);
+            let until = self.first_wait(entry) + entry.spec.startup_timeout.min(limit);
             let manager = entry.instance.manager();
             Some(manager.wait_for_list(name, kind, until))
         });
@@ -177,22 +188,22 @@ impl Merged {
         Ok(())
     }
 
-    fn patience_for(&self, entry: &Entry) -> Instant {
+    fn first_wait(&self, entry: &Entry) -> Instant {
         let this = Arc::downgrade(&entry.instance);
-        let mut all = lock(&self.patience);
+        let mut all = lock(&self.first_waits);
         let known = all.get(&entry.spec.name);
-        if let Some((known, until)) = known
+        if let Some((known, since)) = known
             && known.ptr_eq(&this)
         {
-            return *until;
+            return *since;
         }
-        let until = Instant::now() + entry.spec.startup_timeout;
-        all.insert(entry.spec.name.clone(), (this, until));
-        until
+        let now = Instant::now();
+        all.insert(entry.spec.name.clone(), (this, now));
+        now
     }
 
     async fn list(&self, request: &Request, kind: ListKind) -> Result<Reply, RpcError> {
-        self.wait_for(kind).await?;
+        self.wait_at_most(kind, self.first_list_timeout).await?;
         let (view, snapshot) = self.current()?;
         let member = self.audience.find(request.session);
         let pages = match member {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
+use std::time::Duration;
 
 use cocode_client::{Connector, ListKind, Manager, ManagerOptions};
 use cocode_core::{OutputLimits, Prefix, ServerName, ServerSpec, Shadowed, ShownNames};
@@ -49,6 +50,8 @@ pub struct ViewOptions {
     pub inbox: Option<Arc<dyn Inbox>>,
     /// How many servers of one name may run for single clients at a time; any number, unless it is said.
     pub max_own_servers: usize,
+    /// How long a list of all servers waits for those that are starting and have no cached list.
+    pub first_list_timeout: Duration,
 }
 
 impl Default for ViewOptions {
@@ -63,6 +66,7 @@ impl Default for ViewOptions {
             overseer: Arc::new(Unwatched),
             inbox: None,
             max_own_servers: usize::MAX,
+            first_list_timeout: Duration::from_secs(2),
         }
     }
 }
@@ -246,7 +250,12 @@ impl Inner {
 
     fn all(self: &Arc<Self>) -> &(Arc<Merged>, Arc<Place>) {
         self.all.get_or_init(|| {
-            let merged = Merged::begin(self, self.options.prefix);
+            let ViewOptions {
+                prefix,
+                first_list_timeout,
+                ..
+            } = self.options;
+            let merged = Merged::begin(self, prefix, first_list_timeout);
             let room: Arc<dyn Room> = Arc::<Merged>::clone(&merged);
             (merged, Place::new(room, self))
         })

@@ -113,6 +113,7 @@ impl Serving {
             identity: Vec::new(),
             overseer: supervision.overseer.unwrap_or(unwatched.overseer),
             inbox: supervision.inbox,
+            first_list_timeout: first.settings.gateway.first_list_timeout.value,
             ..ViewOptions::default()
         });
         let mut followed = Followed {

@@ -28,6 +28,9 @@ pub(super) const DEFAULT_CLAIM: &str = "sub";
 /// How many sessions a principal may have where nobody says otherwise: far less than all of a gateway.
 pub(crate) const DEFAULT_MAX_SESSIONS: u64 = 256;
 
+/// How long a list waits for servers without a cached list where no file says otherwise.
+pub(super) const DEFAULT_FIRST_LIST_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// The stores that need no address.
 pub(crate) const STORES: &[&str] = &["sqlite", "memory"];
 
@@ -54,12 +57,13 @@ const OWNERS_VALUES: [&str; 7] = [
 
 /// Keys of `[gateway]` that open nothing if they are not understood. What is wrong with `listen` is
 /// looked at where it is used.
-const HARMLESS: [&str; 6] = [
+const HARMLESS: [&str; 7] = [
     "gateway.listen",
     "gateway.prefix",
     "gateway.max_sessions",
     "gateway.session_idle_sec",
     "gateway.idle_stop_sec",
+    "gateway.first_list_timeout_sec",
     "gateway.profiles",
 ];
 
@@ -90,6 +94,8 @@ pub struct GatewaySettings {
     pub session_idle: Option<Setting<Duration>>,
     /// How long a shared gateway stays without anybody.
     pub idle_stop: Option<Setting<Duration>>,
+    /// How long a list waits for servers that are starting and have no cached list.
+    pub first_list_timeout: Setting<Duration>,
     /// The sandbox of programs whose entry says nothing about it.
     pub server_sandbox: Option<Setting<Sandbox>>,
     /// Where everything is kept that outlives a request.

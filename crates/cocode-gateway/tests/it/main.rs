@@ -12,6 +12,7 @@ mod bridge;
 mod consent;
 mod counted;
 mod eras;
+mod first_list;
 mod forbidden;
 mod hearsay;
 mod hidden;

@@ -107,7 +107,8 @@ impl Made {
         setup: &Setup,
         workspace: &Workspace,
     ) -> Result<Self, CliError> {
-        let rules = Arc::new(Rules::of(workspace.config()?, None));
+        let config = workspace.config()?;
+        let rules = Arc::new(Rules::of(config, None));
         let ways = Arc::new(Ways {
             configured: Arc::new(Configured::new(workspace)?),
             built_in: within.built_in.map(Arc::new),
@@ -130,6 +131,7 @@ impl Made {
             gate: Arc::<Rules>::clone(&rules),
             prefix: plan.prefix,
             search: plan.search.options,
+            first_list_timeout: config.settings.gateway.first_list_timeout.value,
             ..ViewOptions::default()
         };
         Ok(Self {

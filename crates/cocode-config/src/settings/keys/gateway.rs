@@ -71,6 +71,11 @@ pub(super) const GATEWAY: &[SettingKey] = &[
         "How long a gateway that was started by `cocode mcp serve` stays after the last one left.",
     ),
     key(
+        "first_list_timeout_sec",
+        Kind::Seconds,
+        "How long a list waits for servers that are starting and have no cached list (2).",
+    ),
+    key(
         "server_sandbox",
         Kind::OneOf(SANDBOXES),
         "The sandbox of programs whose own entry has no key `sandbox` (workspace-write if clients need a \

@@ -6,7 +6,9 @@ use cocode_core::Rule;
 
 use super::{Values, boolean, count, duration, search_mode, texts, value, word};
 use crate::problem::{Origin, Problem};
-use crate::settings::gateway::{ALGORITHMS, DEFAULT_CLAIM, DEFAULT_LEEWAY};
+use crate::settings::gateway::{
+    ALGORITHMS, DEFAULT_CLAIM, DEFAULT_FIRST_LIST_TIMEOUT, DEFAULT_LEEWAY,
+};
 use crate::settings::parse::{PRINCIPALS, RawSettings};
 use crate::settings::reader::Given;
 use crate::settings::{
@@ -110,6 +112,11 @@ impl Values<'_> {
             max_sessions: self.count("gateway.max_sessions"),
             session_idle: self.get("gateway.session_idle_sec", duration),
             idle_stop: self.get("gateway.idle_stop_sec", duration),
+            first_list_timeout: self.or(
+                "gateway.first_list_timeout_sec",
+                DEFAULT_FIRST_LIST_TIMEOUT,
+                duration,
+            ),
             server_sandbox: self.get("gateway.server_sandbox", |given| {
                 word(given).map(sandbox_of)
             }),

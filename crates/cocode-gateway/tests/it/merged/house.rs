@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cocode_client::{ListCache, ManagerOptions, Protocol, ServerSpec, Session};
 use cocode_gateway::{Gateway, View, ViewOptions};
@@ -194,6 +195,8 @@ fn view_of(gateway: &Gateway, options: ViewOptions) -> View {
             connector: ManagerOptions::with_environment(std::env::vars_os()).connector,
             ..options.manager
         },
+        // Programs start as slowly as the machine is busy.
+        first_list_timeout: Duration::from_mins(1),
         ..options
     })
 }

@@ -23,6 +23,7 @@ pub(super) fn of_gateway(rows: &mut Rows, settings: &GatewaySettings) {
         max_sessions,
         session_idle,
         idle_stop,
+        first_list_timeout,
         server_sandbox,
         store,
         oauth,
@@ -44,6 +45,7 @@ pub(super) fn of_gateway(rows: &mut Rows, settings: &GatewaySettings) {
     rows.given("max_sessions", max_sessions.as_ref(), number);
     rows.given("session_idle_sec", session_idle.as_ref(), seconds);
     rows.given("idle_stop_sec", idle_stop.as_ref(), seconds);
+    rows.add("first_list_timeout_sec", first_list_timeout, seconds);
     rows.given("server_sandbox", server_sandbox.as_ref(), |sandbox| {
         json!(match sandbox {
             Sandbox::Off => "off",
