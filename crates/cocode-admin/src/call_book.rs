@@ -25,6 +25,8 @@ pub const OTHER_SERVERS: &str = "(other)";
 const TELL_PROGRESS_EVERY: Duration = Duration::from_millis(100);
 /// Characters of a text that somebody else has chosen.
 const MAX_TEXT_CHARS: usize = 512;
+/// Bytes that a text of an entry has room for without another allocation.
+const TEXT_CAPACITY: usize = 64;
 
 /// What a call is, when it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +86,8 @@ struct Shared {
 struct Pages {
     next_id: u64,
     in_flight: u64,
+    /// Always [`MAX_CALLS_KEPT`] entries, which are used again: if each call allocated its own among the
+    /// memory of sessions, the heap could not shrink when these end. Those without an id are unused.
     calls: VecDeque<Arc<Mutex<Call>>>,
     servers: BTreeMap<String, Timings>,
     turned_away: BTreeMap<TurnedAway, u64>,
@@ -93,7 +97,10 @@ impl CallBook {
     /// An empty book, whose calls are told here.
     pub fn new(bulletin: Bulletin) -> Self {
         Self(Arc::new(Shared {
-            pages: Mutex::default(),
+            pages: Mutex::new(Pages {
+                calls: (0..MAX_CALLS_KEPT).map(|_| blank()).collect(),
+                ..Pages::default()
+            }),
             bulletin,
         }))
     }
@@ -101,27 +108,31 @@ impl CallBook {
     /// A call begins. It lasts until [`OngoingCall::end`]; dropping it before means that nobody wants
     /// it any more.
     pub fn begin(&self, new: NewCall) -> OngoingCall {
-        let call = Call {
-            id: String::new(),
-            at: Moment::now(),
-            principal: bounded(new.principal),
-            server: new.server.unwrap_or_default(),
-            method: bounded(new.method),
-            name: bounded(new.name),
-            state: CallState::Running,
-            milliseconds: None,
-            bytes: None,
-            error: None,
-            progress: None,
-        };
-        let call = Arc::new(Mutex::new(call));
+        let NewCall {
+            principal,
+            server,
+            method,
+            name,
+        } = new;
         let mut pages = self.0.lock();
         pages.next_id += 1;
         pages.in_flight += 1;
-        entry(&call).id = pages.next_id.to_string();
-        if pages.calls.len() >= MAX_CALLS_KEPT {
-            pages.calls.pop_front();
+        let mut call = pages.calls.pop_front().unwrap_or_else(blank);
+        if Arc::get_mut(&mut call).is_none() {
+            // The oldest call is still under way, and keeps its entry.
+            call = blank();
         }
+        let mut fields = entry(&call);
+        replace(&mut fields.id, &pages.next_id.to_string());
+        replace(&mut fields.principal, &bounded(principal));
+        replace(&mut fields.server, &server.unwrap_or_default());
+        replace(&mut fields.method, &bounded(method));
+        replace(&mut fields.name, &bounded(name));
+        fields.at = Moment::now();
+        fields.state = CallState::Running;
+        (fields.milliseconds, fields.bytes) = (None, None);
+        (fields.error, fields.progress) = (None, None);
+        drop(fields);
         pages.calls.push_back(Arc::clone(&call));
         drop(pages);
         self.0.tell(&call);
@@ -154,7 +165,8 @@ impl CallBook {
     pub fn recent(&self, limit: usize) -> Vec<Call> {
         let pages = self.0.lock();
         let newest = pages.calls.iter().rev().take(limit);
-        newest.map(|call| entry(call).clone()).collect()
+        let newest = newest.map(|call| entry(call).clone());
+        newest.take_while(|call| !call.id.is_empty()).collect()
     }
 
     /// How many calls are under way.
@@ -275,6 +287,31 @@ impl Drop for OngoingCall {
 
 fn entry(call: &Mutex<Call>) -> MutexGuard<'_, Call> {
     call.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An unused entry, with room for its texts.
+fn blank() -> Arc<Mutex<Call>> {
+    let text = || String::with_capacity(TEXT_CAPACITY);
+    Arc::new(Mutex::new(Call {
+        id: text(),
+        at: Moment::now(),
+        principal: text(),
+        server: text(),
+        method: text(),
+        name: text(),
+        state: CallState::Running,
+        milliseconds: None,
+        bytes: None,
+        error: None,
+        progress: None,
+    }))
+}
+
+/// Puts another text in the place of one, in its memory if it has room.
+fn replace(text: &mut String, with: &str) {
+    text.clear();
+    text.shrink_to(TEXT_CAPACITY);
+    text.push_str(with);
 }
 
 /// Milliseconds, to the microsecond.

@@ -1,5 +1,6 @@
 //! Tests of the book of calls: their states, what is told of them, and bounds.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::{
@@ -149,4 +150,33 @@ async fn the_time_that_people_take_to_allow_a_call_is_no_time_of_its_server() {
     call.end(CallEnding::Ok { bytes: 1 });
     let took = book.recent(1)[0].milliseconds.unwrap();
     assert!((3.0..25.0).contains(&took), "{took}");
+}
+
+#[tokio::test]
+async fn entries_of_ended_calls_are_used_again() {
+    let book = CallBook::new(Bulletin::new());
+    let entries = || -> BTreeSet<_> {
+        let pages = book.0.lock();
+        let texts = pages.calls.iter().map(|call| {
+            let fields = call.lock().unwrap();
+            [fields.id.as_ptr(), fields.name.as_ptr()]
+        });
+        texts.flatten().collect()
+    };
+    let before = entries();
+    let ongoing = book.begin(of("files", "ongoing"));
+    for _ in 0..2 * MAX_CALLS_KEPT {
+        let call = book.begin(of("files", "read"));
+        call.end(CallEnding::Ok { bytes: 7 });
+    }
+    // All but those of the call under way.
+    assert_eq!(before.difference(&entries()).count(), 2);
+    ongoing.progress(step(1.0));
+    assert!(
+        book.recent(MAX_CALLS_KEPT)
+            .iter()
+            .all(|call| call.name == "read")
+    );
+    drop(ongoing);
+    assert_eq!(book.in_flight(), 0);
 }

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::consent::Consents;
+use crate::heap_trim::HeapTrim;
 use crate::instance::Reaper;
 use crate::instances::Instances;
 use crate::parked::Parking;
@@ -33,6 +34,7 @@ pub(crate) struct Core {
     pub(crate) parking: Parking,
     pub(crate) consents: Consents,
     pub(crate) reaper: Reaper,
+    pub(crate) heap_trim: HeapTrim,
     views: Mutex<Vec<Weak<Inner>>>,
     /// Whether the gateway is about to end.
     ending: watch::Sender<bool>,
@@ -50,6 +52,7 @@ impl Gateway {
             parking: Parking::new(),
             consents: Consents::default(),
             reaper: Reaper::default(),
+            heap_trim: HeapTrim::default(),
             views: Mutex::default(),
             ending: watch::Sender::new(false),
             drained: watch::Sender::new(false),
@@ -67,6 +70,7 @@ impl Gateway {
                 for view in core.views() {
                     view.sweep();
                 }
+                core.heap_trim.run().await;
             }
         });
         Self { core }

@@ -18,6 +18,7 @@ mod following;
 mod gate;
 mod gateway;
 mod headers;
+mod heap_trim;
 mod hello;
 mod inbox;
 mod inner_client;

@@ -339,7 +339,7 @@ impl Room for Merged {
     fn left(&self) {
         self.audience.prune();
         if let Some(view) = self.view.upgrade() {
-            view.parking().sweep();
+            view.session_ended();
         }
     }
 

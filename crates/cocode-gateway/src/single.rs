@@ -406,7 +406,7 @@ impl Room for Single {
     fn left(&self) {
         self.audience.prune();
         if let Some(view) = self.view.upgrade() {
-            view.parking().sweep();
+            view.session_ended();
         }
     }
 }

@@ -170,6 +170,11 @@ impl Inner {
         all
     }
 
+    pub(crate) fn session_ended(&self) {
+        self.core.parking.sweep();
+        self.core.heap_trim.session_ended();
+    }
+
     /// Lets tasks that nobody has heard of for long count no longer, at all of its servers.
     pub(crate) fn sweep(&self) {
         let clients = self.clients();

@@ -78,7 +78,7 @@ pub struct View {
 }
 
 pub(crate) struct Inner {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
     options: ViewOptions,
     /// Whom its clients belong to.
     party: Arc<Party>,
@@ -250,12 +250,8 @@ impl Inner {
 
     fn all(self: &Arc<Self>) -> &(Arc<Merged>, Arc<Place>) {
         self.all.get_or_init(|| {
-            let ViewOptions {
-                prefix,
-                first_list_timeout,
-                ..
-            } = self.options;
-            let merged = Merged::begin(self, prefix, first_list_timeout);
+            let (prefix, timeout) = (self.options.prefix, self.options.first_list_timeout);
+            let merged = Merged::begin(self, prefix, timeout);
             let room: Arc<dyn Room> = Arc::<Merged>::clone(&merged);
             (merged, Place::new(room, self))
         })
@@ -393,9 +389,11 @@ impl Inner {
             .await
     }
 
-    /// The sessions that talk to this view.
+    /// The sessions that talk to this view. Lets go of the memory of those that have ended.
     pub(crate) fn clients(&self) -> Vec<Arc<Downstream>> {
-        let clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.retain(|client| client.strong_count() > 0);
+        clients.shrink_to_fit();
         clients.iter().filter_map(Weak::upgrade).collect()
     }
 

@@ -12,7 +12,7 @@
 //! to a unix socket.
 //!
 //! [`protect_process_memory`], [`clear_environment`] and [`adopt_orphans`] keep what it starts from reading the own
-//! process and from leaving its process tree.
+//! process and from leaving its process tree. [`release_free_heap`] makes the own process smaller.
 //!
 //! Nothing here uses the environment of the own process, and nothing knows what travels through
 //! the pipes. `docs/decisions/0002-guard-process.md` explains why the guard exists and what it
@@ -30,6 +30,7 @@ mod error;
 mod exit;
 mod guard;
 mod hardening;
+mod heap;
 mod lifeline;
 mod restrictions;
 mod spec;
@@ -48,6 +49,7 @@ pub use exit::ExitReport;
 pub use hardening::{
     adopt_orphans, clear_environment, protect_process_memory, raise_descriptor_limit,
 };
+pub use heap::release_free_heap;
 pub use restrictions::{
     Namespaces, Restrictions, RestrictionsError, peer_is_descendant, peer_shares_mounts,
 };
