@@ -81,7 +81,7 @@ async fn run(setup: Setup) -> Result<(), Failure> {
         servers,
     } = setup;
     let first = servers.first().map(|(name, _)| name.clone());
-    let gateway = Gateway::new();
+    let gateway = Gateway::releasing_heap_with(cocode_process::release_free_heap);
     let view = gateway.view(ViewOptions {
         manager: ManagerOptions::with_environment(environment()),
         ..ViewOptions::default()

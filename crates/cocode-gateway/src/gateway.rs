@@ -47,12 +47,18 @@ pub(crate) struct Core {
 impl Gateway {
     /// A gateway without views.
     pub fn new() -> Self {
+        Self::releasing_heap_with(|| {})
+    }
+
+    /// A gateway without views that calls `release` on a blocking thread within 30 seconds after sessions have
+    /// ended, to return free heap to the operating system.
+    pub fn releasing_heap_with(release: fn()) -> Self {
         let core = Arc::new(Core {
             instances: Instances::new(),
             parking: Parking::new(),
             consents: Consents::default(),
             reaper: Reaper::default(),
-            heap_trim: HeapTrim::default(),
+            heap_trim: HeapTrim::new(release),
             views: Mutex::default(),
             ending: watch::Sender::new(false),
             drained: watch::Sender::new(false),

@@ -2,47 +2,35 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Trims after the end of a session: the second one is for what is freed later, such as the buffers of its connection.
-const TRIMS: u8 = 2;
+/// Releases after the end of a session: the second one is for what is freed later, such as the buffers of its connection.
+const RELEASES: u8 = 2;
 
-/// The trims that are still due.
-#[derive(Debug, Default)]
-pub(crate) struct HeapTrim(AtomicU8);
-
-impl HeapTrim {
-    pub(crate) fn session_ended(&self) {
-        self.0.store(TRIMS, Ordering::Relaxed);
-    }
-
-    /// Trims the heap if that is due, on a thread where nothing else runs.
-    pub(crate) async fn run(&self) {
-        if !self.take_due() {
-            return;
-        }
-        let trimming = tokio::task::spawn_blocking(cocode_process::release_free_heap);
-        if let Err(error) = trimming.await {
-            tracing::warn!(%error, "free heap is not returned to the operating system");
-        }
-    }
-
-    fn take_due(&self) -> bool {
-        let less = |due: u8| due.checked_sub(1);
-        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
-        self.0.fetch_update(set, fetch, less).is_ok()
-    }
+/// Knows whether free heap is to be released, and how.
+#[derive(Debug)]
+pub(crate) struct HeapTrim {
+    release: fn(),
+    due: AtomicU8,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::HeapTrim;
+impl HeapTrim {
+    pub(crate) fn new(release: fn()) -> Self {
+        let due = AtomicU8::new(0);
+        Self { release, due }
+    }
 
-    #[test]
-    fn heap_is_trimmed_twice_after_sessions_ended() {
-        let trim = HeapTrim::default();
-        assert!(!trim.take_due());
-        trim.session_ended();
-        trim.session_ended();
-        assert_eq!([trim.take_due(), trim.take_due()], [true, true]);
-        assert!(!trim.take_due());
+    pub(crate) fn session_ended(&self) {
+        self.due.store(RELEASES, Ordering::Relaxed);
+    }
+
+    /// Releases free heap if that is due, on a thread that serves no requests.
+    pub(crate) async fn run(&self) {
+        let less = |due: u8| due.checked_sub(1);
+        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        if self.due.fetch_update(set, fetch, less).is_err() {
+            return;
+        }
+        if let Err(error) = tokio::task::spawn_blocking(self.release).await {
+            tracing::warn!(%error, "free heap is not returned to the operating system");
+        }
     }
 }

@@ -20,6 +20,7 @@ mod inbox;
 mod inner;
 mod levels;
 mod lookalikes;
+mod memory;
 mod merged;
 mod moving;
 mod parking;

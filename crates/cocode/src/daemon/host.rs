@@ -65,7 +65,7 @@ async fn serve(place: &Place, setup: &Setup, workspace: &Workspace) -> Result<Ex
     let mut interrupts = Interrupts::catch()?;
     let idle = workspace.config()?.settings.gateway.idle_stop.as_ref();
     let idle = idle.map_or(IDLE, |setting| setting.value);
-    let gateway = Gateway::new();
+    let gateway = Gateway::releasing_heap_with(cocode_process::release_free_heap);
     let hosting = Hosting::begin(place, &gateway, setup, workspace, None).await;
     let mut hosting = match hosting {
         Ok(hosting) => hosting,

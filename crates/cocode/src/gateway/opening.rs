@@ -74,7 +74,8 @@ impl Opened {
         workspace: &Workspace,
     ) -> Result<Self, CliError> {
         let is_asked = within.access.is_asked();
-        let (desk, gateway) = (Desk::new(), Gateway::new());
+        let gateway = Gateway::releasing_heap_with(cocode_process::release_free_heap);
+        let desk = Desk::new();
         let records = Arc::clone(&within.records);
         let tokens = FrontDoor::tokens_of(&*records).await?;
         let watch = Watch::new(&desk.calls, is_asked, &tokens, &*records, workspace)?;
