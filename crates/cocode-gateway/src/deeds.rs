@@ -91,7 +91,6 @@ impl Inner {
         told.err().unwrap_or(refusal)
     }
 
-    /// Who watches over a request, if anybody does.
     /// Counts a notification that is passed on to a server.
     pub(crate) fn count_notification(
         &self,
@@ -115,6 +114,7 @@ impl Inner {
         })
     }
 
+    /// The overseer of a request.
     fn overseer_of<'a>(&'a self, request: &'a Request) -> Option<&'a Arc<dyn Overseer>> {
         let own = request.from.party().overseer();
         own.or_else(|| self.is_watched().then(|| self.overseer()))

@@ -49,6 +49,7 @@ impl ClientProgress {
     pub(crate) fn begins_again(&self) {
         let mut state = self.lock();
         state.before = state.most;
+        state.is_reported_by_server = false;
     }
 
     /// Passes on what a server reports, unless that is no more than what the client was told before.
@@ -75,13 +76,13 @@ impl ClientProgress {
         let progress = members.get("progress");
         let progress = progress.and_then(|progress| progress.get().parse::<f64>().ok());
         let mut state = self.lock();
-        state.is_reported_by_server = true;
         if let Some(progress) = progress {
             state.most = state.most.max(progress);
             if progress <= state.before {
                 return;
             }
         }
+        state.is_reported_by_server = true;
         self.send(&text);
     }
 
@@ -99,10 +100,14 @@ impl ClientProgress {
         if state.is_reported_by_server {
             return;
         }
-        state.n_heartbeats += 1;
-        let number = state.n_heartbeats;
-        state.before = f64::from(number) / f64::from(HEARTBEATS_PER_UNIT);
-        state.most = state.before;
+        let number = state.n_heartbeats + 1;
+        let value = f64::from(number) / f64::from(HEARTBEATS_PER_UNIT);
+        // A server has reported more in an earlier attempt.
+        if value <= state.most {
+            return;
+        }
+        state.n_heartbeats = number;
+        (state.before, state.most) = (value, value);
         let token = self.token.as_str();
         let (whole, part) = (number / HEARTBEATS_PER_UNIT, number % HEARTBEATS_PER_UNIT);
         let text = format!(r#"{{"progressToken":{token},"progress":{whole}.{part:04}}}"#);

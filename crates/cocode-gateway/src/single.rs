@@ -390,7 +390,12 @@ impl Room for Single {
         // such a server would take it for something about the requests of others.
         let principal = client.party().principal();
         let is_personal = method == "notifications/roots/list_changed" || principal.is_some();
-        let Some(instance) = own.or_else(|| (!is_personal).then_some(entry.instance)) else {
+        let shared = || {
+            client
+                .served_by(&entry)
+                .unwrap_or_else(|| Arc::clone(&entry.instance))
+        };
+        let Some(instance) = own.or_else(|| (!is_personal).then(shared)) else {
             return;
         };
         if view

@@ -156,10 +156,12 @@ impl Root {
             Ok(below) => Some(below.to_owned()),
             Err(_) => self.path.starts_with(path).then(PathBuf::new),
         };
+        // A root inside of a directory of the system was chosen on purpose.
+        let below = |path: &&str| Some(Path::new(path).strip_prefix(&self.path).ok()?.to_owned());
         self.reserved.get_or_init(|| ReservedPaths {
             hidden: (confinement.hidden().iter())
-                .chain(&SYSTEM.map(PathBuf::from))
                 .filter_map(relative)
+                .chain(SYSTEM.iter().filter_map(below))
                 .collect(),
             protected: (confinement.protected().iter())
                 .filter_map(relative)

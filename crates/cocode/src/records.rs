@@ -24,6 +24,9 @@ use crate::workspace::Workspace;
 /// Bytes of a megabyte, as people who set limits mean it.
 const MEGABYTE: u64 = 1_000_000;
 
+/// A hundred years: databases know no time long before that.
+const MAX_AUDIT_DAYS: u64 = 36_500;
+
 /// What a gateway keeps, all in one place. Each of them is made anew, and shares what is kept.
 pub(crate) trait Records: Send + Sync + fmt::Debug {
     /// The tokens that let clients in.
@@ -54,7 +57,9 @@ pub(crate) async fn records(workspace: &Workspace) -> Result<Arc<dyn Records>, C
 /// Age that entries of the audit log may have.
 fn max_age(settings: &Settings) -> Option<Duration> {
     let days = settings.retention.audit_days.as_ref()?;
-    Some(Duration::from_secs(days.value.saturating_mul(24 * 60 * 60)))
+    Some(Duration::from_secs(
+        days.value.min(MAX_AUDIT_DAYS) * 24 * 60 * 60,
+    ))
 }
 
 /// The directory of the audit log of this user's gateways, where it is kept in files.

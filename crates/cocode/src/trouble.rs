@@ -232,11 +232,10 @@ impl About {
         match error.code {
             "auth-required" => {
                 error.hints = vec![auth_hint(spec)];
-                if error
-                    .causes
-                    .iter()
-                    .any(|cause| cause.contains("realm=\"cocode\""))
-                {
+                let is_of_gateway = |cause: &String| {
+                    cause.contains("realm=\"cocode\"") && !cause.contains("resource_metadata=")
+                };
+                if error.causes.iter().any(is_of_gateway) {
                     error.hints.extend(gateway_token_hints(name.as_str()));
                 }
             }

@@ -169,12 +169,16 @@ impl Discovery<'_> {
             None => canonical(self.server_url),
         };
         let named = protected.as_ref();
-        let named = named.map(|protected| protected.authorization_servers.as_slice());
+        let named = named.map(|protected| &*protected.authorization_servers);
         let named = named.filter(|named| !named.is_empty());
         let own = self.own_issuers();
         let is_other = |issuer: &&str| own.iter().all(|own| own != issuer);
         let configured = self.preferred_issuer.filter(is_other);
-        let hint = || self.challenge?.auth_server.as_deref();
+        let hint = || {
+            (self.challenge.filter(|_| self.preferred_issuer.is_none()))?
+                .auth_server
+                .as_deref()
+        };
         let server = match (named, configured.or_else(hint)) {
             (Some(named), _) => self.one_of(named).await?,
             (None, Some(issuer)) => self.usable_server(issuer).await?,

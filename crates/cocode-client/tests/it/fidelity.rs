@@ -82,7 +82,7 @@ async fn arguments_arrive_untouched() {
     // A line break between tokens would end the message, so it becomes a blank.
     assert_eq!(
         arguments_sent(&session, "{\n\"a\":\r\n1}").await,
-        "{ \"a\":\r 1}"
+        "{ \"a\":  1}"
     );
 }
 

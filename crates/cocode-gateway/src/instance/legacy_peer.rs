@@ -64,6 +64,7 @@ impl Instance {
         // The semaphore is never closed. Each attempt ends with the timeout of a connection.
         let _one_at_a_time = self.legacy_peer.connecting.acquire().await.ok();
         let known = self.legacy_peer.lock().clone();
+        let is_served = matches!(known, State::Served(_));
         let peer = match known {
             State::Refused(at) if at.elapsed() < RETRY_AFTER => return Ok(None),
             State::Served(peer) => peer,
@@ -72,9 +73,7 @@ impl Instance {
                     protocol: Protocol::Legacy,
                     ..(*self.spec).clone()
                 };
-                let mut options = options.clone();
-                options.start.once = true;
-                Self::start(spec, &options, None, reaper).await
+                Self::start(spec, options, None, reaper).await
             }
         };
         let connected = peer.session().await;
@@ -83,6 +82,10 @@ impl Instance {
             Err(error) => {
                 let server = &self.name;
                 tracing::debug!(%server, %error, "legacy clients use the modern connection");
+                // One that has worked before comes back by itself.
+                if is_served {
+                    return Ok(None);
+                }
                 (State::Refused(Instant::now()), None)
             }
         };

@@ -80,6 +80,7 @@ async fn serve(place: &Place, setup: &Setup, workspace: &Workspace) -> Result<Ex
         () = hosting.welcome() => Exit::Ok,
         () = host.fronts.unneeded(idle) => Exit::Ok,
     };
+    gateway.begin_drain();
     // Requests that are on their way may be answered yet. Whoever asked for the end stays.
     let is_over = tokio::select! {
         () = hosting.leave() => true,

@@ -131,15 +131,14 @@ async fn add(
 /// Returns when the running gateways of this user have read the tokens anew. Other gateways with the same store do so
 /// by themselves.
 async fn apply_to_running(workspace: &Workspace) {
-    let applied = async {
-        for (gateway, _) in own_gateways(workspace).await?.0 {
-            gateway.get::<serde::de::IgnoredAny>(&["tokens"]).await?;
-        }
-        Ok::<(), CliError>(())
-    };
-    if let Err(error) = applied.await {
+    let mut running = own_gateways(workspace).await;
+    for (gateway, _) in &running.gateways {
+        let applied = gateway.get::<serde::de::IgnoredAny>(&["tokens"]).await;
+        running.errors.extend(applied.err());
+    }
+    for error in running.errors {
         workspace.printer.warn(&format!(
-            "a gateway that runs was not told, and applies this within seconds: {}",
+            "a gateway or daemon that runs was not told; a gateway applies this within seconds: {}",
             error.message
         ));
     }

@@ -28,8 +28,7 @@ impl Contact {
         };
         let is_set = |name| workspace.environment.variables.text(name).is_some();
         if whom.token_env.is_none() && !is_set(TOKEN_VARIABLE) {
-            let (gateways, _others) = own_gateways(workspace).await?;
-            let mut gateways = gateways.into_iter();
+            let mut gateways = own_gateways(workspace).await.gateways.into_iter();
             let is_meant = |(_, own): &(Asking, String)| same_gateway(own).as_ref() == Ok(url);
             if let Some((asking, _)) = gateways.find(is_meant) {
                 return Ok(Self::Here(asking));
@@ -39,7 +38,15 @@ impl Contact {
     }
 
     async fn here(workspace: &Workspace) -> Result<Self, CliError> {
-        let (mut gateways, daemon) = own_gateways(workspace).await?;
+        let OwnGateways {
+            mut gateways,
+            daemon,
+            errors,
+        } = own_gateways(workspace).await;
+        // One that cannot be asked may be the one that is meant.
+        if let Some(error) = errors.into_iter().next() {
+            return Err(error);
+        }
         match (gateways.pop(), daemon) {
             (Some((asking, _)), _) if gateways.is_empty() => Ok(Self::Here(asking)),
             (Some((_, last)), _) => {
@@ -148,11 +155,18 @@ impl Contact {
     }
 }
 
-/// The gateways of this user with their addresses, and the process of the daemon if it is none of them. Fails if
-/// nothing answers, and something that listens cannot be asked.
-pub(crate) async fn own_gateways(
-    workspace: &Workspace,
-) -> Result<(Vec<(Asking, String)>, Option<u32>), CliError> {
+/// Processes of this user that listen at a control socket.
+pub(crate) struct OwnGateways {
+    /// Gateways, with their addresses.
+    pub(crate) gateways: Vec<(Asking, String)>,
+    /// The process of the daemon, if it is none of them.
+    daemon: Option<u32>,
+    /// Why others cannot be asked.
+    pub(crate) errors: Vec<CliError>,
+}
+
+/// Finds the gateways of this user.
+pub(crate) async fn own_gateways(workspace: &Workspace) -> OwnGateways {
     let (running, mut errors) = ask_all(workspace).await;
     let (mut gateways, mut daemon) = (Vec::new(), None);
     for asking in running {
@@ -162,9 +176,10 @@ pub(crate) async fn own_gateways(
             Err(error) => errors.push(error),
         }
     }
-    match errors.into_iter().next() {
-        Some(error) if gateways.is_empty() => Err(error),
-        _ => Ok((gateways, daemon)),
+    OwnGateways {
+        gateways,
+        daemon,
+        errors,
     }
 }
 

@@ -416,6 +416,7 @@ impl Line {
         self.sharing_reason = terms.reason;
         self
     }
+
     /// Whether it can be used.
     pub(crate) fn is_good(&self) -> bool {
         self.kind == Kind::Good
