@@ -27,6 +27,11 @@ impl Found {
         self.violations.extend(texts);
     }
 
+    /// Whether all is as it must be.
+    pub(crate) fn holds(&self) -> bool {
+        self.violations.is_empty()
+    }
+
     /// Prints everything. Whether all is as it must be.
     pub(crate) fn print(&self) -> bool {
         for line in &self.lines {
@@ -35,7 +40,7 @@ impl Found {
         for violation in &self.violations {
             say(&format!("VIOLATION: {violation}"));
         }
-        let holds = self.violations.is_empty();
+        let holds = self.holds();
         say(if holds {
             "soak: everything holds"
         } else {

@@ -38,6 +38,8 @@ const REST_WITHIN: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(100);
 /// As long as nothing has changed for so many looks, it has come to rest.
 const LOOKS: usize = 10;
+/// How long the gateway may take to return memory after the last session.
+const RELEASE_WITHIN: Duration = Duration::from_mins(1);
 /// How often memory is looked at, all in all.
 const SAMPLES: u32 = 300;
 
@@ -73,6 +75,7 @@ async fn soak(plan: Plan) -> Result<super::found::Found, Failure> {
         return Err(format!("not all servers came up: {}", missing.join("; ")).into());
     }
     let before = when_settled(&mut gateway, &mark, None).await?;
+    let resident_before = gateway.resident_kib()?;
 
     let begun = Instant::now();
     let crowd = Crowd::start(&plan, gateway.address, &names, &mut rng);
@@ -86,6 +89,8 @@ async fn soak(plan: Plan) -> Result<super::found::Found, Failure> {
     verdict.of_servers(lost);
     let after = when_settled(&mut gateway, &mark, Some(&before)).await?;
     verdict.of_holdings(&before, &after);
+    let resident_after = when_released(&gateway, resident_before).await?;
+    verdict.of_released_memory(resident_before, resident_after);
 
     gateway.end()?;
     verdict.of_the_end(Processes::look(&mark)?.marked);
@@ -104,6 +109,18 @@ async fn watch(gateway: &Listening, time: Duration) -> Result<Vec<u64>, Failure>
         samples.push(gateway.resident_kib()?);
     }
     Ok(samples)
+}
+
+/// The memory of the gateway in KiB, once enough of it was returned or the time for that is over.
+async fn when_released(gateway: &Listening, before: u64) -> Result<u64, Failure> {
+    let until = Instant::now() + RELEASE_WITHIN;
+    loop {
+        let now = gateway.resident_kib()?;
+        if now <= verdict::released_limit(before) || Instant::now() >= until {
+            return Ok(now);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
 }
 
 fn holdings(gateway: &mut Listening, mark: &str) -> Result<Holdings, Failure> {

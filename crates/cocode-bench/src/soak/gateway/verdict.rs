@@ -16,6 +16,11 @@ const GROWTH: Growth = Growth {
     mebibytes: 4,
 };
 
+/// The most that a gateway may have a minute after the last session, in KiB: 1.5 times what it had before the first.
+pub(crate) fn released_limit(before: u64) -> u64 {
+    before + before / 2
+}
+
 /// What a gateway has at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Holdings {
@@ -140,6 +145,18 @@ impl Verdict {
         }
     }
 
+    /// Memory before the first session and after the last one, in KiB.
+    pub(crate) fn of_released_memory(&mut self, before: u64, after: u64) {
+        let limit = released_limit(before);
+        self.line(
+            "memory without sessions",
+            format!("{before} KiB before, {after} KiB after; allowed {limit} KiB"),
+        );
+        if after > limit {
+            self.0.violate("memory was not returned".into());
+        }
+    }
+
     pub(crate) fn of_holdings(&mut self, before: &Holdings, after: &Holdings) {
         self.line("before any client", before);
         self.line("after the last", after);
@@ -178,5 +195,19 @@ impl Default for Verdict {
         let mut found = Found::default();
         found.line("| | |\n|---|---|".into());
         Self(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Verdict;
+
+    #[test]
+    fn memory_that_was_not_returned_is_a_violation() {
+        for (after, holds) in [(30_000, true), (30_001, false)] {
+            let mut verdict = Verdict::default();
+            verdict.of_released_memory(20_000, after);
+            assert_eq!(verdict.found().holds(), holds, "{after}");
+        }
     }
 }
