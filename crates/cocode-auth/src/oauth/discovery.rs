@@ -168,18 +168,14 @@ impl Discovery<'_> {
             Some(protected) => protected.resource.clone(),
             None => canonical(self.server_url),
         };
-        let named = protected.as_ref();
-        let named = named.map(|protected| &*protected.authorization_servers);
+        let named = protected.as_ref().map(|it| &*it.authorization_servers);
         let named = named.filter(|named| !named.is_empty());
         let own = self.own_issuers();
         let is_other = |issuer: &&str| own.iter().all(|own| own != issuer);
         let configured = self.preferred_issuer.filter(is_other);
-        let hint = || {
-            (self.challenge.filter(|_| self.preferred_issuer.is_none()))?
-                .auth_server
-                .as_deref()
-        };
-        let server = match (named, configured.or_else(hint)) {
+        let hint = self.challenge.filter(|_| self.preferred_issuer.is_none());
+        let hint = hint.and_then(|said| said.auth_server.as_deref());
+        let server = match (named, configured.or(hint)) {
             (Some(named), _) => self.one_of(named).await?,
             (None, Some(issuer)) => self.usable_server(issuer).await?,
             (None, None) => self.own_server(protected.is_some(), trouble).await?,
