@@ -59,7 +59,7 @@ pub struct Entry {
     pub tool_timeout_sec: Option<Seconds>,
     /// How long single tools may be silent, by name or pattern.
     pub tool_timeouts_sec: BTreeMap<String, Seconds>,
-    /// How long a call may take in all.
+    /// Total timeout of a call.
     pub tool_total_timeout_sec: Option<Seconds>,
     /// Only these tools.
     pub enabled_tools: Option<Vec<String>>,

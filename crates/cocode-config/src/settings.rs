@@ -207,7 +207,7 @@ pub struct HealthSettings {
     pub invalidate_on_list_changed: Setting<bool>,
     /// When idle servers are stopped.
     pub idle_stop: Option<Setting<Duration>>,
-    /// How long a call may take in all.
+    /// Total timeout of a call.
     pub tool_total_timeout: Option<Setting<Duration>>,
 }
 

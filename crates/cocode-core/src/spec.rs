@@ -39,7 +39,7 @@ pub struct ServerSpec {
     pub tool_timeout: Duration,
     /// How long single tools may be silent: by name, or by a pattern in which `*` matches any text.
     pub tool_timeouts: BTreeMap<String, Duration>,
-    /// How long a call may take in all, whatever progress it makes; as the manager says if not given.
+    /// Total timeout of a call, also with progress; defaults to that of the manager.
     pub tool_total_timeout: Option<Duration>,
     /// Which of its tools count.
     pub tools: ToolFilter,

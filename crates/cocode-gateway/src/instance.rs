@@ -56,7 +56,7 @@ pub(crate) struct Instance {
     manager: Manager,
     pub(crate) traffic: Arc<Traffic>,
     spec: Arc<ServerSpec>,
-    /// How long a call may take in all.
+    /// Total timeout of a call.
     longest_call: Duration,
     since: Instant,
     /// The resources whose changes somebody wants to hear of.

@@ -9,7 +9,7 @@ use cocode_wire::encode::{self, push_member};
 use cocode_wire::members::Members;
 use cocode_wire::serve::Sink;
 
-/// How often a client hears that its request is under way, while the server reports nothing.
+/// Interval of progress heartbeats while the server reports no progress.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(30);
 /// Heartbeats until their progress is 1: servers report more than that, or fractions of it.
 const HEARTBEATS_PER_UNIT: u32 = 10_000;
@@ -24,7 +24,7 @@ pub(crate) struct ClientProgress {
 struct ProgressState {
     /// The most that was reported.
     most: f64,
-    /// What was reported by earlier attempts and by heartbeats.
+    /// Highest progress of earlier attempts and heartbeats.
     before: f64,
     n_heartbeats: u32,
     is_reported_by_server: bool,

@@ -31,7 +31,7 @@ pub(crate) struct Request {
     pub(crate) headers: HeaderMap,
     /// Leads to the client, ahead of the answer.
     pub(crate) stream: Arc<dyn Sink>,
-    /// What its client hears of its progress, if it wants to.
+    /// Progress reports to the client, if it sent a progress token.
     pub(crate) progress: Option<Arc<ClientProgress>>,
     /// Who asks.
     pub(crate) caller: Arc<Caller>,

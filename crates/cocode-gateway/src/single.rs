@@ -386,8 +386,8 @@ impl Room for Single {
             return;
         };
         let own = client.own(&entry);
-        // What one client says about itself is not for a server that serves others, too. Nor is what a principal says:
-        // such a server would take it for something about the requests of others.
+        // A shared server must not receive notifications about one client, nor any of a principal: it would apply them
+        // to the requests of others.
         let principal = client.party().principal();
         let is_personal = method == "notifications/roots/list_changed" || principal.is_some();
         let shared = || {

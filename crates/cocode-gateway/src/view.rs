@@ -50,7 +50,7 @@ pub struct ViewOptions {
     pub inbox: Option<Arc<dyn Inbox>>,
     /// How many servers of one name may run for single clients at a time; any number, unless it is said.
     pub max_own_servers: usize,
-    /// How long a list of all servers waits for those that are starting and have no cached list.
+    /// Wait of an aggregate list for starting servers without a cached list.
     pub first_list_timeout: Duration,
 }
 

@@ -275,7 +275,7 @@ impl PostgresLedger {
         is_due
     }
 
-    /// What is to be removed of a log of this length, if it is too long or has lines that are too old.
+    /// Lines to remove from a log that is too long or has expired lines.
     async fn removal(
         &self,
         transaction: &Transaction<'_>,

@@ -21,7 +21,7 @@ use crate::serving::{Selection, Shape};
 use crate::tool_search::ToolSearch;
 use crate::workspace::Workspace;
 
-/// What came of serving by the daemon.
+/// Result of serving through the daemon.
 enum FrontOutcome {
     Served(Exit),
     /// The daemon cannot be used, for this reason unless serving alone finds it out. Nothing was read yet.

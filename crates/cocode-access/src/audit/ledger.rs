@@ -231,7 +231,7 @@ impl FileLedger {
         Ok(first.is_some_and(|(first, before)| first.is_before(before)))
     }
 
-    /// How many of the full files have only entries that are too old. The newest file stays in any case.
+    /// Number of full files with only expired entries. The newest file always stays.
     fn n_expired(&self, files: &[Full]) -> Result<usize, AuditError> {
         let max_age = self.options.max_age;
         let Some(before) = max_age.and_then(|age| SystemTime::now().checked_sub(age)) else {

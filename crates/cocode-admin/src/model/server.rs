@@ -21,7 +21,7 @@ words! {
         Failed = "failed",
         /// Somebody has to sign in.
         NeedsAuth = "needs-auth",
-        /// Somebody has to register a client first.
+        /// The user has to register an OAuth client first.
         NeedsClientRegistration = "needs-client-registration",
         /// It does not run. The first call starts it.
         Stopped = "stopped",

@@ -138,7 +138,7 @@ impl AuthChallenge {
     }
 }
 
-/// What to do about a cocode gateway that accepts only tokens of its own.
+/// Hints for a cocode gateway that accepts only its own tokens.
 pub fn gateway_token_hints(server: &str) -> [String; 2] {
     [
         "`cocode gateway token add NAME` on the machine of that gateway makes a token".to_owned(),

@@ -38,7 +38,7 @@ const REST_WITHIN: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(100);
 /// As long as nothing has changed for so many looks, it has come to rest.
 const LOOKS: usize = 10;
-/// How long the gateway may take to return memory after the last session.
+/// Time for the gateway to return memory after the last session.
 const RELEASE_WITHIN: Duration = Duration::from_mins(1);
 /// How often memory is looked at, all in all.
 const SAMPLES: u32 = 300;

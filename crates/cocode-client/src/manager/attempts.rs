@@ -1,4 +1,4 @@
-//! How often a request is sent: again where that does no harm, and never without need.
+//! Retries of requests that are safe to repeat.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,15 +15,15 @@ use crate::error::{RequestError, Retry};
 use crate::features::Annotations;
 use crate::session::Session;
 
-/// How often a request is sent, where it may be repeated.
+/// Maximum number of attempts of a repeatable request.
 const MAX_ATTEMPTS: u32 = 5;
 
 /// A request that may have to be sent more than once.
 pub(super) trait RepeatableRequest: Sync {
-    /// What a server answers it with.
+    /// Decoded response.
     type Answer: Send;
 
-    /// What its tool says about itself. Looked up only after an attempt has failed.
+    /// Annotations of the called tool. Looked up only after a failed attempt.
     fn annotations(&self) -> Annotations;
 
     /// Sends it once.
@@ -40,7 +40,7 @@ pub(super) trait RepeatableRequest: Sync {
     fn failed(&self, error: RequestError) -> CallError;
 }
 
-/// How long the attempts of a request may take, and how far they are apart.
+/// Deadlines of all attempts together, and the backoff between them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetryTiming {
     pub(super) begun: Instant,
@@ -68,7 +68,7 @@ pub(super) async fn attempts<R: RepeatableRequest>(
     let mut until = later(begun, deadlines.idle).min(total_end);
     let mut attempt = 1;
     let mut has_timed_out = false;
-    // Nobody knows whether it was carried out, whatever becomes of the next attempt.
+    // The error of an attempt that may have run on the server.
     let mut lost: Option<RequestError> = None;
     loop {
         let session = match server.current() {
@@ -99,7 +99,7 @@ pub(super) async fn attempts<R: RepeatableRequest>(
             has_timed_out = true;
             until = later(Instant::now(), deadlines.idle).min(total_end);
         }
-        // What the server asks for is obeyed in full, or the request is not made again.
+        // A `Retry-After` of the server is honored in full, or the request is not repeated.
         let asked = error.retry_after().unwrap_or(Duration::ZERO);
         let wait = backoff.wait(attempt, None, fastrand::f64()).max(asked);
         let again_at = later(Instant::now(), wait);

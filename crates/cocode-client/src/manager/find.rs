@@ -76,7 +76,7 @@ pub(super) fn patience(
     let (options, spec) = (&shared.options, server.spec());
     let configured = spec.tool_total_timeout.or(options.tool_total_timeout);
     if let Some(Deadlines { idle, total }) = context.deadlines {
-        // What the caller says of silence is stronger than what files say of the whole.
+        // The idle timeout of the caller overrides the configured total timeout.
         let total = configured.map_or(total, |configured| total.min(configured.max(idle)));
         return Deadlines { idle, total };
     }

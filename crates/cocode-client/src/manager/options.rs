@@ -38,7 +38,7 @@ pub struct ManagerOptions {
     pub timeouts: Timeouts,
     /// How long any tool may be silent, whatever specifications say.
     pub tool_timeout: Option<Duration>,
-    /// How long a call may take in all, where the specification of its server does not say.
+    /// Total timeout of a call, where the server specification sets none.
     pub tool_total_timeout: Option<Duration>,
     /// When a result is too large to be shown.
     pub output: OutputLimits,

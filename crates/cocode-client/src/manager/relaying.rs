@@ -44,7 +44,7 @@ impl Manager {
             deadlines: relayed.deadlines,
             backoff: shared.options.health.reconnect,
         };
-        // Memory for two futures of moderate size is had faster than for a large one.
+        // Two boxed futures of moderate size are cheaper to allocate than one large one.
         let attempts = Box::pin(attempts(&server, &work, timing));
         let Some(tool) = tool else {
             return attempts.await.map(|(frame, _)| frame);
@@ -58,7 +58,7 @@ impl Manager {
     }
 }
 
-/// A request of somebody else, on its way.
+/// Relayed request of a downstream client.
 struct RelayWork<'a> {
     server: &'a Arc<Server>,
     tool: Option<&'a str>,

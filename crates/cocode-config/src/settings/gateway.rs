@@ -28,7 +28,7 @@ pub(super) const DEFAULT_CLAIM: &str = "sub";
 /// How many sessions a principal may have where nobody says otherwise: far less than all of a gateway.
 pub(crate) const DEFAULT_MAX_SESSIONS: u64 = 256;
 
-/// How long a list waits for servers without a cached list where no file says otherwise.
+/// Default wait of a list for servers without a cached list.
 pub(super) const DEFAULT_FIRST_LIST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The stores that need no address.
@@ -94,7 +94,7 @@ pub struct GatewaySettings {
     pub session_idle: Option<Setting<Duration>>,
     /// How long a shared gateway stays without anybody.
     pub idle_stop: Option<Setting<Duration>>,
-    /// How long a list waits for servers that are starting and have no cached list.
+    /// Wait of a list for starting servers without a cached list.
     pub first_list_timeout: Setting<Duration>,
     /// The sandbox of programs whose entry says nothing about it.
     pub server_sandbox: Option<Setting<Sandbox>>,

@@ -16,10 +16,10 @@ use tokio::time::Instant;
 
 use super::{Instance, Reaper};
 
-/// How long a server is not asked again that refused `initialize`.
+/// Interval before a server that refused `initialize` is tried again.
 const RETRY_AFTER: Duration = Duration::from_mins(10);
 
-/// What is known of the legacy era of a server.
+/// State of the legacy connection to a server.
 pub(super) struct LegacyPeer {
     state: Mutex<State>,
     /// Lets one connect at a time.

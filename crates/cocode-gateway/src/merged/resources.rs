@@ -36,7 +36,7 @@ impl Resources {
     pub(crate) fn of<'a>(servers: impl Iterator<Item = &'a ServerCatalog> + Clone) -> Self {
         let mut all = Self::default();
         let names: BTreeSet<_> = servers.clone().map(|server| &server.name).collect();
-        // A URI that names a server is for that server alone, whoever lists it, and whether it is there or not.
+        // A URI that names a server is reserved for it, whichever server lists it and whether or not it is served.
         let is_free = |uri: &str| {
             let named = uris::split(uri);
             !uris::names_server(uri) && named.is_none_or(|(name, _)| !names.contains(&name))

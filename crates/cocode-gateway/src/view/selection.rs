@@ -34,7 +34,7 @@ impl Inner {
             return Ok(decided);
         }
         if !entry.is_per_session() {
-            // What a server asks at its start is asked by then, as a rule.
+            // Most servers have sent the requests of their startup by then.
             let peer = self.legacy_peer(entry).await?;
             let instance = Arc::clone(peer.as_ref().unwrap_or(&entry.instance));
             if !instance.traffic.asks().and(caller.can).any() {
@@ -49,7 +49,7 @@ impl Inner {
                 return Ok(instance);
             }
         }
-        // The semaphore is never closed. Whoever waited may find what it waited for.
+        // The semaphore is never closed. A waiter may find the instance that it waited for.
         let _one_at_a_time = client.starting.acquire().await.ok();
         if let Some(decided) = client.served_by(entry) {
             return Ok(decided);
@@ -67,7 +67,7 @@ impl Inner {
         let own = Box::pin(own).await;
         own.keep(license);
         client.decide(entry, Some(Arc::clone(&own)));
-        // Whoever changed the servers meanwhile did not see it.
+        // A concurrent change of the servers did not see it.
         client.release(&self.servers());
         self.attend(Some(client));
         tracing::info!(server = %entry.spec.name, "a client has a server of its own");

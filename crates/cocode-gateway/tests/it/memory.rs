@@ -1,4 +1,4 @@
-//! What a gateway does with memory that sessions have used. The clock stands still unless everything waits for it.
+//! Release of heap memory after sessions. Runs on paused time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

@@ -97,7 +97,7 @@ pub(crate) fn challenge(status: StatusCode, headers: &HeaderMap) -> Challenge {
     }
 }
 
-/// What a line at the start of a body is.
+/// Kind of the first line of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyLine {
     /// Part of one text, as all that follows it.

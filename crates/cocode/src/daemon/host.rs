@@ -351,7 +351,7 @@ impl Host {
             self.refuse(&mut client, Refusal::Ending).await;
             return;
         }
-        // What a front says of itself is only the rest of what the system says.
+        // The mount namespace is verified; the front only reports the others.
         let shares_mounts = cocode_process::peer_shares_mounts(client.stream());
         if front.world != self.world || !shares_mounts.is_ok_and(|shares| shares) {
             self.refuse(&mut client, Refusal::OtherWorld).await;

@@ -146,7 +146,7 @@ impl BuiltIn {
         ))
     }
 
-    /// What to say where no servers are configured, so that these tools are served unasked.
+    /// Note for users without configured servers: the tools are served by default.
     pub(crate) fn introduction(&self, config: &Config) -> Option<String> {
         let root = self.root.display();
         config.servers.is_empty().then(|| {
@@ -157,7 +157,7 @@ impl BuiltIn {
         })
     }
 
-    /// What keeps it apart from others of its kind.
+    /// Sharing key: no two instances share a connection.
     pub(crate) fn sharing(&self) -> Vec<String> {
         vec![format!("built-in {}", self.id)]
     }

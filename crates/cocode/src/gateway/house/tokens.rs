@@ -27,7 +27,7 @@ impl Interior {
 
     pub(super) async fn tokens(&self) -> Result<Vec<Token>, Refusal> {
         let keeper = self.keeper()?;
-        // What is listed counts: a command that has changed the store relies on it.
+        // `cocode gateway token` relies on this: listed tokens are in effect.
         keeper.refresh().await;
         let tokens = keeper.store().list().await;
         let tokens = tokens.map_err(|error| refusal(token_trouble(&error)))?;
