@@ -72,7 +72,11 @@ async fn turn(
         }
     };
     let listener: Arc<dyn Listener> = if printer.json() {
-        Arc::new(Events::new(Arc::clone(printer), &conversation))
+        Arc::new(Events::new(
+            Arc::clone(printer),
+            &conversation,
+            &house.manager,
+        ))
     } else {
         Arc::new(Telling::new(Arc::clone(printer)))
     };

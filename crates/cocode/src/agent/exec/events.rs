@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cocode_agent::{Block, Conversation, Ending, Listener, Notice, TurnEnd, Usage};
+use cocode_client::Manager;
 use serde_json::{Value, json};
 
 use crate::error::CliError;
@@ -12,11 +13,17 @@ pub(super) struct Events {
     printer: Arc<Printer>,
     /// The first event, until it is told: what does not even begin is no conversation.
     first: Mutex<Option<Value>>,
+    /// Knows which server a tool belongs to.
+    manager: Manager,
 }
 
 impl Events {
     /// Tells which conversation it is as soon as something happens in it.
-    pub(super) fn new(printer: Arc<Printer>, conversation: &Conversation) -> Self {
+    pub(super) fn new(
+        printer: Arc<Printer>,
+        conversation: &Conversation,
+        manager: &Manager,
+    ) -> Self {
         let settings = conversation.settings();
         let first = json!({
             "type": "conversation",
@@ -26,7 +33,11 @@ impl Events {
             "sandbox": settings.sandbox.as_str(),
         });
         let first = Mutex::new(Some(first));
-        Self { printer, first }
+        Self {
+            printer,
+            first,
+            manager: manager.clone(),
+        }
     }
 
     fn tell(&self, event: &Value) {
@@ -44,76 +55,80 @@ impl Listener for Events {
         if let Some(first) = first {
             self.tell(&first);
         }
-        if let Some(event) = event(notice) {
+        if let Some(event) = self.event(notice) {
             self.tell(&event);
         }
     }
 }
 
-fn event(notice: &Notice) -> Option<Value> {
-    Some(match notice {
-        Notice::Asking { step, model } => json!({"type": "asking", "step": step, "model": model}),
-        Notice::Text(text) => json!({"type": "text", "text": text}),
-        Notice::Reasoning(text) => json!({"type": "reasoning", "text": text}),
-        Notice::Restarting { why, after } => {
-            json!({"type": "restarting", "why": why, "after_ms": millis(*after)})
-        }
-        Notice::Replied {
-            content,
-            usage: used,
-            cost,
-            context: (tokens, window),
-        } => json!({
-            "type": "replied",
-            "content": blocks(content),
-            "usage": usage(used),
-            "cost_usd": cost,
-            "context": {"tokens": tokens, "window": window},
-        }),
-        Notice::CallBegun(call) => json!({
-            "type": "call_begun",
-            "id": call.id,
-            "tool": call.name,
-            "server": server_of(&call.name),
-            "arguments": call.arguments.to_object(),
-        }),
-        Notice::CallProgressed {
-            id,
-            done,
-            total,
-            message,
-        } => json!({
-            "type": "call_progressed", "id": id, "done": done, "total": total, "message": message,
-        }),
-        Notice::CallEnded {
-            id,
-            tool,
-            content,
-            is_error,
-            took,
-        } => json!({
-            "type": "call_ended",
-            "id": id,
-            "tool": tool,
-            "server": server_of(tool),
-            "content": blocks(content),
-            "is_error": is_error,
-            "took_ms": millis(*took),
-        }),
-        Notice::Compacting => json!({"type": "compacting"}),
-        Notice::Compacted { before, after } => {
-            json!({"type": "compacted", "tokens_before": before, "tokens_after": after})
-        }
-        Notice::Warning(what) => json!({"type": "warning", "message": what}),
-        // The end is told with all that belongs to it.
-        _ => return None,
-    })
-}
+impl Events {
+    fn event(&self, notice: &Notice) -> Option<Value> {
+        Some(match notice {
+            Notice::Asking { step, model } => {
+                json!({"type": "asking", "step": step, "model": model})
+            }
+            Notice::Text(text) => json!({"type": "text", "text": text}),
+            Notice::Reasoning(text) => json!({"type": "reasoning", "text": text}),
+            Notice::Restarting { why, after } => {
+                json!({"type": "restarting", "why": why, "after_ms": millis(*after)})
+            }
+            Notice::Replied {
+                content,
+                usage: used,
+                cost,
+                context: (tokens, window),
+            } => json!({
+                "type": "replied",
+                "content": blocks(content),
+                "usage": usage(used),
+                "cost_usd": cost,
+                "context": {"tokens": tokens, "window": window},
+            }),
+            Notice::CallBegun(call) => json!({
+                "type": "call_begun",
+                "id": call.id,
+                "tool": call.name,
+                "server": self.server_of(&call.name),
+                "arguments": call.arguments.to_object(),
+            }),
+            Notice::CallProgressed {
+                id,
+                done,
+                total,
+                message,
+            } => json!({
+                "type": "call_progressed", "id": id, "done": done, "total": total, "message": message,
+            }),
+            Notice::CallEnded {
+                id,
+                tool,
+                content,
+                is_error,
+                took,
+            } => json!({
+                "type": "call_ended",
+                "id": id,
+                "tool": tool,
+                "server": self.server_of(tool),
+                "content": blocks(content),
+                "is_error": is_error,
+                "took_ms": millis(*took),
+            }),
+            Notice::Compacting => json!({"type": "compacting"}),
+            Notice::Compacted { before, after } => {
+                json!({"type": "compacted", "tokens_before": before, "tokens_after": after})
+            }
+            Notice::Warning(what) => json!({"type": "warning", "message": what}),
+            // The end is told with all that belongs to it.
+            _ => return None,
+        })
+    }
 
-/// The server that a tool belongs to; null for the tools of the agent itself.
-fn server_of(tool: &str) -> Option<&str> {
-    let (server, _) = tool.strip_prefix("mcp__")?.split_once("__")?;
-    Some(server)
+    /// The server of a tool; null for the tools of the agent itself.
+    fn server_of(&self, tool: &str) -> Option<String> {
+        let catalog = self.manager.catalog();
+        Some(catalog.resolve(tool)?.server.to_string())
+    }
 }
 
 /// The last event.
